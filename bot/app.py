@@ -1,0 +1,24 @@
+"""The web application: the webhook's door and a health check."""
+
+from flask import Flask, jsonify
+from flask.typing import ResponseReturnValue
+from sqlalchemy import Engine
+
+from bot.clock import Clock
+from bot.config import Config
+from bot.webhook import MOST_BYTES, Wake, make_door
+from ledger import book
+
+
+def make_app(config: Config, engine: Engine, enqueue: Wake, clock: Clock) -> Flask:
+    """Return the application; `enqueue` wakes a worker for one stored delivery and says whether it could."""
+    app = Flask("cardinal", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
+    app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock))
+
+    @app.get("/healthz")
+    def health() -> ResponseReturnValue:
+        with book.reading(engine) as db:
+            return jsonify(ok=True, events=book.last_seq(db))
+
+    return app

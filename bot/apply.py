@@ -1,0 +1,180 @@
+"""Carries intents out as far as the ledger goes: inward ones become events, outward ones outbox entries."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from bot import purses, queueing
+from bot.github import acts
+from ledger import book, outbox
+from ledger.event import Event
+from ledger.events import board as on_board
+from ledger.events import run as on_run
+from ledger.events.agent import CardToolAllowed
+from ledger.events.budget import BudgetRaised, BudgetReserved
+from ledger.ids import QuestionId
+from ledger.states import CARD_STATES, RUN_HELD, Archetype, CardState, Ending, RunState, check_card_step
+from ledger.views import cards, grants, questions, remotes, runs
+from rules import intents as asked
+from rules.policy import Policy
+
+STOPPED_AT_ONCE = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
+
+
+def apply(db: Connection, policy: Policy, decision: asked.Decision, *, now: datetime) -> None:
+    """Append what the inward intents mean and put the outward ones into the outbox, in their order.
+
+    An intent that came too late (the run moved on) appends nothing.
+    """
+    for intent in decision.intents:
+        turn = _INWARD.get(type(intent))
+        if turn is None:
+            last = remotes.get(db, acts.key(intent))
+            outbox.put(db, acts.draft(intent, now, last), now)
+        else:
+            events = turn(db, policy, intent)
+            if events:
+                book.append(db, *events, at=now)
+
+
+def _change_state(db: Connection, policy: Policy, intent: asked.ChangeCardState) -> tuple[Event, ...]:
+    card = cards.get(db, intent.card_id)
+    if card is None or (card.state is intent.after and card.because == intent.because):
+        return ()
+    column = policy.column(card.column) if card.column else None
+    archetype = column.archetype if column else Archetype.INBOX
+    moved = card.state not in CARD_STATES[archetype] or card.state is CardState.ARCHIVED
+    if card.state is not intent.after:
+        check_card_step(archetype, card.state, intent.after, moved=moved)
+    return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because),)
+
+
+def _explain(db: Connection, policy: Policy, intent: asked.Explain) -> tuple[Event, ...]:
+    card = cards.get(db, intent.card_id)
+    if card is None or card.because == intent.because:
+        return ()
+    return (on_board.CardExplained(card.card_id, intent.because),)
+
+
+def _hold_back(db: Connection, policy: Policy, intent: asked.HoldBack) -> tuple[Event, ...]:
+    card = cards.get(db, intent.card_id)
+    if card is None or card.held_back == intent.wanted:
+        return ()
+    return (on_board.CardHeldBack(card.card_id, intent.wanted, intent.by),)
+
+
+def _queue_run(db: Connection, policy: Policy, intent: asked.QueueRun) -> tuple[Event, ...]:
+    return queueing.queue_run(db, policy, intent)
+
+
+def _approve(db: Connection, policy: Policy, intent: asked.ApprovePlan) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
+        return ()
+    return (on_run.PlanApproved(run.run_id, run.plan_revision, intent.by),)
+
+
+def _redirect(db: Connection, policy: Policy, intent: asked.RedirectPlan) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is not RunState.AWAITING_APPROVAL:
+        return ()
+    return (on_run.PlanRedirected(run.run_id, run.plan_revision, intent.by, intent.text),)
+
+
+def _answer(db: Connection, policy: Policy, intent: asked.AnswerQuestion) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    waiting = questions.open_of_run(db, intent.run_id) if run is not None else ()
+    if run is None or all(question.question_id != intent.question_id for question in waiting):
+        return ()
+    return (on_run.QuestionAnswered(run.run_id, intent.question_id, intent.by, intent.text),)
+
+
+def _ask(db: Connection, policy: Policy, intent: asked.AskQuestion) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is RunState.ENDED or questions.open_of_run(db, intent.run_id):
+        return ()
+    # Not -q: the run's worker counts its own questions, and may not know of this one yet.
+    question_id = QuestionId(f"{run.run_id}-b{run.questions + 1}")
+    return (on_run.QuestionAsked(run.run_id, question_id, intent.asker, intent.text, intent.choices),)
+
+
+def _raise_budget(db: Connection, policy: Policy, intent: asked.RaiseBudget) -> tuple[Event, ...]:
+    """Add to the run's budget; one at work reserves the dollars at once, as far as the limits allow."""
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is RunState.ENDED:
+        return ()
+    raised = BudgetRaised(run.run_id, intent.usd, intent.by)
+    more = purses.regrant(db, policy, run.run_id, intent.usd, intent.at) if run.state in RUN_HELD else None
+    if more is None:
+        return (raised,)
+    return (raised, BudgetReserved(run.run_id, more.usd, more.by_rule, more.limit_usd))
+
+
+def _allow_tool(db: Connection, policy: Policy, intent: asked.AllowTool) -> tuple[Event, ...]:
+    if intent.pattern in grants.of_card(db, intent.card_id, exact=False):
+        return ()
+    return (CardToolAllowed(intent.card_id, intent.pattern, intent.by),)
+
+
+def _requeue(db: Connection, policy: Policy, intent: asked.RequeueRun) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state not in (RunState.PARKED, RunState.AWAITING_APPROVAL):
+        return ()
+    return (on_run.RunRequeued(run.run_id, intent.why),)
+
+
+def _stop(db: Connection, policy: Policy, intent: asked.StopRun) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is RunState.ENDED or run.stop_asked == intent.how:
+        return ()
+    told: tuple[Event, ...] = (on_run.RunStopAsked(run.run_id, intent.how, intent.by, intent.why),)
+    if run.state not in STOPPED_AT_ONCE:
+        return told
+    if intent.how == "pause":
+        return (*told, on_run.RunParked(run.run_id, "pause")) if run.state is RunState.QUEUED else told
+    return (*told, _ended(run, Ending.CANCELLED, "cancelled", f"{intent.why} ({intent.by})"))
+
+
+def _end(db: Connection, policy: Policy, intent: asked.EndRun) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state not in STOPPED_AT_ONCE:
+        return ()
+    return (_ended(run, intent.ending, intent.reason, intent.detail),)
+
+
+def _ended(run: runs.RunRow, ending: Ending, reason: str, detail: str) -> on_run.RunEnded:
+    last = f"{run.state}: {run.last_line}" if run.last_line else str(run.state)
+    return on_run.RunEnded(run.run_id, ending, reason, detail, last)
+
+
+def _steer(db: Connection, policy: Policy, intent: asked.SteerRun) -> tuple[Event, ...]:
+    return (on_run.RunSteered(intent.run_id, intent.by, intent.text, intent.comment_id),)
+
+
+def _order_stop(db: Connection, policy: Policy, intent: asked.OrderStop) -> tuple[Event, ...]:
+    return (on_board.StopOrdered(intent.board_id, intent.scope, intent.target, intent.by),)
+
+
+def _lift_stop(db: Connection, policy: Policy, intent: asked.LiftStop) -> tuple[Event, ...]:
+    return (on_board.StopLifted(intent.board_id, intent.scope, intent.target, intent.by),)
+
+
+_INWARD: Mapping[type[asked.Intent], Callable[..., tuple[Event, ...]]] = {
+    asked.ChangeCardState: _change_state,
+    asked.Explain: _explain,
+    asked.HoldBack: _hold_back,
+    asked.QueueRun: _queue_run,
+    asked.ApprovePlan: _approve,
+    asked.RedirectPlan: _redirect,
+    asked.AnswerQuestion: _answer,
+    asked.AskQuestion: _ask,
+    asked.RaiseBudget: _raise_budget,
+    asked.AllowTool: _allow_tool,
+    asked.RequeueRun: _requeue,
+    asked.StopRun: _stop,
+    asked.EndRun: _end,
+    asked.SteerRun: _steer,
+    asked.OrderStop: _order_stop,
+    asked.LiftStop: _lift_stop,
+}

@@ -1,0 +1,68 @@
+"""Keeps the ledger's idea of a board's shape and policy up to date."""
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from bot import policies as policies_in_force
+from bot import react
+from bot.github import board as github_board
+from bot.github import policy_file
+from ledger import book
+from ledger.events.board import BoardSeen
+from ledger.events.policy import PolicyLoaded, PolicyRejected
+from ledger.ids import BoardId
+from ledger.views import boards, policies
+from rules.errors import PolicyError
+from rules.policy import parse
+
+if TYPE_CHECKING:
+    from bot.shop import Shop
+
+
+def know(shop: "Shop", seen: github_board.CardLook | None) -> None:
+    """Make sure that the board of a card is known before its first event."""
+    if seen is None:
+        return
+    with book.reading(shop.engine) as db:
+        known = boards.get(db, seen.board_id)
+    if known is None:
+        refresh(shop, seen.owner, seen.board_number)
+
+
+def refresh(shop: "Shop", owner: str, number: int) -> BoardId:
+    """Read the board's shape and its policy file, append what differs, and return the board's id."""
+    found = github_board.read_board(shop.hub, owner, number)
+    seen = BoardSeen(
+        found.board_id, owner, number, found.title, found.status_field_id, found.columns, found.fields
+    )
+    with book.writing(shop.engine) as db:
+        known = boards.get(db, found.board_id)
+        if known is None or _shape(known) != _shape(seen):
+            book.append(db, seen, at=shop.now())
+            react.advance(db, now=shop.now())
+    load_policy(shop, found.board_id)
+    return found.board_id
+
+
+def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:
+    return board.title, board.status_field_id, board.columns, board.fields
+
+
+def load_policy(shop: "Shop", board_id: BoardId) -> None:
+    """Read the home repository's policy file; a bad one leaves the last good one in force and is said."""
+    text, commit = policy_file.read(shop.hub, shop.config.home_repository)
+    digest = hashlib.sha256((text or "").encode()).hexdigest()
+    with book.writing(shop.engine) as db:
+        known = policies.current(db, board_id)
+        told = known is not None and digest == (known.rejected_digest or known.digest)
+        # One that was good for another version of Cardinal is judged again by this one.
+        if told and known is not None and (known.problems or policies_in_force.is_readable(known.text)):
+            return
+        try:
+            if text is not None:
+                parse(text, home=shop.config.home_repository)
+        except PolicyError as error:
+            book.append(db, PolicyRejected(board_id, digest, commit, error.problems), at=shop.now())
+        else:
+            book.append(db, PolicyLoaded(board_id, digest, text or "", commit), at=shop.now())
+        react.advance(db, now=shop.now())

@@ -1,0 +1,70 @@
+"""Gathers what a briefing is made of: the card, what was said, earlier runs' reports, review feedback."""
+
+from typing import TYPE_CHECKING
+
+from bot.github import people
+from ledger import book
+from ledger.ids import RunId
+from ledger.views import messages, reports, runs, threads
+from ledger.views.cards import CardRow
+from rules.policy_column import ColumnPolicy
+from runner import briefing
+from runner.briefing import Briefing, BriefingSource, EarlierRun, Feedback, Said
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bot.shop import Shop
+
+
+def write(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy) -> Briefing:
+    """Return the briefing of a run as the views are now; the runner stores it once, unchanged after."""
+    trusted = people.may_write(people.role(shop.hub, card.repository or "", card.author))
+    with book.reading(shop.engine) as db:
+        return briefing.make_briefing(source(db, card, run_id, column, author_trusted=trusted))
+
+
+def source(
+    db: "Connection", card: CardRow, run_id: RunId, column: ColumnPolicy, *, author_trusted: bool
+) -> BriefingSource:
+    """Return what the ledger knows for the briefing; one more than the caps, so that omissions are said."""
+    said = messages.newest(db, card.card_id, briefing.COMMENTS + 1)
+    before = [
+        past for past in runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS + 2) if past.run_id != run_id
+    ]
+    found = reports.of_runs(db, (past.run_id for past in before))
+    earlier = [
+        EarlierRun(
+            past.run_id,
+            f"{past.ending or past.state} {past.reason}".strip(),
+            _report(past, found.get(past.run_id)),
+        )
+        for past in before
+    ]
+    return BriefingSource(
+        title=card.title,
+        body=card.body,
+        author=card.author,
+        author_trusted=author_trusted,
+        brief=card.brief,
+        conversation=tuple(
+            Said(one.author or "Cardinal's planning assistant", one.trusted, one.text, one.at) for one in said
+        ),
+        earlier=tuple(reversed(earlier)),
+        feedback=tuple(
+            Feedback(one.thread_id, one.author, one.path, one.line or None, one.text)
+            for one in threads.pending(db, card.card_id)
+        ),
+        column_instructions=column.instructions,
+    )
+
+
+def _report(past: runs.RunRow, found: reports.ReportRow | None) -> str:
+    if found is None:
+        return past.detail
+    lines = (
+        found.done,
+        *(f"- {item}" for item in found.changed),
+        *(f"open: {one}" for one in found.open_questions),
+    )
+    return "\n".join(line for line in lines if line)

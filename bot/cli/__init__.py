@@ -1,0 +1,52 @@
+"""The command line: one file per command in this folder, found by its name."""
+
+import pkgutil
+from importlib import import_module
+
+import click
+from sqlalchemy.exc import DBAPIError
+
+from ledger.errors import CardinalError
+
+
+class RefusedError(click.ClickException):
+    """What went wrong, as one sentence for a person; ends with exit code 2."""
+
+    exit_code = 2
+
+    def format_message(self) -> str:
+        """Return the sentence."""
+        return self.message
+
+
+class Listing(click.Group):
+    """A group whose commands are the files of this folder; each has its click command in `command`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's
+        """Return the names of all commands, in order."""
+        found = (part.name for part in pkgutil.iter_modules(__path__))
+        return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command; None when no file has its name. It is looked up before it is imported."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; an error that Cardinal raised on purpose becomes one sentence, no traceback."""
+        try:
+            return super().invoke(ctx)
+        except CardinalError as error:
+            raise RefusedError(str(error)) from error
+        except DBAPIError as error:
+            because = str(error.orig).splitlines()[0] if error.orig is not None else "no reason given"
+            raise RefusedError(f"the ledger's database cannot be used: {because}") from error
+
+
+@click.group(cls=Listing, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="cardinal-board", prog_name="cardinal")
+def main() -> None:
+    """Cardinal: every column of a project board is a policy, every card can hire a coding agent."""

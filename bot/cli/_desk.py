@@ -1,0 +1,92 @@
+"""What commands look at: this home's settings and ledger, and a card by the name that people use."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, make_url
+
+from bot import config as configuration
+from bot.config import Config
+from ledger import book
+from ledger.engine import open_ledger
+from ledger.errors import CardinalError
+from ledger.ids import CardId, RunId
+from ledger.views import cards, runs
+from ledger.views.cards import CardRow
+from ledger.views.runs import RunRow
+
+ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<number>[0-9]{1,10})")
+
+
+class NoLedgerError(CardinalError):
+    """There is no ledger in this home."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        super().__init__(f"there is no ledger in {home}: run `cardinal up` here first, or set CARDINAL_HOME")
+
+
+class UnknownCardError(CardinalError):
+    """No card has that name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"no card is known as {name!r}: `cardinal board` lists them as owner/repository#number"
+        )
+
+
+class UnknownRunError(CardinalError):
+    """No run has that name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"no run is known as {name!r}: `cardinal runs` lists them")
+
+
+def settings() -> Config:
+    """Return this home's settings. Raises ConfigError."""
+    return configuration.read(os.environ, Path.cwd())
+
+
+def open_engine(config: Config) -> Engine:
+    """Return the ledger as it is, without bringing it up to date. Raises NoLedgerError, OlderLedgerError."""
+    url = make_url(config.database_url)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+        raise NoLedgerError(config.home)
+    return open_ledger(config.database_url, migrate=False)
+
+
+@contextmanager
+def reading() -> Iterator[Connection]:
+    """Yield a connection that reads the ledger at one moment."""
+    engine = open_engine(settings())
+    try:
+        with book.reading(engine) as db:
+            yield db
+    finally:
+        engine.dispose()
+
+
+def card(db: Connection, name: str) -> CardRow:
+    """Return the card of `owner/repository#number`, or with that card id. Raises UnknownCardError."""
+    issue = ISSUE.fullmatch(name)
+    if issue is None:
+        found = cards.get(db, CardId(name))
+    else:
+        place = issue["repository"], int(issue["number"])
+        found = cards.by_issue(db, *place) or cards.by_pull(db, *place)
+    if found is None:
+        raise UnknownCardError(name)
+    return found
+
+
+def run(db: Connection, name: str) -> RunRow:
+    """Return the run. Raises UnknownRunError."""
+    found = runs.get(db, RunId(name))
+    if found is None:
+        raise UnknownRunError(name)
+    return found

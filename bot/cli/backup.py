@@ -1,0 +1,29 @@
+"""`cardinal backup`: a copy of the ledger while it is in use."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from bot.cli import _desk
+from bot.cli._show import json_option, show
+from ledger import backup as copying
+
+
+@click.command("backup")
+@click.argument("target", type=click.Path(path_type=Path), required=False)
+@json_option
+def command(target: Path | None, as_json: bool) -> None:
+    """Copy the ledger while everything runs.
+
+    The copy is checked. It goes to TARGET, without one into the home's backups.
+    """
+    config = _desk.settings()
+    engine = _desk.open_engine(config)
+    file = target or config.home / "backups" / f"ledger-{datetime.now(UTC):%Y%m%dT%H%M%S}.db"
+    try:
+        report = copying.backup(engine, file)
+    finally:
+        engine.dispose()
+    found = {"file": str(file), "events": report.events, "head": report.head}
+    show(found, as_json=as_json, text=lambda: (f"{report.events} events are in {file}",))

@@ -1,0 +1,72 @@
+"""`cardinal board`: the board as Cardinal sees it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import click
+from sqlalchemy import Connection
+
+from bot.cli import _desk
+from bot.cli._show import json_option, line, show, table
+from ledger.views import boards, cards, stops
+from ledger.views.boards import BoardRow
+from ledger.views.cards import CardLine
+from ledger.views.stops import StopRow
+
+HEADS = ("card", "state", "run", "title", "why")
+
+
+@dataclass(frozen=True, slots=True)
+class BoardStory:
+    """A board with the cards of each column from top to bottom, and its kill switches."""
+
+    board: str
+    title: str
+    stops: tuple[StopRow, ...]
+    columns: Mapping[str, Sequence[CardLine]]
+
+
+@click.command("board")
+@click.option("--column", help="Only this column.")
+@json_option
+def command(column: str | None, as_json: bool) -> None:
+    """Print the columns with their cards.
+
+    Each card has its state and why it waits.
+    """
+    with _desk.reading() as db:
+        found = [_board(db, board, column) for board in boards.all_boards(db)]
+    show(found, as_json=as_json, text=lambda: _text(found))
+
+
+def _board(db: Connection, board: BoardRow, column: str | None) -> BoardStory:
+    wanted = [known.name for known in board.columns if column in (None, known.name)]
+    by_column: dict[str, list[CardLine]] = {name: [] for name in wanted}
+    for card in cards.lines(db, board.board_id, tuple(wanted)):
+        by_column.setdefault(card.column or "", []).append(card)
+    return BoardStory(
+        f"{board.owner}/{board.number}", board.title, stops.of_board(db, board.board_id), by_column
+    )
+
+
+def _text(found: Sequence[BoardStory]) -> Iterable[str]:
+    if not found:
+        yield "no board was seen yet: `cardinal doctor` says what is missing"
+    for board in found:
+        yield f"{board.board}  {line(board.title)}"
+        for stop in board.stops:
+            yield f"stopped: {stop.scope} {line(stop.target)} by {line(stop.by)}"
+        for name, listed in board.columns.items():
+            yield ""
+            yield f"{line(name)} ({len(listed)})"
+            if listed:
+                yield from table(HEADS, map(_row, listed), empty="")
+
+
+def _row(card: CardLine) -> tuple[object, ...]:
+    return name_of(card), card.state, card.run_id, card.title, card.because
+
+
+def name_of(card: CardLine) -> str:
+    """Return what people call the card: its issue, or its id while it is a draft."""
+    return card.card_id if card.number is None else f"{card.repository}#{card.number}"

@@ -1,0 +1,28 @@
+"""`cardinal explain`: why a card does or does not move."""
+
+from datetime import UTC, datetime
+
+import click
+
+from bot import policies, snapshots
+from bot.cli import _desk
+from bot.cli._show import json_option, line, show
+from rules.why import why
+
+
+@click.command("explain")
+@click.argument("card", metavar="OWNER/REPOSITORY#NUMBER")
+@json_option
+def command(card: str, as_json: bool) -> None:
+    """Say why a card does or does not move.
+
+    One line, with who has to do what.
+    """
+    with _desk.reading() as db:
+        row = _desk.card(db, card)
+        snapshot = snapshots.of_card(db, row.card_id)
+        if snapshot is None:
+            raise _desk.UnknownCardError(card)
+        because = why(policies.in_force(db, row.board_id), snapshot, datetime.now(UTC))
+    found = {"card": card, "column": row.column, "state": row.state, "because": because}
+    show(found, as_json=as_json, text=lambda: (line(because),))

@@ -1,0 +1,55 @@
+"""`cardinal replay`: try deliveries again that were put aside."""
+
+import click
+
+from bot import queues
+from bot import redis as embedded
+from bot.cli import _desk
+from bot.cli._show import json_option, line, show, table
+from bot.queues import QueueName
+from ledger import book, inbox
+from ledger.errors import CardinalError
+from ledger.ids import DeliveryId
+
+HEADS = ("delivery", "event", "action", "received", "attempts", "error")
+
+
+class NotQuarantinedError(CardinalError):
+    """Only what was put aside can be tried again."""
+
+    def __init__(self, delivery_id: str) -> None:
+        self.delivery_id = delivery_id
+        super().__init__(f"{line(delivery_id)} is not quarantined: `cardinal replay` lists what is")
+
+
+@click.command("replay")
+@click.argument("deliveries", nargs=-1, metavar="[DELIVERY]...")
+@click.option("--all", "everything", is_flag=True, help="All that are quarantined.")
+@json_option
+def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> None:
+    """List quarantined deliveries, or try some again."""
+    config = _desk.settings()
+    engine = _desk.open_engine(config)
+    try:
+        with book.reading(engine) as db:
+            aside = inbox.quarantined(db)
+        if not deliveries and not everything:
+            rows = (
+                (one.delivery_id, one.event, one.action, one.received_at, one.attempts, one.error)
+                for one in aside
+            )
+            show(aside, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing is quarantined"))
+            return
+        chosen = tuple(one.delivery_id for one in aside) if everything else tuple(map(DeliveryId, deliveries))
+        with book.writing(engine) as db:
+            for delivery_id in chosen:
+                if not inbox.replay(db, delivery_id):
+                    raise NotQuarantinedError(delivery_id)
+    finally:
+        engine.dispose()
+    redis = embedded.connect(config)
+    for delivery_id in chosen:  # where no Redis answers, the next tick finds them
+        queues.enqueue(
+            redis, QueueName.CONTROL, "bot.jobs.ingest", delivery_id, job_id=f"ingest-{delivery_id}"
+        )
+    show({"replayed": chosen}, as_json=as_json, text=lambda: (f"{len(chosen)} deliveries are tried again",))

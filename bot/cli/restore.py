@@ -1,0 +1,28 @@
+"""`cardinal restore`: a back-up becomes the ledger."""
+
+from pathlib import Path
+
+import click
+
+from bot import presence
+from bot.cli import _desk
+from bot.cli._show import json_option, show
+from ledger import backup as copying
+
+
+@click.command("restore")
+@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--overwrite-newer", is_flag=True, help="Also when the ledger has more events than the back-up."
+)
+@json_option
+def command(source: Path, overwrite_newer: bool, as_json: bool) -> None:
+    """Put a back-up in the ledger's place.
+
+    Only while `cardinal up` does not run; SOURCE is the back-up.
+    """
+    config = _desk.settings()
+    with presence.hold(config.home):
+        report = copying.restore(source, config.database_url, overwrite_newer=overwrite_newer)
+    found = {"events": report.events, "head": report.head}
+    show(found, as_json=as_json, text=lambda: (f"the ledger has {report.events} events again",))

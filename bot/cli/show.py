@@ -1,0 +1,149 @@
+"""`cardinal show`: one run or one card, with everything that is known about it."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import click
+from sqlalchemy import Connection
+
+from bot.cli import _desk
+from bot.cli._show import block, json_option, line, show, when
+from bot.texts import beside as texts
+from ledger.views import beside, briefings, budgets, checks, plans, questions, reports, runs, timeline
+from ledger.views.beside import BesideRow
+from ledger.views.budgets import BudgetRow
+from ledger.views.cards import CardRow
+from ledger.views.checks import CheckRow
+from ledger.views.plans import PlanRow
+from ledger.views.questions import QuestionRow
+from ledger.views.reports import ReportRow
+from ledger.views.runs import RunRow
+from ledger.views.timeline import TimelineRow, Zoom
+from rules.words import count
+
+RUN = re.compile(r"r[0-9]{1,12}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunStory:
+    """A run with everything that belongs to it."""
+
+    run: RunRow
+    plans: tuple[PlanRow, ...]
+    questions: tuple[QuestionRow, ...]
+    checks: tuple[CheckRow, ...]
+    report: ReportRow | None
+    budget: BudgetRow | None = None
+    seen: BesideRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CardStory:
+    """A card with its newest runs and its timeline."""
+
+    card: CardRow
+    runs: tuple[RunRow, ...]
+    timeline: tuple[TimelineRow, ...]
+
+
+@click.command("show")
+@click.argument("name", metavar="RUN|OWNER/REPOSITORY#NUMBER")
+@click.option("--briefing", is_flag=True, help="Print what the run's agent was told, whole.")
+@click.option(
+    "--zoom", type=click.Choice([str(zoom) for zoom in Zoom]), default=str(Zoom.ACTIVITY), show_default=True
+)
+@json_option
+def command(name: str, briefing: bool, zoom: str, as_json: bool) -> None:
+    """Print one run, or one card with its timeline."""
+    with _desk.reading() as db:
+        found, text = _found(db, name, briefing, Zoom(zoom))
+    show(found, as_json=as_json, text=lambda: text)
+
+
+def _found(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
+    if briefing:
+        return _briefing(db, _desk.run(db, name))
+    if RUN.fullmatch(name):
+        story = _run(db, _desk.run(db, name))
+        return story, _run_text(story)
+    card = _desk.card(db, name)
+    told = timeline.of_card(db, card.card_id, zoom)
+    of_card = CardStory(card, runs.of_card(db, card.card_id), told)
+    return of_card, _card_text(of_card)
+
+
+def _briefing(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
+    told = briefings.newest(db, run.run_id)
+    if told is None:
+        return {"run": run.run_id, "briefing": None}, [f"{run.run_id} was not briefed yet"]
+    return {"run": run.run_id, "briefing": told}, [line(one) if one else "" for one in told.text.splitlines()]
+
+
+def _run(db: Connection, run: RunRow) -> RunStory:
+    return RunStory(
+        run=run,
+        plans=plans.of_run(db, run.run_id),
+        questions=questions.of_run(db, run.run_id),
+        checks=checks.of_run(db, run.run_id),
+        report=reports.get(db, run.run_id),
+        budget=budgets.get(db, run.run_id),
+        seen=beside.get(db, run.run_id),
+    )
+
+
+def _run_text(story: RunStory) -> Iterable[str]:
+    run = story.run
+    agent = line(f"{run.agent} {run.agent_version}".strip())
+    yield f"{run.run_id}  {run.ending or run.state}  attempt {run.attempt} ({run.kind})  {agent}"
+    yield f"{line(run.repository)}  {line(run.branch)}"
+    yield f"queued {when(run.queued_at)}  ended {when(run.ended_at) or 'not yet'}"
+    work = f"{count(run.turns, 'turn')}  {count(run.commits, 'commit')}"
+    yield f"${run.usd:.2f}  {run.active_s / 60:.1f} min  {work}"
+    if run.reason or run.detail:
+        yield f"because: {line(f'{run.reason} {run.detail}')}  last known: {line(run.last_known)}"
+    yield from _beside(story)
+    for plan in story.plans:
+        by = f" by {line(plan.by)}" if plan.by else ""
+        yield f"plan {plan.revision}, {plan.state}{by}: {line(plan.summary)}"
+        yield from (f"  {number}. {line(step)}" for number, step in enumerate(plan.steps, start=1))
+    for asked in story.questions:
+        yield f"question {asked.question_id}, by {asked.asker}: {line(asked.text)}"
+        yield f"  {_answer(asked)}"
+    for check in story.checks:
+        ended = f"exit code {check.exit_code} after {check.duration_s:.1f} s"
+        yield f"{check.tier} {check.iteration}: {line(check.command)}: {ended}"
+    if story.report is not None:
+        yield "report:"
+        yield from block(story.report.done)
+
+
+def _beside(story: RunStory) -> Iterable[str]:
+    if story.budget is not None and story.budget.budget_usd:
+        held = f", ${story.budget.open_usd:.2f} reserved" if story.budget.open_usd else ""
+        rule = f" ({line(story.budget.by_rule)})" if story.budget.by_rule and held else ""
+        yield f"budget ${story.budget.budget_usd:.2f}{held}{rule}"
+    for name, fact in texts.facts(story.seen).items():
+        if fact:
+            yield f"{name.lower()}: {line(fact)}"
+    if story.seen is not None:
+        for item, tick in zip(story.seen.todos, story.seen.ticks, strict=False):
+            yield f"  [{'x' if tick == '1' else ' '}] {line(item)}"
+
+
+def _answer(asked: QuestionRow) -> str:
+    if asked.answered_at is not None:
+        return f"{line(asked.answered_by)}: {line(asked.answer)}"
+    return "never answered" if asked.withdrawn else "waits for an answer"
+
+
+def _card_text(story: CardStory) -> Iterable[str]:
+    card = story.card
+    yield f"{card.repository}#{card.number}  {line(card.title)}" if card.number else line(card.title)
+    yield f"{card.state} in {line(card.column or 'no column')}: {line(card.because)}"
+    if card.pull_number:
+        yield f"pull request #{card.pull_number} {card.pull_state}{', a draft' if card.pull_draft else ''}"
+    for run in story.runs:
+        yield f"{run.run_id}  {run.ending or run.state}  ${run.usd:.2f}  {line(run.last_line)}"
+    for row in story.timeline:
+        yield f"{when(row.at)}  {row.run_id or '':5}  {line(row.text)}"

@@ -1,0 +1,84 @@
+"""`cardinal watch`: what happens, as it happens."""
+
+import json
+import threading
+from collections.abc import Iterable
+
+import click
+from sqlalchemy import Connection
+
+from bot.cli import _desk
+from bot.cli._show import json_option, line, when
+from ledger import book
+from ledger.event import Recorded
+from ledger.events.board import CardEvent
+from ledger.events.run import RunEvent
+from ledger.ids import CardId
+from ledger.views import cards, runs, timeline
+from ledger.views.timeline import TimelineRow, Zoom
+
+LOOK_S = 0.5
+
+
+@click.command("watch")
+@click.argument("card", metavar="[OWNER/REPOSITORY#NUMBER]", required=False)
+@click.option(
+    "--zoom", type=click.Choice([str(zoom) for zoom in Zoom]), default=str(Zoom.ACTIVITY), show_default=True
+)
+@click.option("--from", "start", type=click.IntRange(0), help="Begin after this event; without it, now.")
+@click.option("--once", is_flag=True, help="Print what there is and stop.")
+@json_option
+def command(card: str | None, zoom: str, start: int | None, once: bool, as_json: bool) -> None:
+    """Follow the timeline of one card, or of all, until Ctrl-C."""
+    engine = _desk.open_engine(_desk.settings())
+    depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
+    try:
+        with book.reading(engine) as db:
+            only = _desk.card(db, card).card_id if card else None
+            seq = book.last_seq(db) if start is None else start
+        pause = threading.Event()
+        while True:
+            with book.reading(engine) as db:
+                fresh = book.read(db, after=seq)
+                lines = [_printed(db, row, as_json) for row in _told(db, fresh, only) if row.zoom in depths]
+            for text in lines:
+                click.echo(text)
+            seq = fresh[-1].seq if fresh else seq
+            if not fresh and (once or pause.wait(LOOK_S)):
+                return
+    except KeyboardInterrupt:
+        return
+    finally:
+        engine.dispose()
+
+
+def _told(db: Connection, fresh: tuple[Recorded, ...], only: CardId | None) -> Iterable[TimelineRow]:
+    for recorded in fresh:
+        card_id = _card_of(db, recorded)
+        if card_id is None or only not in (None, card_id):
+            continue
+        yield from (
+            row
+            for row in timeline.of_card(db, card_id, Zoom.DEBUG, limit=1, before=recorded.seq + 1)
+            if row.seq == recorded.seq
+        )
+
+
+def _card_of(db: Connection, recorded: Recorded) -> CardId | None:
+    match recorded.event:
+        case CardEvent(card_id=card_id):
+            return card_id
+        case RunEvent(run_id=run_id):
+            run = runs.get(db, run_id)
+            return None if run is None else run.card_id
+        case _:
+            return None
+
+
+def _printed(db: Connection, row: TimelineRow, as_json: bool) -> str:
+    card = cards.get(db, row.card_id)
+    name = f"{card.repository}#{card.number}" if card is not None and card.number else row.card_id
+    if not as_json:
+        return f"{when(row.at)}  {line(name)}  {row.run_id or ''}  {line(row.text)}"
+    told = {"seq": row.seq, "at": row.at.isoformat(), "card": name, "run": row.run_id, "kind": row.kind}
+    return json.dumps({**told, "zoom": row.zoom, "text": row.text})

@@ -1,0 +1,25 @@
+"""`cardinal work`: workers alone."""
+
+import os
+from pathlib import Path
+
+import click
+
+from bot import logs
+from bot.cli import _desk
+from bot.queues import QueueName
+
+
+@click.command("work")
+@click.argument("names", nargs=-1, type=click.Choice([str(name) for name in QueueName]), metavar="[QUEUE]...")
+@click.option("--no-ticks", is_flag=True, help="Do not look for what is due; another `cardinal` must.")
+def command(names: tuple[str, ...], no_ticks: bool) -> None:
+    """Run workers of all queues, or of those named.
+
+    The queues are control, publish, assist and runs.
+    """
+    from bot.up import work
+
+    logs.set_up(_desk.settings())
+    chosen = tuple(QueueName(name) for name in names) or tuple(QueueName)
+    work(os.environ, Path.cwd(), click.echo, names=chosen, tick=not no_ticks)

@@ -1,0 +1,1 @@
+"""GitHub as Cardinal uses it: one door for all calls, typed reads, and the outward acts."""

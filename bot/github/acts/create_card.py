@@ -1,0 +1,77 @@
+"""Makes an issue that a run's agent asked for, and a card of it in the board's inbox."""
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+from bot.github import board
+from bot.github.act import GivenUpError, Outcome
+from bot.github.hub import repository_path
+from bot.github.posting import CLOCK_SLACK, own_marker
+from bot.github.subjects import card_of
+from bot.texts import proposed
+from bot.texts.marker import digest_of, mark
+from ledger import book
+from ledger.ids import BoardId, CardId, EntryKey
+from ledger.outbox import Entry
+from ledger.states import Archetype
+from ledger.views import boards
+from rules.intents import CreateCard
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+LANE = "github"
+PRIORITY = 1
+ORDERED = True
+COALESCE = False
+WAIT_S = 0.0
+MOST_PAGES = 3  # of 100 issues each, that were changed since the entry was made
+
+
+def key(intent: CreateCard) -> EntryKey:
+    """Return the key: one card for each proposal of a run."""
+    return EntryKey(f"card:{intent.run_id}:{intent.proposal}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: CreateCard, entry: Entry) -> Outcome:
+    """Make the issue and put it on the board; an earlier attempt's issue is found by its marker."""
+    with book.reading(desk.engine) as db:
+        card = card_of(db, intent.card_id)
+    if card.repository is None:
+        raise GivenUpError("its card has no repository in which an issue could be made")
+    text = proposed.write(run_id=intent.run_id, number=card.number, body=intent.body, reason=intent.reason)
+    made = _made_before(hub, card.repository, entry) if entry.attempts > 1 else None
+    if made is None:
+        body = {"title": proposed.title(intent.title), "body": mark(text, entry.key)}
+        made = hub.rest("POST", f"{repository_path(card.repository)}/issues", body=body).body
+    new = board.add_card(hub, card.board_id, str(made["node_id"]))
+    _into_inbox(hub, desk, card.board_id, new)
+    return Outcome(str(made["number"]), digest_of(text))
+
+
+def _made_before(hub: "Hub", repository: str, entry: Entry) -> Any:
+    """Return the issue that an earlier attempt left, or None.
+
+    Source: docs.github.com/rest/issues/issues#list-repository-issues (`since`, `state`).
+    """
+    since = (entry.created_at - CLOCK_SLACK).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    params = {"state": "all", "since": since}
+    for issue in hub.pages(f"{repository_path(repository)}/issues", params=params, most=MOST_PAGES):
+        marker = own_marker(hub, issue)
+        if marker is not None and marker.key == entry.key:
+            return issue
+    return None
+
+
+def _into_inbox(hub: "Hub", desk: "Desk", board_id: BoardId, card_id: CardId) -> None:
+    """Put the new card into the board's first inbox column; without one it stays in none."""
+    with book.reading(desk.engine) as db:
+        known = boards.get(db, board_id)
+    policy = desk.policy(board_id)
+    if known is None:
+        return
+    for column in known.columns:
+        if policy.column(column.name) and policy.archetype(column.name) is Archetype.INBOX:
+            board.move_card(hub, board_id, card_id, known.status_field_id, column.option_id)
+            return

@@ -1,0 +1,47 @@
+"""Writes the consequence of a drag into each column's description, where it differs."""
+
+from typing import TYPE_CHECKING
+
+from bot.github import board
+from bot.github.act import Outcome
+from bot.texts.marker import digest_of
+from ledger import book
+from ledger.ids import BoardId, EntryKey
+from ledger.outbox import Entry
+from ledger.views import boards
+from rules.headers import consequence
+from rules.intents import DescribeColumns
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+LANE = "github"
+PRIORITY = 2
+ORDERED = False
+COALESCE = True
+WAIT_S = 2.0
+
+
+def key(intent: DescribeColumns) -> EntryKey:
+    """Return the key: each board has one set of columns."""
+    return EntryKey(f"columns:{intent.card_id}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: DescribeColumns, _entry: Entry) -> Outcome:
+    """Describe the columns that the policy names; others keep what people wrote."""
+    board_id = BoardId(intent.card_id)
+    with book.reading(desk.engine) as db:
+        known = boards.get(db, board_id)
+    if known is None:
+        return Outcome("", "")
+    policy = desk.policy(board_id)
+    wanted = {
+        column.name: consequence(found)
+        for column in known.columns
+        if (found := policy.column(column.name)) is not None
+    }
+    board.describe_columns(hub, known.status_field_id, wanted)
+    return Outcome(
+        known.status_field_id, digest_of("\n".join(f"{k}: {v}" for k, v in sorted(wanted.items())))
+    )

@@ -1,0 +1,79 @@
+"""Merges the pull request, guarded by its head."""
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.github import pulls
+from bot.github.act import GivenUpError, Outcome
+from bot.github.errors import ConflictError, RefusedError
+from bot.github.subjects import card_of, pull_of
+from bot.texts.pull_body import title_of
+from ledger import book
+from ledger.event import Event
+from ledger.events.pull import PullChanged
+from ledger.ids import EntryKey
+from ledger.outbox import Entry
+from ledger.views import cards
+from rules.acting import has_action
+from rules.intents import MergePull
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+LANE = "github"
+PRIORITY = 1
+ORDERED = True
+COALESCE = True  # a refused merge is asked for again when the card comes back
+WAIT_S = 0.0
+
+
+def key(intent: MergePull) -> EntryKey:
+    """Return the key: one attempt to merge one head."""
+    return EntryKey(f"merge:{intent.card_id}:{intent.head}:{intent.about}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Outcome:
+    """Merge; raises GivenUpError with what a person can do where GitHub refuses."""
+    with book.reading(desk.engine) as db:
+        card = card_of(db, intent.card_id)
+    column = desk.policy(card.board_id).column(card.column)
+    if card.archived or column is None or not has_action(column.entry_actions, "merge"):
+        return Outcome("", "")  # somebody took the card back before it was its turn
+    pull = pull_of(card)
+    if pull is None:
+        raise GivenUpError("there is no pull request to merge")
+    approved = card.verdict == "approved" and card.approved_head == intent.head
+    if card.verdict == "changes_requested" or (intent.requires == "approved" and not approved):
+        raise GivenUpError(
+            f"#{pull.number} is not approved any more: look at its reviews, then /cardinal retry"
+        )
+    # Commit messages close issues too, and a squash would copy those of the agent.
+    words = {"commit_title": f"{title_of(card)} (#{pull.number})", "commit_message": f"Closes #{card.number}"}
+    try:
+        commit = pulls.merge(
+            hub,
+            pull.repository,
+            pull.number,
+            method=intent.method,
+            head=intent.head,
+            words=words if intent.method == "squash" else {},
+        )
+    except ConflictError as error:
+        because = f"#{pull.number} changed in the meantime: look at it again, then drag the card here again"
+        raise GivenUpError(because) from error
+    except RefusedError as error:
+        refused = error.because.rstrip(". ")
+        because = (
+            f"GitHub does not merge #{pull.number} ({refused}): mend that, then drag the card here again"
+        )
+        raise GivenUpError(because) from error
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        fresh = cards.get(db, intent.card_id)
+        if fresh is None or fresh.pull_number != pull.number or fresh.pull_state == "merged":
+            return ()
+        return (PullChanged(intent.card_id, pull.number, "merged", False, intent.head),)
+
+    return Outcome(commit, intent.head, events)

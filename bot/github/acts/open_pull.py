@@ -1,0 +1,55 @@
+"""Opens the draft pull request for the card's branch, once."""
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.github import pulls
+from bot.github.act import Outcome
+from bot.github.stories import story_of
+from bot.texts import pull_body
+from bot.texts.marker import digest_of, mark
+from ledger import book
+from ledger.event import Event
+from ledger.events.pull import PullOpened
+from ledger.ids import EntryKey
+from ledger.outbox import Entry
+from ledger.views import cards
+from rules.intents import OpenPull
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+LANE = "github"
+PRIORITY = 1
+ORDERED = True
+COALESCE = False
+WAIT_S = 0.0
+
+
+def key(intent: OpenPull) -> EntryKey:
+    """Return the key: a run opens at most one pull request."""
+    return EntryKey(f"pull:{intent.card_id}:{intent.run_id}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: OpenPull, entry: Entry) -> Outcome:
+    """Open the pull request, or take the open one of the same branch."""
+    with book.reading(desk.engine) as db:
+        story = story_of(db, intent.run_id)
+    repository, branch = story.run.repository, story.run.branch
+    body = pull_body.write(story)
+    there = pulls.find_open(hub, repository, branch) if entry.attempts > 1 else None
+    pull = there or pulls.open_draft(
+        hub, repository, branch=branch, title=pull_body.title_of(story.card), body=mark(body, entry.key)
+    )
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        card = cards.get(db, intent.card_id)
+        if card is not None and card.pull_number == pull.number:
+            return ()
+        return (
+            PullOpened(intent.card_id, repository, pull.number, pull.node_id, branch, pull.head, pull.draft),
+        )
+
+    return Outcome(str(pull.number), digest_of(body), events)

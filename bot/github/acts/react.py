@@ -1,0 +1,43 @@
+"""Acknowledges a comment with a reaction."""
+
+from typing import TYPE_CHECKING
+
+from bot.github.act import Outcome
+from bot.github.errors import NotFoundError
+from bot.github.hub import repository_path
+from bot.github.subjects import card_of, issue_of
+from ledger import book
+from ledger.ids import EntryKey
+from ledger.outbox import Entry
+from rules.intents import React
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+LANE = "github"
+PRIORITY = 0
+ORDERED = False
+COALESCE = False
+WAIT_S = 0.0
+
+
+def key(intent: React) -> EntryKey:
+    """Return the key: one reaction of a kind for each comment."""
+    return EntryKey(f"react:{intent.place}:{intent.comment_id}:{intent.content}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: React, _entry: Entry) -> Outcome:
+    """Add the reaction; GitHub keeps one of a kind per user, so a repeat changes nothing.
+
+    A comment that is gone needs none. Source: docs.github.com/rest/reactions/reactions.
+    """
+    with book.reading(desk.engine) as db:
+        talk = issue_of(card_of(db, intent.card_id), desk)
+    family = "pulls" if intent.place == "review" else "issues"
+    path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}/reactions"
+    try:
+        answer = hub.rest("POST", path, body={"content": intent.content})
+    except NotFoundError:
+        return Outcome("", "")
+    return Outcome(str(answer.body["id"]), intent.content)

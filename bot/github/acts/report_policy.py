@@ -1,0 +1,55 @@
+"""Says on the commit, as a check run, whether the policy file is good."""
+
+from typing import TYPE_CHECKING
+
+from bot.github.act import Outcome
+from bot.github.hub import repository_path
+from bot.texts import policy_check
+from bot.texts.marker import digest_of
+from ledger import book
+from ledger.ids import BoardId, EntryKey
+from ledger.outbox import Entry
+from ledger.views import policies
+from rules.intents import ReportPolicy
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+LANE = "github"
+PRIORITY = 1
+ORDERED = False
+COALESCE = False
+WAIT_S = 0.0
+NAME = "cardinal/policy"
+
+
+def key(intent: ReportPolicy) -> EntryKey:
+    """Return the key: one check for each commit."""
+    return EntryKey(f"policy:{intent.card_id}:{intent.commit}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: ReportPolicy, entry: Entry) -> Outcome:
+    """Make the check run; a second attempt takes the one that the first left.
+
+    Source: docs.github.com/rest/checks/runs#create-a-check-run.
+    """
+    with book.reading(desk.engine) as db:
+        policy = policies.current(db, BoardId(intent.card_id))
+    problems = policy.problems if policy and policy.rejected_commit == intent.commit else ()
+    title, summary = policy_check.title(problems), policy_check.summary(problems)
+    root = repository_path(desk.config.home_repository)
+    if entry.attempts > 1:
+        path = f"{root}/commits/{intent.commit}/check-runs"
+        found = hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]
+        if found:
+            return Outcome(str(found[0]["id"]), digest_of(summary))
+    asked = {
+        "name": NAME,
+        "head_sha": intent.commit,
+        "status": "completed",
+        "conclusion": "failure" if problems else "success",
+        "output": {"title": title, "summary": summary},
+    }
+    answer = hub.rest("POST", f"{root}/check-runs", body=asked)
+    return Outcome(str(answer.body["id"]), digest_of(summary))

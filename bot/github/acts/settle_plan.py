@@ -1,0 +1,40 @@
+"""Edits the plan's comment to say who approved or redirected it; the boxes go."""
+
+from typing import TYPE_CHECKING
+
+from bot.github.act import Outcome
+from bot.github.acts.post_plan import plan_key
+from bot.github.posting import settle
+from bot.github.stories import story_of
+from bot.github.subjects import plan_of
+from bot.texts import plan as text
+from ledger import book
+from ledger.ids import EntryKey
+from ledger.outbox import Entry
+from rules.intents import SettlePlan
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+LANE = "github"
+PRIORITY = 1
+ORDERED = True
+COALESCE = False
+WAIT_S = 0.0
+
+
+def key(intent: SettlePlan) -> EntryKey:
+    """Return the key: a plan's revision is settled once."""
+    return EntryKey(f"plan-settled:{intent.run_id}:{intent.revision}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: SettlePlan, _entry: Entry) -> Outcome:
+    """Edit the plan's comment."""
+    with book.reading(desk.engine) as db:
+        story = story_of(db, intent.run_id)
+        plan = plan_of(db, intent.run_id, intent.revision)
+    if plan is None:
+        return Outcome("", "")
+    posted = plan_key(intent.run_id, intent.revision)
+    return settle(hub, desk, posted, story.run.repository, text.write(story, plan))

@@ -1,0 +1,39 @@
+"""Edits the question's comment to show its answer; the boxes go."""
+
+from typing import TYPE_CHECKING
+
+from bot.github.act import Outcome
+from bot.github.acts.post_question import question_key
+from bot.github.posting import settle
+from bot.github.subjects import run_of
+from bot.texts import question as text
+from ledger import book
+from ledger.ids import EntryKey
+from ledger.outbox import Entry
+from ledger.views import questions
+from rules.intents import SettleQuestion
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+LANE = "github"
+PRIORITY = 1
+ORDERED = True
+COALESCE = False
+WAIT_S = 0.0
+
+
+def key(intent: SettleQuestion) -> EntryKey:
+    """Return the key: a question is settled once."""
+    return EntryKey(f"question-settled:{intent.question_id}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: SettleQuestion, _entry: Entry) -> Outcome:
+    """Edit the question's comment."""
+    with book.reading(desk.engine) as db:
+        run = run_of(db, intent.run_id)
+        question = questions.get(db, intent.question_id)
+    if question is None:
+        return Outcome("", "")
+    return settle(hub, desk, question_key(intent.question_id), run.repository, text.write(question))

@@ -1,0 +1,45 @@
+"""Takes ticks that were refused out of a comment of Cardinal's own."""
+
+from typing import TYPE_CHECKING
+
+from bot.github.act import Outcome
+from bot.github.errors import NotFoundError
+from bot.github.hub import repository_path
+from bot.github.posting import own_marker
+from bot.github.subjects import card_of, issue_of
+from bot.texts import boxes
+from ledger import book
+from ledger.ids import EntryKey
+from ledger.outbox import Entry
+from rules.intents import UntickBoxes
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+LANE = "github"
+PRIORITY = 1
+ORDERED = False
+COALESCE = True  # it may be ticked again
+WAIT_S = 0.0
+
+
+def key(intent: UntickBoxes) -> EntryKey:
+    """Return the key: one for each comment."""
+    return EntryKey(f"untick:{intent.place}:{intent.comment_id}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: UntickBoxes, _entry: Entry) -> Outcome:
+    """Read the comment and write it without ticks; one that is gone, or not Cardinal's, is left alone."""
+    with book.reading(desk.engine) as db:
+        talk = issue_of(card_of(db, intent.card_id), desk)
+    family = "pulls" if intent.place == "review" else "issues"
+    path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}"
+    try:
+        there = hub.rest("GET", path).body
+        wanted = boxes.unticked(there["body"] or "")
+        if wanted != there["body"] and own_marker(hub, there) is not None:
+            hub.rest("PATCH", path, body={"body": wanted})
+    except NotFoundError:
+        return Outcome("", "")
+    return Outcome(str(intent.comment_id), "")

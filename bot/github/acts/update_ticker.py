@@ -1,0 +1,59 @@
+"""Keeps the board's status update: how much runs, waits and needs somebody."""
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.github import board
+from bot.github.act import Outcome
+from bot.github.errors import NotFoundError
+from bot.github.posting import last_of
+from bot.texts import ticker
+from bot.texts.marker import digest_of
+from ledger import book
+from ledger.ids import BoardId, EntryKey
+from ledger.outbox import Entry
+from ledger.states import CardState
+from ledger.views import cards, runs
+from rules.intents import UpdateTicker
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+LANE = "github"
+PRIORITY = 3
+ORDERED = False
+COALESCE = True
+WAIT_S = 15.0
+WAITING = (CardState.NEEDS_INPUT, CardState.FAILED)
+
+
+def key(intent: UpdateTicker) -> EntryKey:
+    """Return the key: each board has one ticker."""
+    return EntryKey(f"ticker:{intent.card_id}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: UpdateTicker, entry: Entry) -> Outcome:
+    """Edit the board's status update in place, or post it; nothing where it says so already."""
+    board_id = BoardId(intent.card_id)
+    with book.reading(desk.engine) as db:
+        counts = count(db, board_id)
+    text, status = ticker.write(counts), ticker.status(counts)
+    digest = digest_of(text)
+    last = last_of(desk, entry.key)
+    if last is not None and last.digest == digest:
+        return Outcome(last.remote_id, digest)
+    if last is not None:
+        try:
+            board.edit_status_update(hub, last.remote_id, text, status)
+        except NotFoundError:
+            last = None
+    remote_id = last.remote_id if last else board.post_status_update(hub, board_id, text, status)
+    return Outcome(remote_id, digest)
+
+
+def count(db: Connection, board_id: BoardId) -> ticker.Counts:
+    """Return how many cards of the board run, wait for a person, and are queued."""
+    waiting = sum(card.board_id == board_id and card.state in WAITING for card in cards.attention(db))
+    return ticker.Counts(len(runs.held(db, board_id)), waiting, len(runs.queued(db, board_id)))

@@ -1,0 +1,174 @@
+"""The GraphQL documents of the board, one call each; held to GitHub's published schema by a contract test."""
+
+BOARD = """
+query Board($owner: String!, $number: Int!) {
+  organization(login: $owner) {
+    projectV2(number: $number) {
+      id
+      title
+      fields(first: 50) {
+        nodes {
+          ... on ProjectV2FieldCommon { id name dataType }
+          ... on ProjectV2SingleSelectField { options { id name description } }
+        }
+      }
+    }
+  }
+}
+"""
+
+CARD = """
+query Card($card: ID!) {
+  node(id: $card) {
+    ... on ProjectV2Item {
+      id
+      type
+      isArchived
+      updatedAt
+      project { id number owner { ... on Organization { login } } }
+      fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
+      content {
+        ... on DraftIssue { id title body creator { login } }
+        ... on Issue {
+          id number title body state stateReason
+          author { login }
+          labels(first: 50) { nodes { name } }
+          repository { nameWithOwner defaultBranchRef { name } }
+        }
+        ... on PullRequest {
+          id number title body pullState: state
+          author { login }
+          repository { nameWithOwner defaultBranchRef { name } }
+        }
+      }
+    }
+  }
+}
+"""
+
+CARDS = """
+query Cards($board: ID!, $filter: String!, $after: String) {
+  node(id: $board) {
+    ... on ProjectV2 {
+      items(first: 100, after: $after, query: $filter) {
+        pageInfo { hasNextPage endCursor }
+        nodes {
+          id
+          type
+          updatedAt
+          isArchived
+          fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
+          content { ... on Issue { state } }
+        }
+      }
+    }
+  }
+}
+"""
+
+CARDS_OF_ISSUE = """
+query CardsOfIssue($owner: String!, $name: String!, $number: Int!) {
+  repository(owner: $owner, name: $name) {
+    issue(number: $number) {
+      projectItems(first: 50) { nodes { id } }
+    }
+  }
+}
+"""
+
+OPTIONS = """
+query Options($field: ID!) {
+  node(id: $field) {
+    ... on ProjectV2SingleSelectField { options { id name color description } }
+  }
+}
+"""
+
+REPOSITORY_ID = """
+query RepositoryId($owner: String!, $name: String!) {
+  repository(owner: $owner, name: $name) { id }
+}
+"""
+
+DESCRIBE_COLUMNS = """
+mutation DescribeColumns($field: ID!, $options: [ProjectV2SingleSelectFieldOptionInput!]!) {
+  updateProjectV2Field(input: {fieldId: $field, singleSelectOptions: $options}) {
+    projectV2Field { ... on ProjectV2SingleSelectField { id } }
+  }
+}
+"""
+
+MOVE_CARD = """
+mutation MoveCard($board: ID!, $card: ID!, $field: ID!, $option: String!) {
+  updateProjectV2ItemFieldValue(
+    input: {projectId: $board, itemId: $card, fieldId: $field, value: {singleSelectOptionId: $option}}
+  ) { projectV2Item { id } }
+}
+"""
+
+CREATE_FIELD = """
+mutation CreateField($board: ID!, $name: String!, $kind: ProjectV2CustomFieldType!) {
+  createProjectV2Field(input: {projectId: $board, name: $name, dataType: $kind}) {
+    projectV2Field { ... on ProjectV2FieldCommon { id name dataType } }
+  }
+}
+"""
+
+ADD_CARD = """
+mutation AddCard($board: ID!, $content: ID!) {
+  addProjectV2ItemById(input: {projectId: $board, contentId: $content}) { item { id } }
+}
+"""
+
+CONVERT_DRAFT = """
+mutation ConvertDraft($card: ID!, $repository: ID!) {
+  convertProjectV2DraftIssueItemToIssue(input: {itemId: $card, repositoryId: $repository}) {
+    item { content { ... on Issue { id number repository { nameWithOwner } } } }
+  }
+}
+"""
+
+POST_STATUS_UPDATE = """
+mutation PostStatusUpdate($board: ID!, $body: String!, $status: ProjectV2StatusUpdateStatus!) {
+  createProjectV2StatusUpdate(input: {projectId: $board, body: $body, status: $status}) {
+    statusUpdate { id }
+  }
+}
+"""
+
+EDIT_STATUS_UPDATE = """
+mutation EditStatusUpdate($update: ID!, $body: String!, $status: ProjectV2StatusUpdateStatus!) {
+  updateProjectV2StatusUpdate(input: {statusUpdateId: $update, body: $body, status: $status}) {
+    statusUpdate { id }
+  }
+}
+"""
+
+MARK_READY = """
+mutation MarkReady($pull: ID!) {
+  markPullRequestReadyForReview(input: {pullRequestId: $pull}) { pullRequest { isDraft } }
+}
+"""
+
+THREADS = """
+query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      reviewThreads(first: 100, after: $after) {
+        pageInfo { hasNextPage endCursor }
+        nodes {
+          id
+          isResolved
+          comments(first: 100) { nodes { databaseId body author { login } } }
+        }
+      }
+    }
+  }
+}
+"""
+
+RESOLVE_THREAD = """
+mutation ResolveThread($thread: ID!) {
+  resolveReviewThread(input: {threadId: $thread}) { thread { isResolved } }
+}
+"""

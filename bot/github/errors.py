@@ -1,0 +1,160 @@
+"""GitHub's refusals as a tree by what the caller can do about them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ledger.errors import CardinalError
+
+LEAST_WAIT_S = 1.0
+SECONDARY_WAIT_S = (
+    60.0  # docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api: at least a minute
+)
+LONGEST_WAIT_S = 3600.0  # the primary window is an hour; a longer one is a wrong clock
+MESSAGE_CHARS = 500
+
+
+class GithubError(CardinalError):
+    """A call to GitHub failed. `status` is 0 where no answer came, `because` is GitHub's word."""
+
+    advice = "try again"
+
+    def __init__(self, call: str, status: int, because: str) -> None:
+        self.call, self.status, self.because = call, status, because[:MESSAGE_CHARS]
+        super().__init__(f"GitHub: {call}: {status or 'no answer'} {self.because} ({self.advice})")
+
+
+class NotFoundError(GithubError):
+    """It is not there, or the App may not see it; GitHub does not say which."""
+
+    advice = "it was deleted, or the App is not installed there"
+
+
+class PermissionMissingError(GithubError):
+    """The App lacks a permission, or its installation has not accepted one yet."""
+
+    advice = "give the App the permissions of app.yml and accept them in the installation's settings"
+
+
+class RateLimitedError(GithubError):
+    """Too many calls; wait for `retry_after_s`, then the same call is fine."""
+
+    advice = "wait, then try again"
+
+    def __init__(self, call: str, status: int, because: str, retry_after_s: float) -> None:
+        self.retry_after_s = min(max(retry_after_s, LEAST_WAIT_S), LONGEST_WAIT_S)
+        super().__init__(call, status, because)
+
+
+class ConflictError(GithubError):
+    """Somebody changed it in the meantime; read again, then decide again."""
+
+    advice = "read it again, then decide again"
+
+
+class RefusedError(GithubError):
+    """GitHub understood and refused; the same call is refused again. `messages` has its reasons."""
+
+    advice = "the same call will be refused again"
+
+    def __init__(self, call: str, status: int, because: str, messages: tuple[str, ...] = ()) -> None:
+        self.messages = messages or (because,)
+        super().__init__(call, status, because)
+
+
+class UnavailableError(GithubError):
+    """No answer in time, or GitHub's own failure; a write may have happened all the same."""
+
+    advice = "try again soon"
+
+
+class TokenError(GithubError):
+    """GitHub takes neither the App's key nor a fresh token made with it."""
+
+    advice = "check CARDINAL_APP_ID and CARDINAL_PRIVATE_KEY, and this machine's clock"
+
+
+def from_answer(
+    call: str, status: int, headers: Mapping[str, str], body: object, now_s: float
+) -> GithubError:
+    """Return the error that a REST answer with `status` of 300 or more means. Header names are lower case.
+
+    Source: docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api.
+    """
+    because, messages = _said(body)
+    if status == 429 or (status == 403 and _is_rate_limit(headers, because)):
+        return RateLimitedError(call, status, because, wait_s(headers, now_s))
+    if status == 401 and "not accessible" in because:  # GraphQL's word for a missing permission
+        return PermissionMissingError(call, status, because)
+    if status == 403:
+        needed = headers.get("x-accepted-github-permissions")
+        return PermissionMissingError(call, status, f"{because}; needed: {needed}" if needed else because)
+    if status >= 500 or status == 408:
+        return UnavailableError(call, status, because)
+    simple = {401: TokenError, 404: NotFoundError, 409: ConflictError, 410: NotFoundError}
+    if status in simple:
+        return simple[status](call, status, because)
+    return RefusedError(call, status, because, messages)
+
+
+def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], now_s: float) -> GithubError:
+    """Return the error that the `errors` of a GraphQL answer mean; the first typed one decides.
+
+    A rate limit comes as a 200.
+    Source: docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api.
+    """
+    known = [error for error in errors if isinstance(error, Mapping)]
+    messages = tuple(str(error.get("message", "")) for error in known)
+    because = "; ".join(messages)
+    types = [str(error.get("type") or "") for error in known]
+    if any(kind in ("RATE_LIMITED", "RATE_LIMIT") for kind in types):
+        return RateLimitedError(call, 200, because, wait_s(headers, now_s))
+    if any(kind in ("FORBIDDEN", "INSUFFICIENT_SCOPES") for kind in types):
+        return PermissionMissingError(call, 200, because)
+    if "NOT_FOUND" in types:
+        return NotFoundError(call, 200, because)
+    if "SERVICE_UNAVAILABLE" in types or "Something went wrong while executing your query" in because:
+        return UnavailableError(call, 200, because)
+    return RefusedError(call, 200, because, messages)
+
+
+def wait_s(headers: Mapping[str, str], now_s: float) -> float:
+    """Return the seconds to wait after a limit: `retry-after`, else until the reset, else a minute."""
+    retry_after = _number(headers.get("retry-after"))
+    if retry_after is not None:
+        return retry_after
+    reset = _number(headers.get("x-ratelimit-reset"))
+    if reset is not None and _number(headers.get("x-ratelimit-remaining")) == 0:
+        return reset - now_s
+    return SECONDARY_WAIT_S
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
+
+
+def _is_rate_limit(headers: Mapping[str, str], because: str) -> bool:
+    if "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0":
+        return True
+    return "rate limit" in because.lower()
+
+
+def _said(body: object) -> tuple[str, tuple[str, ...]]:
+    """Return GitHub's message and its single reasons, whatever shape the body has."""
+    if not isinstance(body, Mapping):
+        return "an answer that is not JSON" if body else "an empty answer", ()
+    message = str(body.get("message") or "no message")
+    reasons = body.get("errors")
+    found = reasons if isinstance(reasons, list) else []
+    messages = tuple(_reason(one) for one in found[:20])
+    return ": ".join((message, *messages)), messages
+
+
+def _reason(one: object) -> str:
+    if isinstance(one, Mapping):
+        known = (one.get("message"), one.get("resource"), one.get("field"), one.get("code"))
+        return str(known[0]) if known[0] else " ".join(str(part) for part in known[1:] if part)
+    return one if isinstance(one, str) else json.dumps(one)

@@ -1,0 +1,161 @@
+"""The one door to GitHub: REST, GraphQL and git as the installation, a few calls as the App itself."""
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from bot.clock import Clock
+from bot.config import Config
+from bot.github.budget import Budget
+from bot.github.errors import RefusedError, TokenError, UnavailableError, from_graphql
+from bot.github.kept import Kept
+from bot.github.timed import Timed
+from bot.github.tokens import Tokens
+from bot.github.wire import CREATE, READ, WRITE, Answer, Price, Wire
+
+READ_S = 30.0
+PAGE = 100
+# Source: what GitHub accepts for a new repository; `.` and `..` are no names and would leave the path.
+REPOSITORY = re.compile(r"[A-Za-z0-9_-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
+CREATING = re.compile(r"\b(add|create|convert)[A-Z]\w*\(")
+ROLES_KEPT_S, ROLES_KEPT = 60, 1000
+BOT_KEPT_S = 3600
+
+__all__ = ["Answer", "Hub", "repository_path"]
+
+
+class Hub:
+    """GitHub for one process. Never call it inside a write transaction: a call may take half a minute.
+
+    Every method raises the GithubError that says what the caller can do.
+    """
+
+    def __init__(self, config: Config, clock: Clock, *, read_s: float = READ_S) -> None:
+        self._config = config
+        self._clock = clock
+        self.budget = Budget(clock, config.home / "run" / "budget.json")
+        self.roles: Timed[tuple[str, str], str] = Timed(clock, keep_s=ROLES_KEPT_S, most=ROLES_KEPT)
+        scope = (config.github_url, str(config.app_id), config.board.owner)
+        self._kept = Kept(config.home / "run" / "github.kept", config.private_key, scope)
+        self._tokens = Tokens(
+            config.app_id, config.private_key, config.board.owner, self._ask_as_app, clock, self._kept
+        )
+        self._app = Wire(config.github_url, self._tokens.app_word, clock, None, read_s)
+        self._installed = Wire(config.github_url, self._tokens.installation, clock, self.budget, read_s)
+        self._bot: tuple[str, int] | None = None
+
+    @property
+    def bot_login(self) -> str:
+        """The login that the App writes under, `cardinal[bot]`; asked for once."""
+        return self._known_bot()[0]
+
+    @property
+    def bot_id(self) -> int:
+        """The user id that the App writes under; asked for once."""
+        return self._known_bot()[1]
+
+    def rest(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """Return the answer to one REST call as the installation. `path` starts with a slash."""
+        price = READ if method == "GET" else CREATE if method == "POST" else WRITE
+        return self._refreshing(method, path, body, params, price)
+
+    def pages(self, path: str, *, params: Mapping[str, Any] | None = None, most: int) -> Iterator[Any]:
+        """Yield the elements of a REST listing, page by page, at most `most` pages of 100."""
+        for page in range(1, most + 1):
+            found = self.rest("GET", path, params={**(params or {}), "per_page": PAGE, "page": page}).body
+            if not isinstance(found, list):
+                raise UnavailableError(f"GET {path}", 200, "a listing that is no list")
+            yield from found
+            if len(found) < PAGE:
+                return
+
+    def as_app(self, method: str, path: str, *, params: Mapping[str, Any] | None = None) -> Answer:
+        """Return the answer to one REST call as the App itself; for what belongs to no installation."""
+        self._config.require_github()
+        return self._app.send(method, path, params=params, price=READ)
+
+    def graphql(self, document: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the `data` of one GraphQL call. Anything under `errors` raises, even beside partial data."""
+        mutates = document.lstrip().startswith("mutation")
+        price = Price(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
+        body = {"query": document, "variables": dict(variables)}
+        answer = self._refreshing("POST", self._installed.graphql_url, body, None, price)
+        call = " ".join(document.split("(", 1)[0].split())
+        found = answer.body if isinstance(answer.body, dict) else {}
+        if found.get("errors"):
+            now_s = self._clock().timestamp()
+            error = from_graphql(call, found["errors"], answer.headers, now_s)
+            self._installed.note(error)
+            raise error
+        if not isinstance(found.get("data"), dict):
+            raise UnavailableError(call, answer.status, "an answer without data")
+        return dict(found["data"])
+
+    def git_url(self, repository: str) -> str:
+        """Return the address that git clones and pushes; it holds no token."""
+        return f"{self._config.git_url}/{_checked(repository)}.git"
+
+    def git_environment(self, repository: str) -> Mapping[str, str]:
+        """Return the variables that let git read and push `repository` for up to an hour, and ask nobody.
+
+        The token can do nothing else, is sent to that repository's address only and shows in no command line.
+        """
+        token = self._tokens.for_pushing(_checked(repository))
+        word = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+        settings = (
+            (f"http.{self.git_url(repository)}.extraHeader", f"Authorization: Basic {word}"),
+            ("credential.helper", ""),
+        )
+        numbered = {f"GIT_CONFIG_KEY_{n}": name for n, (name, _) in enumerate(settings)}
+        numbered |= {f"GIT_CONFIG_VALUE_{n}": value for n, (_, value) in enumerate(settings)}
+        return {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(settings)), **numbered}
+
+    def _refreshing(
+        self, method: str, path: str, body: Any, params: Mapping[str, Any] | None, price: Price
+    ) -> Answer:
+        """Send, and once more with a fresh token when GitHub no longer takes the kept one."""
+        self._config.require_github()
+        try:
+            return self._installed.send(method, path, body=body, params=params, price=price)
+        except TokenError:
+            self._tokens.forget()
+        return self._installed.send(method, path, body=body, params=params, price=price)
+
+    def _ask_as_app(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        return self._app.send(method, path, body=body, price=READ).body
+
+    def _known_bot(self) -> tuple[str, int]:
+        if self._bot is None:
+            login, bot_id, asked_at = json.loads(self._kept.get("bot") or "[null, 0, 0]")
+            if self._clock().timestamp() >= asked_at + BOT_KEPT_S:  # an App can be renamed
+                login, bot_id = self._asked_bot()
+            self._bot = (login, bot_id)
+        return self._bot
+
+    def _asked_bot(self) -> tuple[str, int]:
+        login = f"{self.as_app('GET', '/app').body['slug']}[bot]"
+        found = self.rest("GET", f"/users/{quote(login, safe='')}").body
+        bot_id = int(found["id"])
+        self._kept.put("bot", json.dumps([login, bot_id, self._clock().timestamp()]))
+        return login, bot_id
+
+
+def repository_path(repository: str) -> str:
+    """Return `/repos/owner/name`. Raises RefusedError when `repository` is not owner/name."""
+    return f"/repos/{_checked(repository)}"
+
+
+def _checked(repository: str) -> str:
+    if REPOSITORY.fullmatch(repository) is None:
+        raise RefusedError(f"the repository {repository[:80]!r}", 0, "that is not owner/name")
+    return repository

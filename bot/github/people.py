@@ -1,0 +1,36 @@
+"""What a person may do in a repository."""
+
+from urllib.parse import quote
+
+from bot.github.errors import NotFoundError
+from bot.github.hub import Hub, repository_path
+
+ROLES = ("admin", "maintain", "write", "triage", "read")
+NONE = "none"
+WRITERS = ("admin", "maintain", "write")
+
+
+def role(hub: Hub, repository: str, login: str) -> str:
+    """Return admin, maintain, write, triage, read or none; up to a minute old.
+
+    Whom GitHub does not know there has none. A custom role counts as the standard one that it is built on.
+    Source: docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user.
+    """
+    return hub.roles.get((repository, login.lower()), lambda: _asked(hub, repository, login))
+
+
+def may_write(role_name: str) -> bool:
+    """Tell whether a role has write access or better: whose words steer an agent."""
+    return role_name in WRITERS
+
+
+def _asked(hub: Hub, repository: str, login: str) -> str:
+    path = f"{repository_path(repository)}/collaborators/{quote(login, safe='')}/permission"
+    try:
+        found = hub.rest("GET", path).body
+    except NotFoundError:
+        return NONE
+    for name in (found.get("role_name"), found.get("permission")):
+        if name in ROLES:
+            return str(name)
+    return NONE

@@ -1,0 +1,33 @@
+"""Reads everything that the texts about one run need, in one look at the ledger."""
+
+from sqlalchemy import Connection
+
+from bot.github.subjects import card_of, run_of, talks_on_pull
+from bot.texts.story import Story
+from ledger.ids import RunId
+from ledger.views import beside, budgets, checks, questions, reports, spend, timeline
+from ledger.views.timeline import Zoom
+
+MOST_ACTIVITY = 30
+MOST_TIMELINE = 200  # of the card, among which the run's own are looked for
+
+
+def story_of(db: Connection, run_id: RunId) -> Story:
+    """Return the rows of one run; raises GivenUpError for an unknown one."""
+    run = run_of(db, run_id)
+    card = card_of(db, run.card_id)
+    rows = timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MOST_TIMELINE)
+    mine = tuple(row for row in reversed(rows) if row.run_id == run_id)
+    return Story(
+        card=card,
+        run=run,
+        report=reports.get(db, run_id),
+        checks=checks.of_run(db, run_id),
+        activity=mine[:MOST_ACTIVITY],
+        stop_asked_at=next((row.at for row in mine if row.kind == "RunStopAsked"), None),
+        card_usd=spend.of_card(db, card.card_id).usd,
+        on_pull=talks_on_pull(db, card, run),
+        dollars=budgets.get(db, run_id),
+        asker=next((asked.asker for asked in questions.open_of_run(db, run_id)), ""),
+        seen=beside.get(db, run_id),
+    )

@@ -1,0 +1,58 @@
+"""What a new comment and a ticked checkbox have in common, on issues, pull requests and in reviews."""
+
+from bot.facts import BoxTicked, Fact, Said
+from bot.intake._payload import Payload, account, find, login, moment, number, number_or_zero, own, text
+from bot.texts import boxes
+
+
+def read_comment(payload: Payload, *, bot_id: int, subject: str, place: str) -> tuple[Fact, ...]:
+    """Return what was said or ticked on the `subject` (issue or pull_request); nothing for an own echo.
+
+    Only a *new* comment speaks, and only for the one who sent it. An edit means something in one case: a
+    person ticked a box in a comment of Cardinal's: then GitHub's sender is the person, its author Cardinal.
+    """
+    if own(payload, bot_id):
+        return ()
+    author_id, sender_id = account(payload, "comment.user"), account(payload, "sender")
+    match find(payload, "action"):
+        case "created" if author_id == sender_id:
+            return (_said(payload, subject, place),)
+        case "edited" if author_id == bot_id:
+            return _ticked(payload, subject, place)
+        case _:
+            return ()
+
+
+def _said(payload: Payload, subject: str, place: str) -> Said:
+    return Said(
+        repository=text(payload, "repository.full_name"),
+        number=number(payload, f"{subject}.number"),
+        comment_id=number(payload, "comment.id"),
+        place=place,
+        author=login(payload, "comment.user"),
+        author_id=account(payload, "comment.user"),
+        text=text(payload, "comment.body"),
+        at=moment(payload, "comment.created_at"),
+        reply_to=number_or_zero(payload, "comment.in_reply_to_id"),
+        review_id=number_or_zero(payload, "comment.pull_request_review_id"),
+    )
+
+
+def _ticked(payload: Payload, subject: str, place: str) -> tuple[Fact, ...]:
+    if find(payload, "changes.body.from") is None:
+        return ()
+    ticked = boxes.ticked(text(payload, "changes.body.from"), text(payload, "comment.body"))
+    if not ticked:
+        return ()
+    return (
+        BoxTicked(
+            repository=text(payload, "repository.full_name"),
+            number=number(payload, f"{subject}.number"),
+            comment_id=number(payload, "comment.id"),
+            place=place,
+            boxes=ticked,
+            by=login(payload, "sender"),
+            by_id=account(payload, "sender"),
+            at=moment(payload, "comment.updated_at"),
+        ),
+    )

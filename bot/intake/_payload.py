@@ -1,0 +1,100 @@
+"""Reads a GitHub payload field by field: a wrong shape is a named error, text is fit for every database."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from ledger.errors import CardinalError
+
+Payload = Mapping[str, Any]
+GHOST = "ghost"  # GitHub's stand-in for deleted accounts, which payloads hold as null
+
+
+class UnreadablePayloadError(CardinalError):
+    """A delivery does not have the shape that its event promises; trying again cannot help."""
+
+    def __init__(self, path: str, wanted: str, found: object) -> None:
+        self.path, self.wanted, self.found = path, wanted, type(found).__name__
+        super().__init__(f"the delivery has no readable {path}: wanted {wanted}, found {self.found}")
+
+
+def find(payload: Payload, path: str) -> Any:
+    """Return what stands at the dotted `path`, None where a step is absent or null."""
+    found: Any = payload
+    for step in path.split("."):
+        if found is None:
+            return None
+        if not isinstance(found, Mapping):
+            raise UnreadablePayloadError(path, "an object above it", found)
+        found = found.get(step)
+    return found
+
+
+def text(payload: Payload, path: str) -> str:
+    """Return a required text without what no database takes: NUL and halves of surrogate pairs."""
+    found = find(payload, path)
+    if not isinstance(found, str):
+        raise UnreadablePayloadError(path, "text", found)
+    return found.replace("\0", "�").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def text_or_empty(payload: Payload, path: str) -> str:
+    """Return a text that GitHub may leave out or send as null."""
+    return "" if find(payload, path) is None else text(payload, path)
+
+
+def number(payload: Payload, path: str) -> int:
+    """Return a required whole number that fits 64 bits."""
+    found = find(payload, path)
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 2**63:
+        raise UnreadablePayloadError(path, "a whole number", found)
+    return found
+
+
+def number_or_zero(payload: Payload, path: str) -> int:
+    """Return a whole number that GitHub may leave out or send as null."""
+    return 0 if find(payload, path) is None else number(payload, path)
+
+
+def flag(payload: Payload, path: str) -> bool:
+    """Return a boolean; absent or null counts as false."""
+    found = find(payload, path)
+    if found is None:
+        return False
+    if not isinstance(found, bool):
+        raise UnreadablePayloadError(path, "true or false", found)
+    return found
+
+
+def moment(payload: Payload, path: str) -> datetime:
+    """Return a required point in time, in UTC."""
+    found = text(payload, path)
+    try:
+        return datetime.fromisoformat(found).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise UnreadablePayloadError(path, "a time as in RFC 3339", found) from error
+
+
+def objects(payload: Payload, path: str) -> tuple[Payload, ...]:
+    """Return a list of objects; absent or null counts as empty."""
+    found = find(payload, path)
+    if found is None:
+        return ()
+    if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
+        raise UnreadablePayloadError(path, "a list of objects", found)
+    return tuple(found)
+
+
+def login(payload: Payload, path: str) -> str:
+    """Return the login of the account at `path`, `ghost` for a deleted one."""
+    return GHOST if find(payload, path) is None else text(payload, f"{path}.login")
+
+
+def account(payload: Payload, path: str) -> int:
+    """Return the id of the account at `path`, 0 for a deleted one."""
+    return 0 if find(payload, path) is None else number(payload, f"{path}.id")
+
+
+def own(payload: Payload, bot_id: int) -> bool:
+    """Return whether Cardinal itself caused the delivery: by its own id, for other bots are people here."""
+    return account(payload, "sender") == bot_id

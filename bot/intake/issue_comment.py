@@ -1,0 +1,15 @@
+"""Somebody commented on an issue or a pull request, or ticked a checkbox in one of Cardinal's comments.
+
+Source: docs.github.com/webhooks/webhook-events-and-payloads#issue_comment; comments on pull requests come
+here too and differ by `issue.pull_request` only.
+"""
+
+from bot.facts import Fact
+from bot.intake._comment import read_comment
+from bot.intake._payload import Payload, find
+
+
+def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
+    """Return what was said or ticked, nothing for an own echo or another edit."""
+    place = "issue" if find(payload, "issue.pull_request") is None else "pull"
+    return read_comment(payload, bot_id=bot_id, subject="issue", place=place)

@@ -1,0 +1,26 @@
+"""An issue was edited, labelled, moved away, closed or opened again.
+
+Source: docs.github.com/webhooks/webhook-events-and-payloads#issues.
+"""
+
+from bot.facts import Fact, IssueEdited, IssueOpenedAgain, IssueShut
+from bot.intake._payload import Payload, login, number, own, text, text_or_empty
+
+LOOK_AGAIN = {"edited", "labeled", "unlabeled", "transferred", "deleted", "typed", "untyped"}
+
+
+def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
+    """Return what the delivery says about the issue, nothing for an own echo."""
+    if own(payload, bot_id):
+        return ()
+    repository, issue = text(payload, "repository.full_name"), number(payload, "issue.number")
+    match text_or_empty(payload, "action"):
+        case "closed":
+            reason = text_or_empty(payload, "issue.state_reason") or "completed"
+            return (IssueShut(repository, issue, reason=reason, by=login(payload, "sender")),)
+        case "reopened":
+            return (IssueOpenedAgain(repository, issue, by=login(payload, "sender")),)
+        case action if action in LOOK_AGAIN:
+            return (IssueEdited(repository, issue),)
+        case _:
+            return ()

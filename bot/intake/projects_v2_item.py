@@ -1,0 +1,28 @@
+"""A card rang: every action is a doorbell, whoever caused it, for the column is read again anyway.
+
+The one exception: a text or number field that Cardinal itself wrote. It reads none of those, and each face
+that it writes would cost it several readings.
+
+A drag has been seen to arrive as `edited` and as `reordered`; neither is documented, so neither is trusted.
+Source: docs.github.com/webhooks/webhook-events-and-payloads#projects_v2_item.
+"""
+
+from bot.facts import CardRang, Fact
+from bot.intake._payload import Payload, own, text, text_or_empty
+from ledger.ids import BoardId, CardId
+
+OWN_FIELDS = ("text", "number")  # the kinds of field that a face is made of; columns are single_select
+
+
+def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
+    """Return one doorbell; nothing for the echo of a face. Own moves ring, for a person may have moved on."""
+    if own(payload, bot_id) and text_or_empty(payload, "changes.field_value.field_type") in OWN_FIELDS:
+        return ()
+    return (
+        CardRang(
+            card_id=CardId(text(payload, "projects_v2_item.node_id")),
+            board_id=BoardId(text(payload, "projects_v2_item.project_node_id")),
+            content_id=text_or_empty(payload, "projects_v2_item.content_node_id"),
+            action=text_or_empty(payload, "action"),
+        ),
+    )

@@ -1,0 +1,30 @@
+"""A pull request opened, moved, left draft, closed or was merged.
+
+Source: docs.github.com/webhooks/webhook-events-and-payloads#pull_request.
+"""
+
+from bot.facts import Fact, PullSeen
+from bot.intake._payload import Payload, flag, login, moment, number, own, text, text_or_empty
+
+SEEN_ON = {"opened", "reopened", "closed", "synchronize", "ready_for_review", "converted_to_draft"}
+
+
+def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
+    """Return the pull request as it was, nothing for an own echo or an action that does not change it."""
+    if own(payload, bot_id) or text_or_empty(payload, "action") not in SEEN_ON:
+        return ()
+    merged = flag(payload, "pull_request.merged")
+    return (
+        PullSeen(
+            repository=text(payload, "repository.full_name"),
+            number=number(payload, "pull_request.number"),
+            node_id=text(payload, "pull_request.node_id"),
+            state="merged" if merged else text(payload, "pull_request.state"),
+            draft=flag(payload, "pull_request.draft"),
+            head=text(payload, "pull_request.head.sha"),
+            branch=text(payload, "pull_request.head.ref"),
+            merged=merged,
+            by=login(payload, "sender"),
+            at=moment(payload, "pull_request.updated_at"),
+        ),
+    )

@@ -1,0 +1,210 @@
+"""Answers a card's doorbell: reads the card from GitHub and appends what differs from what is known."""
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot import boards, policies, react
+from bot.github import board as github_board
+from bot.github import issues as github_issues
+from bot.github import people
+from ledger import book, doorbells, leases, outbox
+from ledger.event import Event
+from ledger.events import board as on_board
+from ledger.ids import CardId
+from ledger.states import Archetype, CardState
+from ledger.views import boards as known_boards
+from ledger.views import cards, runs
+
+if TYPE_CHECKING:
+    from bot.shop import Shop
+
+LOOK_TTL_S = 30
+HIDDEN, HIDDEN_S = "Redacted", 180  # how GitHub calls a card whose issue Cardinal may not see
+MOST_LOOKS = 5  # a card that rings without end is left to the next wake-up
+
+
+def look(shop: "Shop", card_id: CardId) -> bool:
+    """Read the card until no ring waits; return False when somebody else is reading it already.
+
+    Readers of one card exclude each other from the read to the commit, so an older reading never overwrites a
+    newer one; rings that wait together cost one read. Whoever holds the lease looks again before letting go.
+    """
+    with book.writing(shop.engine) as db:
+        lease = leases.take(db, f"look:{card_id}", shop.name, now=shop.now(), ttl_s=LOOK_TTL_S)
+    if lease is None:
+        return False
+    try:
+        for _ in range(MOST_LOOKS):
+            if _answer(shop, card_id, lease):
+                return True
+    finally:
+        with book.writing(shop.engine) as db:
+            leases.release(db, lease)
+    return True
+
+
+def _answer(shop: "Shop", card_id: CardId, lease: leases.Lease) -> bool:
+    """Read the card once and record it; return whether nobody rang meanwhile, and if so let the lease go."""
+    with book.reading(shop.engine) as db:
+        rung, _answered = doorbells.rung(db, card_id)
+    seen = github_board.read_card(shop.hub, card_id)
+    if seen is None:  # a board that is out of sight as well says nothing about its cards: that raises
+        github_board.read_board(shop.hub, shop.config.board_owner, shop.config.board_number)
+    if seen is not None and not _is_served(shop, seen):
+        seen = None  # it stands on a board of the organisation that Cardinal does not serve
+    boards.know(shop, seen)
+    ranked = _order(shop, seen)
+    closing = _closing(shop, seen)
+    with book.writing(shop.engine) as db:
+        leases.renew(db, lease, now=shop.now(), ttl_s=LOOK_TTL_S)
+        _record(db, card_id, seen, ranked, closing, now=shop.now())
+        doorbells.answered(db, card_id, rung)
+        react.advance(db, now=shop.now())
+        quiet = doorbells.rung(db, card_id)[0] == rung
+        if quiet:
+            leases.release(db, lease)
+    return quiet
+
+
+def _is_served(shop: "Shop", seen: github_board.CardLook) -> bool:
+    owner, number = shop.config.board
+    return (seen.owner.casefold(), seen.board_number) == (owner.casefold(), number)
+
+
+def _order(shop: "Shop", seen: github_board.CardLook | None) -> on_board.ColumnRanked | None:
+    """Return the column's order where it decides who starts first: another card waits in the same column."""
+    if seen is None or seen.column is None or seen.archived:
+        return None
+    with book.reading(shop.engine) as db:
+        column = policies.in_force(db, seen.board_id).column(seen.column)
+        if column is None or column.archetype is not Archetype.EXECUTION:
+            return None
+        if not runs.queued(db, seen.board_id, seen.column, limit=1):
+            return None
+    order = github_board.read_column(shop.hub, seen.board_id, seen.column)
+    return on_board.ColumnRanked(seen.board_id, seen.column, order)
+
+
+def _record(
+    db: Connection,
+    card_id: CardId,
+    seen: github_board.CardLook | None,
+    ranked: on_board.ColumnRanked | None,
+    closing: on_board.IssueClosed | None,
+    *,
+    now: datetime,
+) -> None:
+    known = cards.get(db, card_id)
+    if seen is None or seen.kind not in github_board.CARDS:
+        if known is not None and not known.archived and _is_gone(db, card_id, seen, now):
+            book.append(db, on_board.CardArchived(card_id, "deleted" if seen is None else seen.kind), at=now)
+        return
+    _found_again(db, card_id, now)
+    if known is None:
+        if not seen.archived:
+            book.append(db, _first_sight(db, seen), *((closing,) if closing else ()), at=now)
+    else:
+        events = differences(known, seen, closing, by_cardinal=_own_move(db, card_id, seen.column))
+        if events:
+            book.append(db, *events, at=now)
+    if ranked is not None and ranked.order != cards.order_of(db, seen.board_id, ranked.column):
+        book.append(db, ranked, at=now)
+
+
+def _is_gone(db: Connection, card_id: CardId, seen: github_board.CardLook | None, now: datetime) -> bool:
+    """Tell whether the card left the board, or was hidden at every look for HIDDEN_S.
+
+    Access that is lost by mistake comes back; a lease that nobody renews measures the time.
+    """
+    if seen is None or seen.kind != HIDDEN:
+        return True
+    name = f"hidden:{card_id}"
+    if any(lease.name == name for lease in leases.expired(db, name, now)):
+        _found_again(db, card_id, now)
+        return True
+    if name not in leases.holders(db):
+        leases.take(db, name, name, now=now, ttl_s=HIDDEN_S)
+    return False
+
+
+def _found_again(db: Connection, card_id: CardId, now: datetime) -> None:
+    """Let the time of being hidden begin anew."""
+    name = f"hidden:{card_id}"
+    if name in leases.holders(db):
+        leases.release(db, leases.Lease(name, name, leases.generation(db, name), now))
+
+
+def _first_sight(db: Connection, seen: github_board.CardLook) -> on_board.CardSeen:
+    board = known_boards.get(db, seen.board_id)
+    # GitHub's times have whole seconds; a card that was not touched since Cardinal came was there before.
+    arrived = board is not None and seen.updated_at >= board.since.replace(microsecond=0)
+    return on_board.CardSeen(
+        card_id=seen.card_id,
+        board_id=seen.board_id,
+        content_id=seen.content_id,
+        repository=seen.repository,
+        number=seen.number,
+        title=seen.title,
+        body=seen.body,
+        author=seen.author,
+        column=seen.column,
+        state=CardState.DRAFT,
+        labels=seen.labels,
+        arrived=arrived,
+    )
+
+
+def _closing(shop: "Shop", seen: github_board.CardLook | None) -> on_board.IssueClosed | None:
+    """Return that the issue is closed, where that is news, and by whom: only a trusted one gives work up."""
+    if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
+        return None
+    with book.reading(shop.engine) as db:
+        known = cards.get(db, seen.card_id)
+    reason = seen.state_reason or "completed"
+    if known is None or seen.repository is None or seen.number is None:
+        return on_board.IssueClosed(seen.card_id, reason, "")
+    if known.closed == reason:
+        return None
+    by = github_issues.closed_by(shop.hub, seen.repository, seen.number)
+    asked = bool(by) and reason in on_board.ABANDONED  # nothing depends on it otherwise
+    trusted = asked and people.may_write(people.role(shop.hub, seen.repository, by))
+    return on_board.IssueClosed(seen.card_id, reason, by, trusted)
+
+
+def differences(
+    known: cards.CardRow,
+    seen: github_board.CardLook,
+    closing: on_board.IssueClosed | None = None,
+    *,
+    by_cardinal: bool = False,
+) -> tuple[Event, ...]:
+    """Return what changed between the card as known and as seen, in the order for the rules to hear it."""
+    card_id, events = known.card_id, list[Event]()
+    if seen.archived:
+        return () if known.archived else (on_board.CardArchived(card_id, "archived"),)
+    if known.archived:
+        events.append(on_board.CardRestored(card_id))
+    if (known.title, known.body, known.labels) != (seen.title, seen.body, seen.labels):
+        events.append(on_board.CardDescribed(card_id, seen.title, seen.body, seen.labels))
+    place = (seen.repository, seen.number)
+    # A draft became an issue, or an issue was transferred, or its repository renamed.
+    if seen.number is not None and seen.repository is not None and place != (known.repository, known.number):
+        events.append(on_board.CardConverted(card_id, seen.content_id, seen.repository, seen.number))
+    if known.column != seen.column:
+        events.append(on_board.CardMoved(card_id, known.column, seen.column, by_cardinal))
+    if closing is not None:
+        events.append(closing)
+    if known.closed and seen.state == "open":
+        events.append(on_board.IssueReopened(card_id, ""))
+    return tuple(events)
+
+
+def _own_move(db: Connection, card_id: CardId, column: str | None) -> bool:
+    """Tell whether Cardinal is just moving the card there: the echo can come before its own commit."""
+    return any(
+        entry.act == "move_card" and json.loads(entry.payload).get("column") == column
+        for entry in outbox.open_of_card(db, card_id)
+    )

@@ -1,0 +1,218 @@
+"""Makes the work order of a claimed run: its settings, briefing, places and the way to its repository."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot import briefings
+from bot.config import Config
+from bot.github import policy_file, repositories
+from ledger import book
+from ledger.errors import LedgerError
+from ledger.ids import CardId, RunId
+from ledger.leases import Lease
+from ledger.views import briefings as told_briefings
+from ledger.views import cards, grants, runs, threads
+from ledger.views.cards import CardRow
+from ledger.views.runs import RunRow
+from ledger.views.threads import ThreadRow
+from rules.policy import parse_repository
+from rules.policy_column import ColumnPolicy
+from rules.policy_repository import RepositoryRules
+from runner import workspaces
+from runner.briefing import Briefing
+from runner.order import (
+    Committer,
+    Limits,
+    Places,
+    Provider,
+    Resources,
+    ReviewThread,
+    Tools,
+    Validation,
+    WorkOrder,
+)
+
+if TYPE_CHECKING:
+    from bot.github.hub import Hub
+    from bot.shop import Shop
+
+BYTES_PER_MB = 1_000_000
+COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
+
+
+@dataclass(frozen=True, slots=True)
+class HubRemote:
+    """The way to one repository: a fresh token for each git command."""
+
+    hub: "Hub"
+    repository: str
+
+    @property
+    def url(self) -> str:
+        """The repository's address, without any credential."""
+        return self.hub.git_url(self.repository)
+
+    def git_environment(self) -> Mapping[str, str]:
+        """Return the credentials for one git command."""
+        return self.hub.git_environment(self.repository)
+
+
+class RunGoneError(LedgerError):
+    """A run or its card is not in the ledger: it was never queued by this Cardinal."""
+
+    def __init__(self, run_id: RunId) -> None:
+        self.run_id = run_id
+        super().__init__(f"run {run_id} is not in the ledger: `cardinal runs` lists those that are")
+
+
+def places(home: "Shop") -> Places:
+    """Return where runs keep what lives."""
+    root = home.config.home
+    return Places(root / "mirrors", root / "workspaces", root / "logs", home.config.scenarios)
+
+
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What a work order is made from, as the ledger has it."""
+
+    run: RunRow
+    card: CardRow
+    threads: tuple[ThreadRow, ...]
+    granted: tuple[str, ...]
+    allowed: tuple[str, ...]
+
+
+def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemote]:
+    """Return the order of a run that was just claimed, and the way to its repository.
+
+    The repository's rules are read from its default branch, never from the agent's. Raises a GithubError when
+    GitHub cannot be asked, and PolicyError when the repository's file is not a policy.
+    """
+    basis = _basis(shop, run_id)
+    run, card = basis.run, basis.card
+    base_branch = repositories.default_branch(shop.hub, run.repository)
+    text = policy_file.read_at(shop.hub, run.repository, base_branch)
+    rules = parse_repository(text) if text else RepositoryRules.model_validate({})
+    column = ColumnPolicy.model_validate_json(run.settings)
+    briefing = _briefing(shop, card, run_id, column)
+    order = WorkOrder(
+        run_id=run_id,
+        card_id=card.card_id,
+        attempt=run.attempt,
+        kind=run.kind,
+        generation=lease.generation,
+        repository=run.repository,
+        number=card.number or 0,
+        title=card.title,
+        branch=run.branch,
+        base_branch=base_branch,
+        agent=run.agent,
+        model=column.model,
+        session_id=run.session_id,
+        plan_required=run.plan_required,
+        instructions=column.instructions,
+        briefing=briefing.text,
+        briefing_omitted=briefing.omitted,
+        limits=_limits(column, rules),
+        places=places(shop),
+        committer=COMMITTER,
+        threads=_review(basis.threads),
+        granted=basis.granted,
+        allowed=basis.allowed,
+    )
+    return _equipped(order, shop.config, column, rules), HubRemote(shop.hub, run.repository)
+
+
+def _basis(shop: "Shop", run_id: RunId) -> _Basis:
+    with book.reading(shop.engine) as db:
+        run = runs.get(db, run_id)
+        card = cards.get(db, run.card_id) if run else None
+        if run is None or card is None or card.number is None:
+            raise RunGoneError(run_id)
+        return _Basis(run, card, threads.pending(db, card.card_id), *_leave(db, card.card_id))
+
+
+def _leave(db: Connection, card_id: CardId) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return grants.of_card(db, card_id, exact=True), grants.of_card(db, card_id, exact=False)
+
+
+def _review(pending: tuple[ThreadRow, ...]) -> tuple[ReviewThread, ...]:
+    return tuple(
+        ReviewThread(thread.thread_id, thread.path, thread.line or None, thread.text) for thread in pending
+    )
+
+
+def _equipped(order: WorkOrder, config: Config, column: ColumnPolicy, rules: RepositoryRules) -> WorkOrder:
+    """Return the order with what it is worked with: tools, checks, container, models, network."""
+    return replace(
+        order,
+        tools=_tools(column, rules),
+        validation=Validation(rules.setup, rules.validation.fast, rules.validation.full),
+        workspace=workspace(config),
+        image=rules.image,
+        resources=Resources(**column.resources.model_dump()),
+        models=column.models,
+        protect=rules.guardrails.protect,
+        private_hosts=config.private_hosts,
+    )
+
+
+def _briefing(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy) -> Briefing:
+    """Return what the run was told when it began, so that a later claim is told the same; else a new one."""
+    with book.reading(shop.engine) as db:
+        told = told_briefings.newest(db, run_id)
+    if told is None:
+        return briefings.write(shop, card, run_id, column)
+    return Briefing(told.text, told.digest, told.omitted)
+
+
+def workspace(config: Config) -> str:
+    """Return the workspace backend of runs here: docker where an engine answers, unless it was chosen."""
+    if config.workspace != "auto":
+        return config.workspace
+    return "local" if workspaces.load("docker").problem() else "docker"
+
+
+def providers(config: Config) -> dict[str, Provider]:
+    """Return those whom the operator pays for model calls, by name; one without a key or address is none."""
+    known = (
+        Provider("anthropic", config.anthropic_url, config.anthropic_key.reveal()),
+        Provider("openai", config.openai_url, config.openai_key.reveal()),
+        Provider("compatible", config.compatible_url, config.compatible_key.reveal()),
+    )
+    return {one.name: one for one in known if one.key and one.url}
+
+
+def _tools(column: ColumnPolicy, rules: RepositoryRules) -> Tools:
+    allowed = column.tools
+    network = _network(allowed.network)
+    return Tools(
+        edit=str(allowed.edit),
+        run=str(allowed.run),
+        commit=str(allowed.commit),
+        network=network,
+        hosts=allowed.network if network == "list" else (),
+        ask=allowed.ask,
+        deny=rules.guardrails.commands.deny,
+    )
+
+
+def _network(hosts: tuple[str, ...]) -> str:
+    return "none" if not hosts else "full" if hosts == ("*",) else "list"
+
+
+def _limits(column: ColumnPolicy, rules: RepositoryRules) -> Limits:
+    return Limits(
+        timeout_s=column.timeout_minutes * 60,
+        silence_s=column.silence_minutes * 60,
+        max_turns=column.max_turns,
+        budget_usd=column.budget_usd,
+        output_bytes=int(column.max_output_mb * BYTES_PER_MB),
+        iterations=rules.limits.iterations,
+        full_runs=rules.limits.full_runs,
+        files_changed=rules.limits.files_changed,
+        lines_changed=rules.limits.lines_changed,
+    )

@@ -1,0 +1,79 @@
+"""Which group of processes runs in a home: a lock that one holds, and the pids for whoever asks."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ledger.errors import CardinalError
+
+
+class AlreadyUpError(CardinalError):
+    """Another `cardinal up` lives in this home."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        super().__init__(f"cardinal up runs already in {home}: stop it first, or set another CARDINAL_HOME")
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """What runs: the group's own pid, the web server's address, and the pid of each part by name."""
+
+    up: int
+    address: str
+    parts: Mapping[str, int]
+
+
+@contextmanager
+def hold(home: Path) -> Iterator[None]:
+    """Hold the home's lock; raises AlreadyUpError. The kernel lets go of it when this process dies."""
+    path = _run(home) / "up.lock"
+    with path.open("a") as lock:
+        try:
+            fcntl.lockf(
+                lock, fcntl.LOCK_EX | fcntl.LOCK_NB
+            )  # not flock: children would hold that one as well
+        except OSError as error:
+            raise AlreadyUpError(home) from error
+        try:
+            yield
+        finally:
+            _pids(home).unlink(missing_ok=True)
+
+
+def record(home: Path, presence: Presence) -> None:
+    """Write what runs, at once and whole."""
+    text = json.dumps(
+        {"up": presence.up, "address": presence.address, "parts": dict(presence.parts)}, indent=1
+    )
+    fresh = _pids(home).with_suffix(".new")
+    fresh.write_text(text, encoding="utf-8")
+    os.replace(fresh, _pids(home))
+
+
+def look(home: Path) -> Presence | None:
+    """Return what runs in the home; None when nothing does, also when it was killed and left its record."""
+    try:
+        found = json.loads(_pids(home).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    presence = Presence(found["up"], found["address"], found["parts"])
+    try:
+        os.kill(presence.up, 0)
+    except ProcessLookupError:
+        return None
+    return presence
+
+
+def _run(home: Path) -> Path:
+    folder = home / "run"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _pids(home: Path) -> Path:
+    return home / "run" / "pids.json"

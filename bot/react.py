@@ -1,0 +1,113 @@
+"""Lets the rules see every event exactly once and carries their inward intents out, in one transaction."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from bot import apply, policies, snapshots
+from ledger import book, cursors
+from ledger.errors import LedgerError
+from ledger.event import Event, Recorded
+from ledger.events.board import BoardEvent, CardEvent, DecisionFailed, StopLifted, StopOrdered
+from ledger.events.run import RunEvent
+from ledger.ids import BoardId, CardId
+from ledger.views import cards, runs
+from rules.decide import decide
+from rules.intents import Decision
+from rules.policy import Policy
+from rules.snapshot import Snapshot
+from rules.stopping import spread
+
+log = logging.getLogger(__name__)
+Decide = Callable[[Policy, Snapshot | None, Event, datetime], Decision]
+
+READER = "react"
+BATCH = 200
+MOST_AT_ONCE = 1000  # of a backlog in one transaction, so that other writers get their turn
+MOST_BEYOND = 5000  # events that decisions themselves ask for in one go: rules that never settle are a bug
+
+
+class UnsettledRulesError(LedgerError):
+    """The rules kept asking for more without end."""
+
+    def __init__(self, seq: int) -> None:
+        self.seq = seq
+        super().__init__(
+            f"the rules did not settle within {MOST_BEYOND} events at event {seq}: report this as a bug"
+        )
+
+
+def behind(db: Connection) -> int:
+    """Return how many events the rules have not seen yet."""
+    return book.last_seq(db) - cursors.position(db, READER)
+
+
+def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
+    """Decide the events that wait, those that decisions append included; return how many there were.
+
+    Of a long backlog only a part: `behind` says whether there is more. An event that the rules fail on is
+    passed by, which is an event too: one card's trouble must not stop every other one. Raises
+    UnsettledRulesError.
+    """
+    decided, head = 0, book.last_seq(db)
+    while True:
+        before = cursors.position(db, READER)
+        waiting = book.read(db, after=before, limit=BATCH)
+        if not waiting or (decided >= MOST_AT_ONCE and before < head):
+            return decided
+        if before > head + MOST_BEYOND:
+            raise UnsettledRulesError(before)
+        for recorded in waiting:
+            _decide_one(db, recorded, now, rules)
+        cursors.advance(db, READER, before=before, after=waiting[-1].seq)
+        decided += len(waiting)
+
+
+def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide) -> None:
+    card_id, board_id = _about(db, recorded.event)
+    if board_id is None:
+        return
+    try:
+        with db.begin_nested():  # what a decision did before it failed is taken back, nothing else
+            snapshot = snapshots.of_card(db, card_id) if card_id else None
+            policy = policies.in_force(db, board_id)
+            apply.apply(db, policy, rules(policy, snapshot, recorded.event, now), now=now)
+            if isinstance(recorded.event, StopOrdered | StopLifted):
+                _spread(db, policy, recorded.event, now)
+    except SQLAlchemyError:
+        raise  # the ledger's trouble, not the event's: nothing is decided, and all of it is tried again
+    except Exception as error:  # told, and not raised: whoever read the log next would stop at it as well
+        kind = type(recorded.event).__name__
+        log.exception("rules failed event=%s kind=%s", recorded.seq, kind)
+        if not isinstance(recorded.event, DecisionFailed):
+            because = f"{type(error).__name__}: {error}"[:2000]
+            told = DecisionFailed(card_id or CardId(board_id), recorded.seq, kind, because)
+            book.append(db, told, at=now)
+
+
+def _spread(db: Connection, policy: Policy, event: StopOrdered | StopLifted, now: datetime) -> None:
+    """Let a kill switch reach every live run under it."""
+    for run in (*runs.held(db), *runs.parked(db)):
+        snapshot = snapshots.of_card(db, run.card_id)
+        if snapshot is not None:
+            apply.apply(db, policy, spread(snapshot, event), now=now)
+
+
+def _about(db: Connection, event: Event) -> tuple[CardId | None, BoardId | None]:
+    match event:
+        case BoardEvent():
+            return None, event.board_id
+        case CardEvent():
+            card_id = event.card_id
+        case RunEvent():
+            run = runs.get(db, event.run_id)
+            if run is None:
+                return None, None
+            card_id = run.card_id
+        case _:
+            return None, None
+    card = cards.get(db, card_id)
+    return (card_id, card.board_id) if card else (None, None)

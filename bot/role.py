@@ -1,0 +1,76 @@
+"""One process of a group: what it does, how a forked child becomes it, how it is buried."""
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ledger.errors import CardinalError
+
+Ready = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One process of a group. `run` is called in the child, with what it calls once it works.
+
+    The others stand on a `ground`: it is started before and stopped after them. Where `run` becomes another
+    program, which cannot say that it is ready, `check` is asked from outside.
+    """
+
+    name: str
+    run: Callable[[Ready], None]
+    ground: bool = False
+    check: Callable[[], bool] | None = None
+
+
+def become(
+    role: Role, follow: Callable[[], None], ready_fd: int, *, closing: Iterable[int], mask: Iterable[int]
+) -> None:
+    """Be the role, in the child, and never return."""
+    status = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        for kind in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+            signal.signal(kind, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        os.setpgid(0, 0)  # a Ctrl-C in the terminal reaches the group's parent only, which then asks in order
+        follow()
+        for descriptor in closing:
+            os.close(descriptor)
+
+        def ready() -> None:
+            os.write(ready_fd, b"1")
+
+        role.run(ready)
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(bool(end.code))
+    except CardinalError as error:
+        sys.stderr.write(f"{role.name}: {error}\n")
+    except BaseException:  # the top of a process: said, then ended with a status that the parent sees
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def next_dead() -> int | None:
+    """Return the pid of a child that died and is not buried yet."""
+    try:
+        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return None if found is None else found.si_pid
+
+
+def bury(pid: int) -> int:
+    """Kill what is left of the dead child's group while its pid is still its own; return its exit status."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # the usual case: nothing is left
+        os.killpg(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status)

@@ -1,0 +1,114 @@
+"""What people say: who may, whether it is a command, and which events it comes to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot import facts, policies
+from bot.github import people
+from ledger.event import Event
+from ledger.events.conversation import CommandGiven, CommandRefused, PersonSaid
+from ledger.views import cards, messages
+from rules import command_line
+from rules.policy import Policy
+
+if TYPE_CHECKING:
+    from bot.shop import Shop
+
+Maker = Callable[[Connection], tuple[Event, ...]]
+# GitHub takes no longer comment ("is too long (maximum is 65536 characters)"); what brings one is not GitHub.
+MOST_CHARACTERS = 65_536
+
+
+def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
+    """Return what a comment comes to: what was said, and the command in it if there is one.
+
+    One that is longer than GitHub takes is refused with a sentence, and not a word of it is kept.
+    """
+    role = people.role(shop.hub, fact.repository, fact.author)
+    if len(fact.text) > MOST_CHARACTERS:
+        refusal = _too_long(fact, card, role)
+        return lambda _: (refusal,)
+    parsed = command_line.parse(fact.text)
+    trusted = people.may_write(role)
+    speech = PersonSaid(
+        card.card_id, fact.comment_id, fact.place, fact.author, trusted, fact.text, role, fact.at
+    )
+
+    def make(db: Connection) -> tuple[Event, ...]:
+        if messages.knows(db, card.card_id, fact.place, fact.comment_id):
+            return ()
+        if parsed is None:
+            return (speech,)
+        policy = policies.in_force(db, card.board_id)
+        asker = Asker(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at)
+        return (speech, verdict(policy, card, parsed, asker))
+
+    return make
+
+
+def _too_long(fact: facts.Said, card: cards.CardRow, role: str) -> CommandRefused:
+    because = (
+        f"This comment has {len(fact.text):,} characters, and at most {MOST_CHARACTERS:,} are read:"
+        " nothing of it was taken. Please say it shorter, or in several comments."
+    )
+    return CommandRefused(card.card_id, "", fact.author, role, because, fact.place, fact.comment_id)
+
+
+def ticked(shop: "Shop", fact: facts.BoxTicked, card: cards.CardRow) -> list[Maker]:
+    """Return what ticked boxes come to: the one who ticked is the actor, like one who wrote the command."""
+    role = people.role(shop.hub, fact.repository, fact.by)
+
+    def maker(box: str) -> Maker:
+        parsed = command_line.of_box(box)
+        asker = Asker(fact.by, role, fact.place, fact.comment_id, f"box:{box}", fact.at)
+
+        def make(db: Connection) -> tuple[Event, ...]:
+            if parsed is None:
+                return ()
+            return (verdict(policies.in_force(db, card.board_id), card, parsed, asker),)
+
+        return make
+
+    return [maker(box) for box in fact.boxes]
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who gave a command, with which role, and where; `source` is the comment's id or `box:<name>`."""
+
+    login: str
+    role: str
+    place: str
+    comment_id: int
+    source: str
+    at: datetime
+
+
+def verdict(
+    policy: Policy, card: cards.CardRow, parsed: command_line.Parsed | command_line.Mistyped, asker: Asker
+) -> Event:
+    """Return the command as given or as refused, with the reason that the person reads."""
+    if isinstance(parsed, command_line.Mistyped):
+        word, because = parsed.word, parsed.because
+    else:
+        answer = command_line.permit(policy, parsed, role=asker.role, login=asker.login)
+        if isinstance(answer, command_line.Permitted):
+            return CommandGiven(
+                card.card_id,
+                parsed.command,
+                parsed.argument,
+                asker.login,
+                asker.role,
+                asker.place,
+                asker.comment_id,
+                asker.source,
+                asker.at,
+            )
+        word, because = parsed.command, answer.because
+    if asker.source.startswith("box:"):
+        word = asker.source  # the rules restore the box, and react to no comment of Cardinal's own
+    return CommandRefused(card.card_id, word, asker.login, asker.role, because, asker.place, asker.comment_id)

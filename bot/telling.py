@@ -1,0 +1,178 @@
+"""Believes facts: looks up on GitHub what they need, then says which events they are.
+
+The look-ups happen before the transaction; the makers run inside it and see what was recorded meanwhile: the
+same thing told twice becomes one event.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot import boards, facts, look, spoken
+from bot.github import board as github_board
+from bot.github import people, pulls, reviews
+from bot.github.errors import NotFoundError
+from ledger import book
+from ledger.errors import CardinalError
+from ledger.event import Event
+from ledger.events import pull as on_pull
+from ledger.ids import BoardId, CardId
+from ledger.views import boards as known_boards
+from ledger.views import cards, verdicts
+
+if TYPE_CHECKING:
+    from bot.shop import Shop
+
+
+class CardBusyError(CardinalError):
+    """Another process is reading a card that a delivery is about, and what it reads is not recorded yet."""
+
+    def __init__(self, card_id: CardId) -> None:
+        self.card_id = card_id
+        super().__init__(f"card {card_id} is being read: the delivery waits for it")
+
+
+Maker = Callable[[Connection], tuple[Event, ...]]
+
+
+@dataclass(slots=True)
+class Told:
+    """What a delivery comes to: doorbells to ring and events to make, in order."""
+
+    bells: list[tuple[CardId, BoardId]] = field(default_factory=list)
+    makers: list[Maker] = field(default_factory=list)
+
+    @property
+    def rings(self) -> tuple[CardId, ...]:
+        """The cards to look at, in order."""
+        return tuple(card_id for card_id, _ in self.bells)
+
+
+def gather(shop: "Shop", found: tuple[facts.Fact, ...]) -> Told:
+    """Return what the facts come to; raises a GithubError when a look-up fails."""
+    told = Told()
+    for fact in found:
+        match fact:
+            case facts.CardRang():
+                _rang(shop, fact, told)
+            case facts.Pushed():
+                _pushed(shop, fact)
+            case facts.RepositoryGone():
+                _gone(shop, fact, told)
+            case facts.IssueFact():
+                for card in cards_of(shop, fact.repository, fact.number):
+                    _about_card(shop, fact, card, told)
+            case _:
+                raise TypeError(f"no rule for the fact {type(fact).__name__}")
+    return told
+
+
+def cards_of(shop: "Shop", repository: str, number: int) -> tuple[cards.CardRow, ...]:
+    """Return the cards of an issue or of a pull request, asking GitHub for a card that was never seen."""
+    known = _known(shop, repository, number)
+    if not known:
+        for card_id in github_board.cards_of_issue(shop.hub, repository, number):
+            if not look.look(shop, card_id):
+                raise CardBusyError(card_id)  # tried again when whoever reads it is done
+        known = _known(shop, repository, number)
+    return known
+
+
+def _known(shop: "Shop", repository: str, number: int) -> tuple[cards.CardRow, ...]:
+    with book.reading(shop.engine) as db:
+        mine = cards.by_pull(db, repository, number)
+        return (mine,) if mine else cards.of_issue(db, repository, number)
+
+
+def _rang(shop: "Shop", fact: facts.CardRang, told: Told) -> None:
+    with book.reading(shop.engine) as db:
+        known = known_boards.all_boards(db)
+    served = [one.board_id for one in known if (one.owner, one.number) == tuple(shop.config.board)]
+    if not served:
+        served.append(boards.refresh(shop, shop.config.board_owner, shop.config.board_number))
+    if fact.board_id not in served:
+        return  # a board of the organisation that Cardinal does not serve: it must cost no call
+    told.bells.append((fact.card_id, fact.board_id))
+
+
+def _pushed(shop: "Shop", fact: facts.Pushed) -> None:
+    if fact.touches_policy and fact.repository == shop.config.home_repository:
+        boards.refresh(shop, shop.config.board_owner, shop.config.board_number)
+
+
+def _gone(shop: "Shop", fact: facts.RepositoryGone, told: Told) -> None:
+    with book.reading(shop.engine) as db:
+        lost = cards.of_repository(db, fact.repository)
+    told.bells += [(card.card_id, card.board_id) for card in lost]
+
+
+def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: Told) -> None:
+    match fact:
+        case facts.Said():
+            told.makers.append(spoken.said(shop, fact, card))
+        case facts.BoxTicked():
+            told.makers += spoken.ticked(shop, fact, card)
+        case facts.IssueEdited():
+            told.bells.append((card.card_id, card.board_id))
+        case facts.IssueShut() | facts.IssueOpenedAgain():  # in any order: the look says what is so now
+            told.bells.append((card.card_id, card.board_id))
+        case facts.PullSeen():
+            told.makers.append(_pull(shop, fact, card))
+        case facts.Reviewed():
+            told.makers.append(_review(shop, fact, card))
+        case facts.ReviewTakenBack():
+            told.makers.append(lambda _: (on_pull.ReviewDismissed(card.card_id, fact.review_id),))
+        case _:
+            raise TypeError(f"no rule for the fact {type(fact).__name__}")
+
+
+def _nothing(_: Connection) -> tuple[Event, ...]:
+    """Make nothing of a pull request that is gone: the card's doorbell tells what became of the card."""
+    return ()
+
+
+def _pull(shop: "Shop", fact: facts.PullSeen, card: cards.CardRow) -> Maker:
+    """A pull request's delivery only says *look*: read it, because deliveries come in any order."""
+    try:
+        now = pulls.read(shop.hub, fact.repository, fact.number)
+    except NotFoundError:
+        return _nothing
+
+    def make(db: Connection) -> tuple[Event, ...]:
+        known = cards.get(db, card.card_id)
+        if known is None or known.pull_number != fact.number:
+            return ()
+        seen = (now.state, now.draft, now.head)
+        if seen == (known.pull_state, known.pull_draft, known.pull_head):
+            return ()
+        return (on_pull.PullChanged(card.card_id, fact.number, *seen),)
+
+    return make
+
+
+def _review(shop: "Shop", fact: facts.Reviewed, card: cards.CardRow) -> Maker:
+    trusted = people.may_write(people.role(shop.hub, fact.repository, fact.author))
+    try:
+        threads = reviews.threads_of_review(shop.hub, fact.repository, fact.number, fact.review_id)
+    except NotFoundError:
+        return _nothing
+
+    def make(db: Connection) -> tuple[Event, ...]:
+        if verdicts.knows(db, card.card_id, fact.review_id):
+            return ()
+        return (
+            on_pull.ReviewSubmitted(
+                card.card_id,
+                fact.review_id,
+                fact.author,
+                trusted,
+                fact.verdict,
+                fact.body,
+                threads,
+                fact.head,
+            ),
+        )
+
+    return make

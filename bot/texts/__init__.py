@@ -1,0 +1,1 @@
+"""What people read on GitHub: pure functions from ledger rows to Markdown."""

@@ -1,0 +1,30 @@
+"""Checkboxes with hidden names: how a person presses a button in a comment."""
+
+import re
+from collections import Counter
+
+_BOX = re.compile(
+    r"^[ \t]{0,3}[-*] \[(?P<tick>[ xX])\] [^\n]{0,1000}"
+    r"<!-- box:(?P<name>[A-Za-z0-9_:-]{1,100}) -->[ \t]*\r?$",
+    re.MULTILINE,
+)
+
+
+def box(name: str, label: str, *, ticked: bool = False) -> str:
+    """Return a checkbox line; `name` is a command, or `choice:<question>:<number>`."""
+    return f"- [{'x' if ticked else ' '}] {label} <!-- box:{name} -->"
+
+
+def ticked(before: str, after: str) -> tuple[str, ...]:
+    """Return the names of the boxes that `after` has ticked and `before` has not, in order, each once."""
+    old = _ticked_names(before)
+    return tuple(Counter(_ticked_names(after)) - Counter(old))  # a quoted box of that name hides no real one
+
+
+def unticked(body: str) -> str:
+    """Return `body` without the ticks in its boxes."""
+    return _BOX.sub(lambda found: found[0].replace(f"[{found['tick']}]", "[ ]", 1), body)
+
+
+def _ticked_names(body: str) -> list[str]:
+    return [found["name"] for found in _BOX.finditer(body) if found["tick"] != " "]

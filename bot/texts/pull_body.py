@@ -1,0 +1,30 @@
+"""The pull request's title and description: what it closes, the newest report, the evidence, what it cost."""
+
+from bot.texts import evidence
+from bot.texts import story as told
+from bot.texts.report import findings
+from bot.texts.safe import cut, fit, tame
+from bot.texts.story import Story
+from ledger.views.cards import CardRow
+
+TITLE_LIMIT = 200  # GitHub refuses titles over 256 characters
+
+
+def title_of(card: CardRow) -> str:
+    """Return the card's title; it becomes a commit message, so it must not close other issues."""
+    return cut(" ".join(tame(card.title).split()), TITLE_LIMIT) or f"Issue {card.number}"
+
+
+def write(story: Story) -> str:
+    """Return the description without its marker."""
+    run = story.run
+    return fit(
+        (
+            f"Closes #{story.card.number}",
+            *(findings(story) or ("_The report follows when the run is done._",)),
+            evidence.table(story.checks),
+            f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"
+            f" · {told.dollars(story.card_usd)} for this card so far"
+            f" · the conversation and the plan are on #{story.card.number}",
+        )
+    )

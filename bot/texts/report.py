@@ -1,0 +1,118 @@
+"""The final report of a run: what was done and what to check, or how it ended and what to do next."""
+
+from bot.texts import evidence
+from bot.texts import story as told
+from bot.texts.boxes import box
+from bot.texts.safe import fit, line, quote
+from bot.texts.story import Story
+from ledger.states import Ending
+from rules.words import count
+
+MOST_ITEMS = 30
+
+
+def write(story: Story) -> str:
+    """Return the comment that ends a run."""
+    match story.run.ending:
+        case Ending.SUCCEEDED:
+            return _success(story)
+        case Ending.CANCELLED:
+            return _receipt(story)
+        case _:
+            return _failure(story)
+
+
+def findings(story: Story) -> tuple[str, ...]:
+    """Return the agent's own report as paragraphs, quoted; empty where it gave none."""
+    report = story.report
+    if report is None:
+        return ()
+    return (
+        quote(report.done, 6_000),
+        _items("What changed", report.changed),
+        _items("What to check", report.check),
+        _items("Open questions", report.open_questions),
+    )
+
+
+def _items(title: str, items: tuple[str, ...]) -> str:
+    if not items:
+        return ""
+    rows = [f"- {line(item, 400)}" for item in items[:MOST_ITEMS]]
+    more = [f"- … and {len(items) - MOST_ITEMS} more"] if len(items) > MOST_ITEMS else []
+    return "\n".join([f"**{title}**", "", *rows, *more])
+
+
+def _success(story: Story) -> str:
+    card, run = story.card, story.run
+    pull = f"#{card.pull_number}" if card.pull_number is not None else ""
+    size = ""
+    if run.files_changed:
+        size = f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')} changed"
+    facts = " · ".join(part for part in (size, told.commits(run.commits) if run.commits else "") if part)
+    ask = f"Next: review {pull}. To have something changed, request changes there and drag the card back."
+    return fit(
+        (
+            f"### {told.headline(story)}{f': {pull} is ready for your review' if pull else ''}",
+            *findings(story),
+            evidence.table(story.checks),
+            " · ".join(part for part in (facts, told.spent(story)) if part),
+            ask if pull else "",
+        )
+    )
+
+
+def _failure(story: Story) -> str:
+    run = story.run
+    last = _last_known(story) or "Nothing was said before."
+    return fit(
+        (
+            f"### {told.headline(story)}",
+            quote(run.detail, 3_000),
+            last,
+            f"{_kept(story)} · {told.spent(story)}",
+            evidence.table(story.checks),
+            _next_step(story),
+            box("retry", "Try again (or reply `/cardinal retry`)"),
+        ),
+        (evidence.failing(story.checks), *findings(story)),
+    )
+
+
+def _next_step(story: Story) -> str:
+    if story.run.reason == "provider":
+        return (
+            "Next: nothing is wrong with the work. When the provider answers again, try again: the same"
+            " session goes on where it can. A refused key or model is for whoever runs Cardinal to mend:"
+            " `cardinal doctor`."
+        )
+    return "Next: look at the reason above, reply with what the agent should know, then try again."
+
+
+def _receipt(story: Story) -> str:
+    run = story.run
+    by = f" by {line(run.stop_by, 60)}" if run.stop_by else ""
+    took = ""
+    if story.stop_asked_at is not None and run.ended_at is not None:
+        took = f"Stopped in {max(0.0, (run.ended_at - story.stop_asked_at).total_seconds()):.1f} s"
+    return fit(
+        (
+            f"### {told.headline(story)}{by}",
+            " · ".join(part for part in (took, _kept(story), told.dollars(run.usd)) if part),
+            _last_known(story),
+            box("retry", "Try again (or reply `/cardinal retry`)"),
+        )
+    )
+
+
+def _last_known(story: Story) -> str:
+    state, colon, said = story.run.last_known.partition(":")
+    told = line(state.replace("_", " ") + colon + said, 400).rstrip(".")
+    return f"Last known state: {told}." if state else ""
+
+
+def _kept(story: Story) -> str:
+    run = story.run
+    if run.pushed_head:
+        return f"{told.commits(run.commits)} kept, {told.place(story)}"
+    return f"{told.commits(run.commits)} made, not pushed" if run.commits else "nothing was pushed"

@@ -1,0 +1,119 @@
+"""Text from people and agents, made harmless before it stands in a comment of Cardinal's own."""
+
+import re
+from collections.abc import Iterable
+
+# GitHub refuses comments over 65,536 characters ("body is too long (maximum is 65536 characters)").
+COMMENT_LIMIT = 60_000
+# Splits what GitHub would act on (a mention, a tag, a reference) and shows as nothing, in prose as in code.
+_APART = "\u200b"
+# C0 and C1 controls but tab and newline; zero-width, bidirectional and tag characters; the byte-order mark.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_MENTION = re.compile(r"@(?=[A-Za-z0-9])")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_IMAGE = re.compile(r"!(?=\[)")
+_TASK = re.compile(
+    r"^([ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:>[ \t]*)*)+)\[([ xX])\](?=\s)", re.MULTILINE
+)
+_ENTITY = re.compile(r"&(?=#?[A-Za-z0-9]{1,32};)")  # GitHub looks for mentions after `&#64;` became `@`
+# docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
+_CLOSING = re.compile(
+    r"\b((?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+)(?=\S{0,200}(?:#|GH-|/issues/|/pull/)\d)",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(r"(#|GH-|://)(?=\S)")
+# What would open a heading, quote, list, rule, table or fence at the start of a line.
+_BLOCK_START = re.compile(r"^(?:[#>|=]|[-+*_](?=\s|[-*_]|$)|`{3}|~{3}|\d{1,9}[.)](?=\s|$))")
+
+
+def tame(text: str) -> str:
+    """Return `text` without what pings, hides, closes, embeds or can be ticked; it reads the same."""
+    text = _LONE_SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _UNSEEN.sub("", text)
+    text = _ENTITY.sub("&" + _APART, text)
+    text = _MENTION.sub("@" + _APART, text)
+    text = _TAG.sub("<" + _APART, text)
+    text = _IMAGE.sub("!" + _APART, text)
+    text = _TASK.sub(lambda found: found[1] + ("☐" if found[2] == " " else "☑"), text)
+    return _keep_open(text)
+
+
+def _keep_open(text: str) -> str:
+    """Return `text` in which no "fixes #12" closes an issue when it is merged with a pull request."""
+    pieces, position = [], 0
+    for found in _CLOSING.finditer(text):
+        end = _word_end(text, found.end())
+        pieces += [text[position : found.end()], _REFERENCE.sub(r"\1" + _APART, text[found.end() : end])]
+        position = end
+    return "".join([*pieces, text[position:]])
+
+
+def _word_end(text: str, start: int) -> int:
+    found = re.compile(r"\s").search(text, start)
+    return found.start() if found else len(text)
+
+
+def cut(text: str, limit: int) -> str:
+    """Return at most about `limit` characters of `text`, and say how many were left out."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit].rstrip()} … (cut: {len(text) - limit:,} more characters)"
+
+
+def quote(text: str, limit: int = 8_000) -> str:
+    """Return `text` as a block quote: nothing inside can reach out of it; empty for blank text."""
+    lines = tame(cut(text.strip(), limit)).strip().split("\n")
+    return "\n".join(f"> {line}".rstrip() for line in lines) if lines != [""] else ""
+
+
+def line(text: str, limit: int = 300) -> str:
+    """Return `text` as one line that starts no block; for list items, headings and table cells."""
+    one = tame(cut(" ".join(text.split()), limit)).strip().replace("|", "\\|")
+    return f"\\{one}" if _BLOCK_START.match(one) and not one[0].isdigit() else _flat_number(one)
+
+
+def _flat_number(text: str) -> str:
+    """Return `1. text` as `1\\. text`, which is no list."""
+    return re.sub(r"^(\d{1,9})([.)])(?=\s|$)", r"\1\\\2", text)
+
+
+def code(text: str, limit: int = 200) -> str:
+    """Return `text` as a code span on one line."""
+    one = _UNSEEN.sub("", _LONE_SURROGATE.sub("\ufffd", " ".join(cut(text, limit).split()))).replace("|", "¦")
+    ticks = "`" * (_longest_ticks(one) + 1)
+    space = " " if one.startswith("`") or one.endswith("`") else ""
+    return f"{ticks}{space}{one or '(empty)'}{space}{ticks}"
+
+
+def block(text: str, limit: int = 4_000) -> str:
+    """Return the end of `text` as a code block; the beginning is cut, as the end of an output tells most."""
+    text = _LONE_SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _UNSEEN.sub("", text).strip("\n")
+    note = f"… (cut: {len(text) - limit:,} characters before this)\n" if len(text) > limit else ""
+    fence = "`" * max(3, _longest_ticks(text) + 1)
+    return f"{fence}text\n{note}{text[-limit:]}\n{fence}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max((len(found) for found in re.findall("`+", text)), default=0)
+
+
+def folded(summary: str, body: str) -> str:
+    """Return `body` folded under `summary`, which must be our own words."""
+    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+
+
+def fit(needed: Iterable[str], optional: Iterable[str] = (), limit: int = COMMENT_LIMIT) -> str:
+    """Return the parts as paragraphs within `limit` characters: optional ones that do not fit go."""
+    text = cut("\n\n".join(part for part in needed if part), limit - 200)
+    left_out = 0
+    for part in optional:
+        if part and len(text) + len(part) + 2 <= limit - 200:
+            text = f"{text}\n\n{part}"
+        elif part:
+            left_out += 1
+    return f"{text}\n\n_{left_out} part(s) left out: too long for a comment._" if left_out else text

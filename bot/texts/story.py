@@ -1,0 +1,137 @@
+"""What is known of one run and its card when a text about it is made."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.texts.safe import code
+from ledger.states import RUN_HELD, Ending, RunState
+from ledger.views.beside import BesideRow
+from ledger.views.budgets import BudgetRow
+from ledger.views.cards import CardRow
+from ledger.views.checks import CheckRow
+from ledger.views.reports import ReportRow
+from ledger.views.runs import RunRow
+from ledger.views.timeline import TimelineRow
+from rules.words import count
+
+STATES: Mapping[RunState, tuple[str, str]] = {
+    RunState.QUEUED: ("⏳", "is waiting to start"),
+    RunState.CLAIMED: ("🔧", "is starting"),
+    RunState.PREPARING: ("🔧", "is preparing its workspace"),
+    RunState.PLANNING: ("📝", "is making a plan"),
+    RunState.AWAITING_APPROVAL: ("🙋", "waits for you: approve its plan or redirect it"),
+    RunState.WORKING: ("🔨", "is working"),
+    RunState.PARKED: ("⏸️", "is paused"),
+    RunState.VALIDATING: ("🧪", "is running the checks"),
+    RunState.PUBLISHING: ("📦", "is publishing its work"),
+}
+ENDINGS: Mapping[Ending, tuple[str, str]] = {
+    Ending.SUCCEEDED: ("✅", "is done"),
+    Ending.FAILED: ("❌", "failed"),
+    Ending.CANCELLED: ("🛑", "was cancelled"),
+    Ending.LOST: ("💥", "was lost"),
+}
+REASONS: Mapping[str, str] = {
+    "agent_error": "the agent stopped with an error",
+    "guardrail": "it ran into a guardrail",
+    "validation": "the checks did not pass",
+    "stalled": "the agent fell silent",
+    "spawn_failed": "the agent could not be started",
+    "gave_up": "it stopped without a report",
+    "superseded": "a newer run took over",
+    "no_changes": "nothing was changed",
+    "repository": "the repository could not be used",
+    "provider": "its model's provider did not answer",
+    "internal": "Cardinal itself failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What the ledger holds of one run; `card_usd` is the cost of all runs of the card.
+
+    `on_pull`: its comments stand on the pull request, because an earlier run pushed to it.
+    """
+
+    card: CardRow
+    run: RunRow
+    report: ReportRow | None
+    checks: tuple[CheckRow, ...]
+    activity: tuple[TimelineRow, ...]
+    stop_asked_at: datetime | None
+    card_usd: float
+    on_pull: bool
+    dollars: BudgetRow | None = None
+    asker: str = ""  # of the question that is open
+    seen: BesideRow | None = None
+
+
+def headline(story: Story) -> str:
+    """Return the run's state as an emoji and a half sentence, after "Run r1"."""
+    run = story.run
+    if run.ending is not None:
+        emoji, words = ENDINGS[run.ending]
+        reason = REASONS.get(run.reason, "")
+        told = reason and run.ending is not Ending.CANCELLED
+        return f"{emoji} Run {run.run_id} {words}{f': {reason}' if told else ''}"
+    if run.question_id and run.state is RunState.PARKED:
+        return f"🙋 Run {run.run_id} waits for you: answer its question"
+    if run.stop_asked and run.state in RUN_HELD:
+        return f"✋ Run {run.run_id} was told to {run.stop_asked} and is stopping"
+    emoji, words = STATES[run.state]
+    return f"{emoji} Run {run.run_id} {words}"
+
+
+def limit_of(story: Story, name: str) -> float | None:
+    """Return a number of the run's settings, such as `budget_usd`; None where there is none."""
+    found = json.loads(story.run.settings or "{}").get(name)
+    return float(found) if isinstance(found, int | float) else None
+
+
+def budget_of(story: Story) -> float | None:
+    """Return what the run may cost in all, with what people added; None where there is no budget."""
+    known = story.dollars
+    return known.budget_usd if known is not None and known.budget_usd > 0 else limit_of(story, "budget_usd")
+
+
+def dollars(usd: float) -> str:
+    """Return an amount as people read it; what is under a cent is not nothing."""
+    return "under $0.01" if 0 < usd < 0.005 else f"${usd:.2f}"
+
+
+def minutes(seconds: float) -> str:
+    """Return a duration in whole minutes, or seconds below two minutes; what is quick is not nothing."""
+    if 0 < seconds < 1:
+        return "under 1 s"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def spent(story: Story) -> str:
+    """Return cost and time, each with its limit while the run lives."""
+    run = story.run
+    usd, active = dollars(run.usd), minutes(run.active_s)
+    if run.ending is not None:
+        return f"{usd} · {active}"
+    if run.claimed_at is None:
+        return ""
+    budget, limit = budget_of(story), limit_of(story, "timeout_minutes")
+    if budget is not None:
+        usd += f" of {dollars(budget)}"
+    if limit is not None:
+        active = f"{run.active_s / 60:.0f} of {limit:.0f} min"
+    return f"{usd} · {active}"
+
+
+def place(story: Story) -> str:
+    """Return the branch, and the pull request where there is one."""
+    run = story.run
+    branch = f"branch {code(run.branch)}" if run.pushed_head else ""
+    pull = f"pull request #{story.card.pull_number}" if story.card.pull_number is not None else ""
+    return " · ".join(part for part in (pull, branch) if part)
+
+
+def commits(number: int) -> str:
+    """Return `1 commit`, `2 commits`."""
+    return count(number, "commit")

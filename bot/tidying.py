@@ -1,0 +1,106 @@
+"""Removes what nobody works in any more: containers of dead claims, and the places of cards that are done."""
+
+import logging
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot import dispatch, orders
+from ledger import book, leases
+from ledger.ids import CardId, RunId
+from ledger.states import RUN_HELD, CardState, RunState
+from ledger.views import cards, runs
+from runner import workspaces
+from runner.errors import RunnerError
+from runner.order import Places
+from runner.workspace import Backend, Tenancy
+
+if TYPE_CHECKING:
+    from bot.shop import Shop
+
+log = logging.getLogger(__name__)
+
+CHAT_S = 900.0  # older than any answer takes
+_GATE, _CHAT = "gate-", "chat-"
+_FINISHED = (CardState.DONE, CardState.ARCHIVED)
+
+
+def tidy(shop: "Shop") -> tuple[str, ...]:
+    """Remove what is left over and return a sentence for each; what cannot be removed now stays for the next
+    time.
+    """
+    places = orders.places(shop)
+
+    def alive(run_id: RunId, generation: int) -> bool:
+        with book.reading(shop.engine) as db:
+            return _is_alive(db, places, run_id, generation)
+
+    done: list[str] = []
+    for name in workspaces.names():
+        backend = workspaces.load(name)
+        if backend.problem():
+            continue  # the folders are the same for all: another backend removes them
+        try:
+            done += backend.sweep(places, alive)
+            done += _places(shop, backend, places)
+        except RunnerError as error:
+            log.warning("not tidied backend=%s reason=%s", name, error)
+    done += _gateways(places, alive)
+    for sentence in done:
+        log.info("tidied %s", sentence)
+    return tuple(done)
+
+
+def _is_alive(db: Connection, places: Places, run_id: RunId, generation: int) -> bool:
+    if run_id.startswith(_CHAT):
+        return not _is_old(places.workspaces / run_id)
+    run = runs.get(db, run_id)
+    current = leases.generation(db, dispatch.LEASE_PREFIX + run_id)
+    return run is not None and run.state in RUN_HELD and current == generation
+
+
+def _is_old(folder: Path) -> bool:
+    try:
+        return time.time() - folder.stat().st_mtime > CHAT_S
+    except FileNotFoundError:
+        return True
+
+
+def _places(shop: "Shop", backend: Backend, places: Places) -> list[str]:
+    """Remove the places of one backend in which nobody will work again."""
+    gone = []
+    for card_id in backend.cards(places):
+        with book.reading(shop.engine) as db:
+            over = _is_over(db, places, card_id)
+        if over:
+            backend.open(places, Tenancy(card_id)).destroy()
+            gone.append(f"the workspace of {card_id}")
+    return gone
+
+
+def _is_over(db: Connection, places: Places, place: CardId) -> bool:
+    if place.startswith(_CHAT):
+        return _is_old(places.workspaces / place)
+    card_id = CardId(place.removeprefix(_GATE))
+    newest = next(iter(runs.of_card(db, card_id, limit=1)), None)
+    works = newest is not None and newest.state is not RunState.ENDED
+    if place.startswith(_GATE):
+        return newest is None or newest.state not in RUN_HELD
+    card = cards.get(db, card_id)
+    return not works and (card is None or card.archived or card.state in _FINISHED)
+
+
+def _gateways(places: Places, alive: Callable[[RunId, int], bool]) -> list[str]:
+    """Remove the sockets of gateways that died with their claims."""
+    gone = []
+    for folder in sorted(places.gateways.glob("*")):
+        run_id, _, generation = folder.name.rpartition("-")
+        chat = folder.name.startswith(_CHAT)
+        if not alive(RunId(folder.name if chat else run_id), int(generation) if generation.isdigit() else 0):
+            shutil.rmtree(folder, ignore_errors=True)
+            gone.append(f"the gateway of {folder.name}")
+    return gone

@@ -1,0 +1,129 @@
+"""`cardinal up`: web server, workers, ticks and Redis as one group of processes."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from socket import socket
+from types import FrameType
+
+from bot import config as configuration
+from bot import hiding, orders, presence, ticks, web, workers
+from bot import redis as embedded
+from bot.config import Config
+from bot.group import Group
+from bot.presence import Presence
+from bot.queues import QueueName
+from bot.role import Ready, Role
+from bot.shop import current
+from ledger.engine import open_ledger
+from ledger.errors import CardinalError
+from runner.gateway import link
+
+CONTROL_WORKERS = 2
+
+Say = Callable[[str], None]
+
+
+class NoRedisError(CardinalError):
+    """The workers would have nothing to take wake-ups from."""
+
+    def __init__(self) -> None:
+        super().__init__("no Redis answers: start `cardinal up`, or set CARDINAL_REDIS_URL to one that runs")
+
+
+def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
+    """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
+    config = _prepared(environ, cwd)
+    with presence.hold(config.home), web.bind(config) as listener:
+        address = web.address(listener)
+        roles = (*_redis(config), _web(config, listener), *_workers(config, tuple(QueueName)), _ticker())
+
+        def changed(pids: Mapping[str, int]) -> None:
+            presence.record(config.home, Presence(os.getpid(), address, pids))
+
+        say(f"cardinal up pid={os.getpid()} home={config.home}")
+        say(f"webhooks are received at {address}/webhooks/github")
+        Group(roles, say, changed).run()
+    say("cardinal is down")
+
+
+def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
+    """Run the web server alone; it stores deliveries also where no Redis answers."""
+    config = _prepared(environ, cwd)
+    with web.bind(config) as listener:
+        say(f"webhooks are received at {web.address(listener)}/webhooks/github")
+        Group((_web(config, listener),), say, _ignore).run()
+
+
+def work(
+    environ: Mapping[str, str], cwd: Path, say: Say, *, names: tuple[QueueName, ...], tick: bool
+) -> None:
+    """Run workers alone, of the queues in `names`. Raises NoRedisError."""
+    config = _prepared(environ, cwd)
+    client = embedded.connect(config)
+    if not embedded.answers(client):
+        raise NoRedisError
+    client.close()
+    Group((*_workers(config, names), *((_ticker(),) if tick else ())), say, _ignore).run()
+
+
+def _prepared(environ: Mapping[str, str], cwd: Path) -> Config:
+    """Return the configuration once the ledger is migrated and everything is imported that children share."""
+    config = configuration.read(environ, cwd)
+    config.require_github()
+    config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if config.home.stat().st_uid == os.geteuid():
+        config.home.chmod(0o700)  # it may have been there, for everybody to read
+    hiding.hide(config.home)
+    open_ledger(config.database_url).dispose()
+    workers.warm_up()
+    if orders.providers(config):
+        link.warm()  # the gateways of all runs are forked from here on, and share what they import
+    return config
+
+
+def _ignore(_pids: Mapping[str, int]) -> None:
+    """Nobody asks where there is no lock."""
+
+
+def _redis(config: Config) -> tuple[Role, ...]:
+    if config.redis_url is not None:
+        return ()
+    command = embedded.server_command(config.home)
+    client = embedded.connect(config)
+
+    def become(_ready: Ready) -> None:
+        os.execv(command[0], command)  # noqa: S606 -- no shell is the point
+
+    return (Role("redis", become, ground=True, check=lambda: embedded.answers(client)),)
+
+
+def _web(config: Config, listener: socket) -> Role:
+    return Role("web", lambda ready: web.serve(config, listener, ready))
+
+
+def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[Role, ...]:
+    counts = {QueueName.CONTROL: CONTROL_WORKERS, QueueName.RUNS: config.run_workers}
+
+    def role(name: QueueName, number: int) -> Role:
+        return Role(f"{name}-{number}", lambda ready: workers.work(embedded.connect(config), name, ready))
+
+    return tuple(role(name, number) for name in names for number in range(1, counts.get(name, 1) + 1))
+
+
+def _ticker() -> Role:
+    def tick(ready: Ready) -> None:
+        stop = threading.Event()
+
+        def leave(_number: int, _frame: FrameType | None) -> None:
+            stop.set()
+
+        signal.signal(signal.SIGTERM, leave)
+        signal.signal(signal.SIGINT, leave)
+        shop = current()
+        ready()
+        ticks.run_forever(shop, stop)
+
+    return Role("ticker", tick)

@@ -1,0 +1,33 @@
+"""`python -m docs._make`: bring the generated blocks up to date, check them, or make the pictures."""
+
+import sys
+
+from docs._make import pages
+
+USAGE = "usage: scripts/docs [--check | --pictures]"
+
+
+def main(words: list[str]) -> int:
+    """Do what was asked; return the exit code."""
+    match words:
+        case []:
+            lines = [f"{page.relative_to(pages.ROOT)} was brought up to date" for page in pages.write()]
+            code = 0
+        case ["--check"]:
+            lines = [f"{page.relative_to(pages.ROOT)} is stale: run scripts/docs" for page in pages.stale()]
+            code = 1 if lines else 0
+        case ["--pictures"]:
+            from docs._make import pictures  # needs a browser, which the pages do not
+
+            lines = [
+                f"{path.relative_to(pages.ROOT)} {path.stat().st_size // 1024} KB" for path in pictures.make()
+            ]
+            code = 0
+        case _:
+            lines, code = [USAGE], 2
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,69 @@
+"""What is said of agents: who they are, their board tools, and what an engine's troubles read like."""
+
+import inspect
+import re
+from collections.abc import Iterator
+
+from docs._make import wording
+from runner import agents, board_tools, errors
+from runner.docker import errors as engine
+
+_SOCKET = "unix:///var/run/docker.sock"
+_TROUBLES: tuple[tuple[str, Exception], ...] = (
+    ("the engine is away", engine.EngineAwayError(_SOCKET, "…")),
+    ("the engine hangs", engine.EngineSlowError("make a container", 30)),
+    ("the image is missing", engine.ImageMissingError("cardinal/agent:latest")),
+    ("the engine's disk is full", engine.DiskFullError("make a container", "…")),
+    ("the engine sees other folders", engine.UnseenFolderError("…")),
+    ("the container does not start", engine.ContainerStartError("…")),
+    ("somebody removed the container", engine.ContainerGoneError()),
+    ("the engine refuses something else", engine.EngineError("make a container", "…")),
+    ("there is no container for this agent", errors.BackendError("claude", "local", ("docker",))),
+    ("the workspace has no such network", errors.NetworkError("local", "list", ("none",))),
+    ("there is no sandbox", errors.UnsandboxedError("what the repository's policy runs", "…")),
+)
+
+
+def table() -> str:
+    """Return the agents: version, who is paid, what `default` and `small` mean, where they can work."""
+    heads = ("agent", "version", "whose key", "`default`", "`small`", "workspace")
+    return wording.table(heads, (_row(name) for name in agents.names()))
+
+
+def tools() -> str:
+    """Return the board tools with their inputs, and whether a turn for the plan has them."""
+    return wording.table(("tool", "in a plan", "inputs", "what the agent is told"), _tools())
+
+
+def troubles() -> str:
+    """Return what a person reads for each trouble with an engine, in the very words of the code."""
+    return wording.table(
+        ("it happens", "the card says"), ((what, wording.cell(str(error))) for what, error in _TROUBLES)
+    )
+
+
+def _row(name: str) -> tuple[str, ...]:
+    agent = agents.load(name)
+    meant = [", ".join(f"`{model}`" for model in agent.models(word)) for word in ("default", "small")]
+    return (
+        f"`{name}`",
+        agent.version if agent.secrets else "comes with Cardinal",
+        " or ".join(agent.secrets) or "nobody's",
+        *(models or "the scenario of that name" for models in meant),
+        ", ".join(f"`{one}`" for one in agent.backends),
+    )
+
+
+def _tools() -> Iterator[tuple[str, ...]]:
+    for name, model in board_tools.TOOLS.items():
+        given = (
+            f"`{one}`" if field.is_required() else f"`{one}` (optional)"
+            for one, field in model.model_fields.items()
+        )
+        planned = "yes" if name in board_tools.offered(read_only=True, threads=True) else "no"
+        yield f"`{name}`", planned, wording.cell(", ".join(given) or "none"), _sentence(model)
+
+
+def _sentence(model: type) -> str:
+    text = " ".join(inspect.cleandoc(model.__doc__ or "").split())
+    return wording.cell(re.split(r"(?<=\.) ", text)[0])

@@ -1,0 +1,183 @@
+"""Plays the demo's story with a real browser beside it and takes the documentation's pictures on the way."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page, sync_playwright
+
+from forge.demo import launch
+from forge.demo.stage import Stage
+from forge.demo.story import TITLE, play
+
+FOLDER = Path(__file__).parents[1] / "pictures"
+BOARD = "/orgs/acme/projects/1"
+# Nothing but the page itself: no profile of this machine, no requests of the browser's own.
+ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+SHARPNESS = 1.5
+QUIET_MS, LIMIT_MS, LOOK_MS = 2_500, 30_000, 250
+
+
+@dataclass(slots=True)
+class Camera:
+    """A browser's page on the demo's forge, and what was taken so far."""
+
+    page: Page
+    stage: Stage
+    taken: list[Path] = field(default_factory=list)
+
+    def open(self, path: str, *, width: int = 1360, height: int = 640) -> None:
+        """Show a page of the forge as alice sees it."""
+        url = self.stage.team.url
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.context.add_cookies([{"name": "forge_person", "value": "alice", "url": url}])
+        self.page.goto(url + path)
+
+    def settle(self) -> None:
+        """Return once nothing has changed for a while: what is edited in place comes a little later."""
+        before, quiet_ms = "", 0
+        for _ in range(LIMIT_MS // LOOK_MS):
+            now = json.dumps(self.stage.everywhere()) + json.dumps(self.stage.card())
+            quiet_ms = quiet_ms + LOOK_MS if now == before else 0
+            if quiet_ms >= QUIET_MS:
+                return
+            before = now
+            self.page.wait_for_timeout(LOOK_MS)
+
+    def whole(self, name: str) -> None:
+        """Take what the window shows."""
+        self.page.screenshot(path=self._path(name))
+
+    def part(self, name: str, what: Locator) -> None:
+        """Take one element."""
+        what.scroll_into_view_if_needed()
+        what.screenshot(path=self._path(name))
+
+    def comment(self, name: str, *words: str) -> None:
+        """Take the newest comment of Cardinal's that holds all the words, wherever it is."""
+        found = self.stage.comment_with(*words)
+        assert found is not None, words
+        self.open(found["html_url"].split("#")[0].removeprefix(self.stage.team.url), width=1000, height=1400)
+        self.part(name, self.page.locator(f"#issuecomment-{found['id']}"))
+
+    def pull(self) -> None:
+        """Show the pull request."""
+        self.open(f"/acme/shop/pull/{self.stage.pull}", width=1000, height=860)
+
+    def scroll_to(self, what: Locator) -> None:
+        """Bring an element to the window's top, with a little room above it."""
+        what.evaluate("one => window.scrollTo(0, one.getBoundingClientRect().top + window.scrollY - 16)")
+
+    def card(self) -> Locator:
+        """Return the story's card on the board."""
+        return self.page.locator(".card").filter(has_text=TITLE)
+
+    def _path(self, name: str) -> Path:
+        path = FOLDER / f"{name}.png"
+        self.taken.append(path)
+        return path
+
+
+def _brief_and_drag(camera: Camera) -> None:
+    camera.settle()
+    camera.comment("brief", "Ready for execution")
+    camera.open(BOARD)
+    page, mouse = camera.page, camera.page.mouse
+    start = camera.card().bounding_box()
+    target = page.locator('.column[data-column="In Progress"] .cards').bounding_box()
+    assert start is not None
+    assert target is not None
+    mouse.move(start["x"] + 80, start["y"] + 12)
+    mouse.down()
+    mouse.move(start["x"] + 90, start["y"] + 20, steps=3)
+    mouse.move(target["x"] + target["width"] / 2, target["y"] + 20, steps=8)
+    page.wait_for_selector(".column.over")
+    camera.whole("drag")
+    mouse.move(start["x"] + 80, start["y"] + 20, steps=8)  # back: the story drags the card itself
+    mouse.up()
+
+
+def _plan(camera: Camera) -> None:
+    camera.settle()
+    camera.comment("plan", "Plan of run", "box:approve")
+
+
+def _question(camera: Camera) -> None:
+    camera.settle()
+    camera.open(BOARD)
+    camera.page.get_by_text("1 waiting on you").wait_for(timeout=LIMIT_MS)  # it is edited every 15 s at most
+    camera.whole("board")
+    camera.comment("question", "has a question")
+    camera.comment("run-comment", "box:cancel", "validate")
+
+
+def _report(camera: Camera) -> None:
+    camera.settle()
+    camera.comment("report", "is done", "what to check")
+
+
+def _review(camera: Camera) -> None:
+    camera.settle()
+    camera.pull()
+    camera.scroll_to(camera.page.locator("article.review").last)
+    camera.whole("review")
+
+
+def _answers(camera: Camera) -> None:
+    camera.settle()
+    camera.pull()
+    for thread in camera.page.locator("details").filter(has_text="resolved by").all():
+        thread.locator("summary").first.click()
+    camera.scroll_to(camera.page.locator("article.review").last)
+    camera.whole("answers")
+
+
+def _merged(camera: Camera) -> None:
+    camera.settle()
+    camera.open(BOARD, height=720)
+    camera.whole("done")
+
+
+# Taken before this step of the story is played; the last one after all of them.
+WHEN: Mapping[str, Callable[[Camera], None]] = {
+    "dragged to In Progress: queued, and says why": _brief_and_drag,
+    "redirected once": _plan,
+    "answered by a plain reply": _question,
+    "dragged to Review": _report,
+    "dragged back: a second run on the same branch": _review,
+    "approved by a review": _answers,
+}
+
+
+def make() -> tuple[Path, ...]:
+    """Take all pictures again; return their files."""
+    FOLDER.mkdir(exist_ok=True)
+    root = Path(tempfile.mkdtemp(prefix="cardinal-pictures-"))
+    try:
+        with launch.running(root) as scene, _browser() as page:
+            camera = Camera(page, Stage(scene.team))
+
+            def look(step: str) -> None:
+                if step in WHEN:
+                    WHEN[step](camera)
+
+            play(camera.stage, before=look)
+            _merged(camera)
+            return tuple(camera.taken)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@contextmanager
+def _browser() -> Iterator[Page]:
+    program = shutil.which("chromium") or "/usr/bin/chromium"
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        context = running.new_context(device_scale_factor=SHARPNESS)
+        yield context.new_page()
+        running.close()

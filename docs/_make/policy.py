@@ -1,0 +1,74 @@
+"""The policy file's reference, made from the models that read it."""
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from pydantic import BaseModel, BeforeValidator
+
+from docs._make import wording
+from rules import registry
+from rules.policy import DEFAULT_TEXT, Policy
+from rules.policy_checks import ACTIONS
+
+
+def keys() -> str:
+    """Return every part of the policy with a table of its keys, each part once, from the outside inwards."""
+    return "\n\n".join(_part(model) for model in _models(Policy))
+
+
+def actions() -> str:
+    """Return every action with its settings and the columns that it fits."""
+    parts = []
+    for name in registry.names(ACTIONS):
+        part = registry.part(ACTIONS, name)
+        fits = ", ".join(f"`{one}`" for one in sorted(part.ARCHETYPES))
+        what = registry.charter(part).removeprefix(f"{name}: ")
+        text = f"### Action: {name}\n\n{what[0].upper()}{what[1:]} Fits columns of kind {fits}."
+        parts.append(f"{text}\n\n{_table(part.Settings)}")
+    return "\n\n".join(parts)
+
+
+def default() -> str:
+    """Return the policy that applies without a file."""
+    return f"```yaml\n{DEFAULT_TEXT.strip()}\n```"
+
+
+def _models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    found, waiting = [], [model]
+    while waiting:
+        one = waiting.pop(0)
+        if one in found:
+            continue
+        found.append(one)
+        for field in one.model_fields.values():
+            waiting += [inner for inner in _inside(field.annotation) if inner not in waiting]
+    yield from found
+
+
+def _inside(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and not get_args(annotation) and issubclass(annotation, BaseModel):
+        yield annotation
+    for one in get_args(annotation):
+        yield from _inside(one)
+
+
+def _part(model: type[BaseModel]) -> str:
+    return f"### {model.__name__}\n\n{wording.doc(model)}\n\n{_table(model)}"
+
+
+def _table(model: type[BaseModel]) -> str:
+    rows = []
+    for name, field in model.model_fields.items():
+        required = field.is_required()
+        default = "**required**" if required else wording.default(field.default)
+        limits = wording.limits(field)
+        written = any(
+            isinstance(one, BeforeValidator) for one in field.metadata
+        )  # people may write it otherwise
+        what = (
+            "see the meaning"
+            if written
+            else wording.kind(field.annotation) + (f", {limits}" if limits else "")
+        )
+        rows.append((f"`{name}`", wording.cell(what), default, wording.cell(str(field.description))))
+    return wording.table(("key", "value", "default", "meaning"), rows)

@@ -1,0 +1,1 @@
+"""A small stateful GitHub on this machine, for the demonstration and the tests."""

@@ -1,0 +1,45 @@
+"""The command `python -m forge`: serve until told to stop."""
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from forge.seed import load
+from forge.server import Forge
+
+
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(prog="python -m forge", description="A small GitHub on this machine.")
+    parser.add_argument("--port", type=int, default=0, help="0 (default): any free port")
+    parser.add_argument("--root", type=Path, required=True, help="the folder for the git repositories")
+    parser.add_argument("--seed", default="", help="fill the forge with a prepared world: demo")
+    parser.add_argument("--webhook", default="", help="send the App's webhooks to this address")
+    parser.add_argument("--secret", default="", help="sign the webhooks with this secret")
+    parser.add_argument("--key-file", type=Path, help="write the App's private key here")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until SIGTERM or Ctrl-C; return the exit status."""
+    options = parsed(arguments)
+    forge = Forge(options.root.absolute(), options.port)
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    if options.seed:
+        world = load(forge.store, options.seed, webhook=options.webhook, secret=options.secret)
+        if options.key_file is not None:
+            options.key_file.touch(mode=0o600)
+            options.key_file.write_text(world.private_key)
+    forge.start()
+    print(f"forge listening on {forge.url}", flush=True)
+    stopping.wait()
+    forge.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

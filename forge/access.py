@@ -1,0 +1,147 @@
+"""Who is asking, and whether they may: people by role, Apps by the permissions of their token."""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import timedelta
+
+import jwt
+
+from forge.errors import ForbiddenError, NotFoundError, UnauthorizedError
+from forge.store import Store
+from forge.store.models import Repo, Role, User
+from forge.store.registration import App, Token
+
+MAX_JWT_LIFETIME = timedelta(minutes=10)
+CLOCK_DRIFT = timedelta(seconds=60)
+LEVELS = ("none", "read", "write", "admin")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever sent a request: nobody, a person, an App with its key, or an installation with a token."""
+
+    user: User | None = None
+    app: App | None = None
+    token: Token | None = None
+
+    @property
+    def actor(self) -> User:
+        """Return the account that acts; raises UnauthorizedError for nobody."""
+        if self.token is not None:
+            return self.token.installation.app.bot
+        if self.user is None:
+            raise UnauthorizedError("Requires authentication")
+        return self.user
+
+    @property
+    def budget_key(self) -> str:
+        """Return what the rate limit is counted under."""
+        if self.token is not None:
+            return f"installation {self.token.installation.id}"
+        return f"user {self.user.login}" if self.user else "anonymous"
+
+
+def identify(store: Store, authorization: str) -> Caller:
+    """Return who an Authorization header speaks for; raises UnauthorizedError for a bad one."""
+    if not authorization:
+        return Caller()
+    scheme, _, rest = authorization.partition(" ")
+    secret = _basic_password(rest) if scheme.lower() == "basic" else rest.strip()
+    if secret.count(".") == 2 and not secret.startswith("ghs_"):
+        return Caller(app=app_of_jwt(store, secret))
+    token = store.apps.by_token(secret)
+    if token is not None:
+        return Caller(token=token)
+    person = store.users.by_token(secret)
+    if person is None:
+        raise UnauthorizedError()
+    return Caller(user=person)
+
+
+def _basic_password(encoded: str) -> str:
+    try:
+        decoded = base64.b64decode(encoded, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise UnauthorizedError() from error
+    return decoded.partition(":")[2]
+
+
+def app_of_jwt(store: Store, token: str) -> App:
+    """Return the App that signed a JWT; raises UnauthorizedError.
+
+    Source: docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/
+    generating-a-json-web-token-jwt-for-a-github-app (RS256, at most ten minutes).
+    """
+    fault = "A JSON web token could not be decoded"
+    try:
+        unchecked = jwt.decode(token, options={"verify_signature": False})
+        app = store.apps.get(unchecked.get("iss", ""))
+        if app is None:
+            raise UnauthorizedError("Integration not found")
+        claims = jwt.decode(
+            token,
+            app.public_key,
+            algorithms=["RS256"],
+            options={"require": ["exp", "iat", "iss"], "verify_iss": False},
+            leeway=0,
+        )
+    except jwt.ExpiredSignatureError as error:
+        raise UnauthorizedError(
+            "'Expiration time' claim ('exp') must be a numeric value representing the future time at which "
+            "the assertion expires"
+        ) from error
+    except jwt.PyJWTError as error:
+        raise UnauthorizedError(fault) from error
+    if claims["exp"] > (store.clock.now() + MAX_JWT_LIFETIME + CLOCK_DRIFT).timestamp():
+        raise UnauthorizedError("'Expiration time' claim ('exp') is too far in the future")
+    return app
+
+
+def require_role(store: Store, repo: Repo, user: User, needed: Role) -> None:
+    """Raise ForbiddenError when a role is too low, NotFoundError when they may not even look."""
+    role = store.repos.role_of(repo, user)
+    if role.reaches(needed):
+        return
+    if role is Role.NONE:
+        raise NotFoundError()
+    raise ForbiddenError(f"Must have {needed.value} rights to Repository.")
+
+
+def require(
+    store: Store, caller: Caller, repo: Repo, permissions: str, level: str, role: Role = Role.READ
+) -> None:
+    """Raise unless a token has one of `permissions` (split by `|`) at `level`, or a person `role`."""
+    if caller.token is not None:
+        _require_token(caller.token, repo, permissions, level)
+    elif caller.user is not None:
+        require_role(store, repo, caller.user, role)
+    elif repo.private:
+        raise NotFoundError()
+    elif level != "read":
+        raise UnauthorizedError("Requires authentication")
+
+
+def _require_token(token: Token, repo: Repo, permissions: str, level: str) -> None:
+    reachable = repo.owner is token.installation.account
+    reachable = reachable and (token.repo_ids is None or repo.id in token.repo_ids)
+    if not reachable and repo.private:
+        raise NotFoundError()
+    given = max(LEVELS.index(token.permissions.get(name, "none")) for name in permissions.split("|"))
+    if not reachable and level != "read":
+        raise ForbiddenError()
+    if given < LEVELS.index(level) and not (permissions == "metadata" and level == "read"):
+        raise ForbiddenError()
+
+
+def require_board(caller: Caller, owner: User, level: str) -> None:
+    """Raise ForbiddenError unless `caller` may read or write the projects of an organisation."""
+    if caller.token is not None:
+        given = caller.token.permissions.get("organization_projects", "none")
+        inside = caller.token.installation.account is owner
+        if not inside or LEVELS.index(given) < LEVELS.index(level):
+            raise ForbiddenError()
+    elif caller.user is None:
+        raise UnauthorizedError("Requires authentication")
+    elif level != "read" and caller.user.login not in owner.members and caller.user is not owner:
+        raise ForbiddenError(f"{caller.user.login} does not have permission to change this project.")

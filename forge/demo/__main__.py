@@ -1,0 +1,120 @@
+"""`python -m forge.demo`: the demo by hand, or with --auto the whole story without hands."""
+
+import argparse
+import json
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import webbrowser
+from dataclasses import asdict
+from pathlib import Path
+
+from forge.demo import launch
+from forge.demo.people import StoryError
+from forge.demo.stage import PATIENCE_S, Stage
+from forge.demo.story import Seen, play
+from forge.model.server import ScriptedModel
+
+BOARD = "/orgs/acme/projects/1"
+# How much longer than the scripted agent's steps theirs may take: OpenCode alone starts for seconds.
+SLOWER = {"scripted": 1.0, "claude": 3.0, "codex": 3.0, "opencode": 5.0}
+BY_HAND = """
+1. Drag “Baskets over 100 get a discount” to Planning, open it and answer the assistant.
+2. Drag it to In Progress: tick “Approve this plan”, then answer the question with a plain comment.
+3. Drag it to Review and open its pull request. Be bob with “You are”, and approve or request changes.
+4. Drag it to Done.
+
+Everything else can be dragged, too. What the agent does is scripted: cards without a script get a note.
+Ctrl-C stops everything."""
+
+
+def main() -> int:
+    """Run the demo; return 0 only if every step was observed on the forge."""
+    words = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
+    words.add_argument("--auto", action="store_true", help="play the whole story without hands")
+    words.add_argument("--json", type=Path, metavar="FILE", help="write what was observed to FILE")
+    words.add_argument("--agent", choices=launch.AGENTS, default="scripted", help="who works on the cards")
+    words.add_argument("--workspace", choices=("local", "docker"), help="where: local for the scripted agent")
+    words.add_argument("--port", type=int, default=0, help="the forge's port; a free one unless given")
+    words.add_argument("--keep", action="store_true", help="keep the demo's folder afterwards")
+    told = words.parse_args()
+    root = Path(tempfile.mkdtemp(prefix="cardinal-demo-"))
+    try:
+        workspace = told.workspace or ("local" if told.agent == "scripted" else "docker")
+        with launch.running(root, port=told.port, agent=told.agent, workspace=workspace) as scene:
+            board = scene.team.url + BOARD
+            print(
+                f"the board:  {board}\nCardinal:   {scene.cardinal_url}\nits folder: {scene.home}", flush=True
+            )
+            if not told.auto:
+                return _by_hand(board)
+            stage = Stage(scene.team, patience_s=PATIENCE_S * SLOWER[told.agent])
+            return _auto(scene, stage, told.json)
+    except StoryError as error:
+        print(f"\nnot observed: {error}", file=sys.stderr)
+        told.keep = True
+        return 1
+    finally:
+        if told.keep:
+            print(f"kept: {root}")
+        else:
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def _by_hand(board: str) -> int:
+    print(BY_HAND, flush=True)
+    stopped = threading.Event()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, lambda *_: stopped.set())
+    webbrowser.open(board)
+    stopped.wait()
+    return 0
+
+
+def _auto(scene: launch.Scene, stage: Stage, report: Path | None) -> int:
+    told = play(stage, before=lambda name: print(f"  … {name}", flush=True))
+    told += _verified(scene, stage)
+    if scene.model is not None:
+        told += _modelled(scene.model)
+    for one in told:
+        print(f"{one.took_s:6.2f} s  {one.step}: {one.seen}")
+    print(f"{sum(one.took_s for one in told):6.2f} s  all {len(told)} steps were observed on the forge")
+    if report is not None:
+        report.write_text(json.dumps([asdict(one) for one in told], indent=1))
+    return 0
+
+
+def _verified(scene: launch.Scene, stage: Stage) -> list[Seen]:
+    name = f"acme/shop#{stage.number}"
+    audit = json.loads(_output(scene, "audit", "verify", "--json"))
+    shown = json.loads(_output(scene, "show", name, "--json"))
+    told = json.dumps(shown)
+    for word in ("PlanApproved", "QuestionAnswered", "FinalReported", "RunEnded"):
+        if word not in told:
+            raise StoryError("the timeline is complete", 0, f"{word} is missing")
+    return [
+        Seen("the timeline is complete", f"{name}: {len(shown['timeline'])} entries", 0),
+        Seen("the hash chain is verified", f"{audit['events']} events, head {audit['head'][:12]}", 0),
+    ]
+
+
+def _modelled(model: ScriptedModel) -> list[Seen]:
+    """Raise StoryError when the model was asked to do what it could not: then the story was luck."""
+    if model.problems:
+        raise StoryError("the model found every tool that it needed", 0, "; ".join(model.problems))
+    calls = [one for one in model.served if one.complete]
+    used = sum(one.tokens.fresh + one.tokens.out for one in calls if one.tokens)
+    return [Seen("the model was asked", f"{len(calls)} calls, {used} tokens", 0)]
+
+
+def _output(scene: launch.Scene, *words: str) -> str:
+    done = scene.command(*words)
+    if done.returncode != 0:
+        raise StoryError(f"cardinal {' '.join(words)}", 0, done.stderr[-500:])
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""Starts the forge with its seeded project, and Cardinal beside it as the operator would: `cardinal up`."""
+
+import dataclasses
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+
+from forge.demo.people import StoryError, Team
+from forge.model.server import ScriptedModel
+from forge.server import Forge
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+READY_S = 60
+STOP_S = 20
+AGENTS = ("scripted", "claude", "codex", "opencode")
+PROVIDERS = ("ANTHROPIC", "OPENAI", "COMPATIBLE")
+MODEL_KEY = "the-demo-has-no-real-key"
+MODEL_VARIABLES = ("ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_", "CLAUDE_", "CODEX_", "GH_", "GITHUB_")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scene:
+    """What is running: the forge's address, Cardinal's address, its folder and its process; the model, if
+    there is one.
+    """
+
+    team: Team
+    cardinal_url: str
+    home: Path
+    environment: dict[str, str]
+    group: "subprocess.Popen[bytes]"
+    model: ScriptedModel | None = None
+
+    def command(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run `cardinal <words>` as the operator would, and return what it printed."""
+        return subprocess.run(
+            [sys.executable, "-m", "bot.cli", *words],
+            cwd=self.home,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+
+@contextmanager
+def running(
+    root: Path,
+    *,
+    port: int = 0,
+    settings: dict[str, str] | None = None,
+    agent: str = "scripted",
+    workspace: str = "local",
+) -> Iterator[Scene]:
+    """Run forge and Cardinal until the block ends; nothing of them is left afterwards.
+
+    An agent that is not the scripted one gets a scripted model in place of its provider.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    forge = Forge(root / "forge", port)
+    forge.start()
+    try:
+        with model_for(agent, root) as model:
+            providers = {} if model is None else paid_by(model)
+            chosen = {"CARDINAL_WORKSPACE": workspace, **providers, **(settings or {})}
+            with cardinal(forge.url, root, settings=chosen, agent=agent) as scene:
+                yield dataclasses.replace(scene, model=model)
+    finally:
+        forge.stop()
+
+
+@contextmanager
+def model_for(agent: str, root: Path) -> Iterator[ScriptedModel | None]:
+    """Run the model that plays the demo's scenarios, if the agent asks one; its requests are in a log."""
+    if agent == "scripted":
+        yield None
+        return
+    log = root / "model-requests.jsonl"
+    with ScriptedModel(SCENARIOS, scenario="shop", key=MODEL_KEY, log=log) as model:
+        yield model
+
+
+def paid_by(model: ScriptedModel) -> dict[str, str]:
+    """Return the settings by which Cardinal takes that model for every provider."""
+    return {
+        name: text
+        for provider in PROVIDERS
+        for name, text in (
+            (f"CARDINAL_{provider}_URL", model.url),
+            (f"CARDINAL_{provider}_KEY", MODEL_KEY),
+        )
+    }
+
+
+@contextmanager
+def cardinal(
+    forge_url: str, root: Path, *, settings: dict[str, str] | None = None, agent: str = "scripted"
+) -> Iterator[Scene]:
+    """Seed the empty forge at that address and run Cardinal beside it until the block ends."""
+    cardinal_port = free_port()
+    cardinal_url = f"http://127.0.0.1:{cardinal_port}"
+    app = requests.post(f"{forge_url}/_forge/seed", json={"name": "demo", "agent": agent}, timeout=60)
+    app.raise_for_status()
+    registered = app.json()
+    hook = {"url": f"{cardinal_url}/webhooks/github", "secret": registered["webhook_secret"]}
+    requests.post(f"{forge_url}/_forge/webhook", json=hook, timeout=30).raise_for_status()
+    home = root / "operator"
+    environment = _environment(forge_url, cardinal_port, home, registered, settings or {})
+    log = (root / "cardinal.log").open("ab")
+    group = subprocess.Popen(
+        [sys.executable, "-m", "bot.cli", "up"], cwd=home, env=environment, stdout=log, stderr=log
+    )
+    try:
+        _wait_until_ready(cardinal_url, group, root / "cardinal.log")
+        yield Scene(Team(forge_url), cardinal_url, home, environment, group)
+    finally:
+        log.close()
+        stop(group)
+
+
+def stop(group: "subprocess.Popen[bytes]") -> None:
+    """Stop `cardinal up` as Ctrl-C does, and for good if it does not obey."""
+    if group.poll() is None:
+        group.send_signal(signal.SIGINT)
+        try:
+            group.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            group.kill()
+            group.wait(STOP_S)
+
+
+def free_port() -> int:
+    """Return a port of the loopback address that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _environment(
+    forge_url: str, port: int, home: Path, registered: dict[str, str], settings: dict[str, str]
+) -> dict[str, str]:
+    secrets = home / ".cardinal"
+    secrets.mkdir(parents=True, exist_ok=True)
+    key = secrets / "app.pem"
+    key.touch(mode=0o600)
+    key.write_text(registered["pem"])
+    clean = {name: text for name, text in os.environ.items() if not name.startswith(MODEL_VARIABLES)}
+    return {
+        **{name: text for name, text in clean.items() if not name.startswith("CARDINAL_")},
+        "CARDINAL_GITHUB_URL": forge_url,
+        "CARDINAL_GIT_URL": forge_url,
+        "CARDINAL_APP_ID": str(registered["app_id"]),
+        "CARDINAL_PRIVATE_KEY": str(key),
+        "CARDINAL_WEBHOOK_SECRET": registered["webhook_secret"],
+        "CARDINAL_BOARD": "acme/1",
+        "CARDINAL_PORT": str(port),
+        "CARDINAL_SCENARIOS": str(SCENARIOS),
+        "CARDINAL_WORKSPACE": "local",
+        # Where bubblewrap is missing the demo plays all the same: repository and agent are its own.
+        "CARDINAL_ALLOW_UNSANDBOXED": "1",
+        **settings,
+    }
+
+
+def _wait_until_ready(url: str, group: "subprocess.Popen[bytes]", log: Path) -> None:
+    start = time.monotonic()
+    while time.monotonic() - start < READY_S:
+        if group.poll() is not None:
+            break
+        try:
+            if requests.get(f"{url}/healthz", timeout=1).ok:
+                return
+        except requests.RequestException:
+            time.sleep(0.1)
+    tail = log.read_text(errors="replace")[-2000:]
+    raise StoryError("cardinal up", time.monotonic() - start, tail)

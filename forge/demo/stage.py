@@ -1,0 +1,103 @@
+"""The stage of the story: one card of the demo, watched from the forge's side only."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from forge.demo.people import REPOSITORY, Json, Team, wait_for
+
+BOT = "cardinal[bot]"
+PATIENCE_S = 60
+
+
+@dataclass(slots=True)
+class Stage:
+    """The card that the story is about, and what was noticed on the way.
+
+    `patience_s` is how long each step may take until it must be seen: real agents need longer.
+    """
+
+    team: Team
+    number: int = 0
+    pull: int = 0
+    noticed: dict[str, str] = field(default_factory=dict)
+    patience_s: float = PATIENCE_S
+
+    def card(self) -> Json:
+        """Return the card as the board shows it: `column`, `fields`."""
+        for board in self.team.state()["boards"]:
+            for column in board["columns"]:
+                for card in column["cards"]:
+                    if card.get("repository") == REPOSITORY and card.get("number") == self.number:
+                        return {**card, "column": column["name"]}
+        return {"column": "", "fields": {}}
+
+    def face(self, name: str) -> str:
+        """Return one project field of the card as text; empty when it has none."""
+        value = self.card().get("fields", {}).get(name)
+        return "" if value is None else str(value)
+
+    def bot_comments(self, number: int = 0) -> list[Json]:
+        """Return what Cardinal said on the issue, or on the pull request of that number."""
+        return [one for one in self.team.comments(number or self.number) if one["user"]["login"] == BOT]
+
+    def everywhere(self) -> list[Json]:
+        """Return what Cardinal said on the issue and on the pull request."""
+        return self.bot_comments() + (self.bot_comments(self.pull) if self.pull else [])
+
+    def comment_with(self, *words: str) -> Json | None:
+        """Return the newest comment of Cardinal's that holds all the words."""
+        found = [
+            one for one in self.everywhere() if all(word.lower() in one["body"].lower() for word in words)
+        ]
+        return found[-1] if found else None
+
+    def pull_request(self) -> Json | None:
+        """Return the pull request of the card's branch."""
+        path = f"/repos/{REPOSITORY}/pulls?state=all&per_page=100"
+        pulls: list[Json] = self.team.call("alice", "GET", path)
+        mine = [one for one in pulls if one["head"]["ref"].startswith(f"cardinal/{self.number}-")]
+        return mine[0] if mine else None
+
+    def pull_read(self) -> Json:
+        """Return the pull request in full."""
+        answer: Json = self.team.call("alice", "GET", f"/repos/{REPOSITORY}/pulls/{self.pull}")
+        return answer
+
+    def threads(self) -> list[Json]:
+        """Return the review threads with `resolved` and their comments' authors."""
+        document = (
+            'query($n:Int!){repository(owner:"acme",name:"shop"){pullRequest(number:$n){'
+            "reviewThreads(first:50){nodes{id isResolved comments(first:20){nodes{body author{login}}}}}}}}"
+        )
+        found = self.team.graphql("alice", document, n=self.pull)
+        nodes: list[Json] = found["repository"]["pullRequest"]["reviewThreads"]["nodes"]
+        return nodes
+
+    def reaction(self, comment_id: int) -> str | None:
+        """Return the reaction with which Cardinal acknowledged a comment, or None so far."""
+        path = f"/repos/{REPOSITORY}/issues/comments/{comment_id}/reactions"
+        found = [
+            one["content"] for one in self.team.call("alice", "GET", path) if one["user"]["login"] == BOT
+        ]
+        return found[0] if found else None
+
+    def tick(self, who: str, comment: Json, box: str) -> None:
+        """Tick the checkbox whose hidden name is or begins with `box`, as a click on the page does."""
+        names = (f"<!-- box:{box} -->", f"<!-- box:{box}:")
+        body = "\n".join(
+            line.replace("[ ]", "[x]", 1) if any(name in line for name in names) else line
+            for line in comment["body"].splitlines()
+        )
+        self.team.call(who, "PATCH", f"/repos/{REPOSITORY}/issues/comments/{comment['id']}", {"body": body})
+
+    def sees(self, step: str, limit_s: float, **expected: Any) -> str:
+        """Wait until each named face field holds its words."""
+
+        def look() -> str | None:
+            card = self.card()
+            shown = {name: str(card["fields"].get(name) or "") for name in expected}
+            if all(str(want).lower() in shown[name].lower() for name, want in expected.items()):
+                return ", ".join(f"{name}: {text}" for name, text in shown.items())
+            return None
+
+        return wait_for(step, look, limit_s=limit_s)

@@ -1,0 +1,219 @@
+"""The story of one card, from an idea to a merged commit; each step counts only when the forge shows it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from forge.demo.people import REPOSITORY, Json, wait_for
+from forge.demo.stage import Stage
+
+TITLE = "Big baskets get a discount"
+BODY = "Marketing wants big baskets to be cheaper. Nobody has said yet how much, or what counts."
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that the team does and what must be seen after it; `play` returns what was seen."""
+
+    name: str
+    play: Callable[[Stage], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A step that was observed, with how long it took in seconds."""
+
+    step: str
+    seen: str
+    took_s: float
+
+
+def play(stage: Stage, before: Callable[[str], None] = lambda _: None) -> list[Seen]:
+    """Play the whole story; raises StoryError at the first step that is not observed in time.
+
+    `before` is called with each step's name before it is played: the crash tests kill something there.
+    """
+    told = []
+    for step in STEPS:
+        before(step.name)
+        start = time.monotonic()
+        seen = step.play(stage)
+        told.append(Seen(step.name, seen, round(time.monotonic() - start, 2)))
+    return told
+
+
+def _idea(stage: Stage) -> str:
+    stage.number = stage.team.new_card("carol", TITLE, BODY, "Tasks")
+    return stage.sees("the card stands in Tasks", stage.patience_s, Agent="draft")
+
+
+def _planning(stage: Stage) -> str:
+    stage.team.drag("carol", stage.number, "Planning")
+    return _says(stage, "the assistant asks", "how much")
+
+
+def _refined(stage: Stage) -> str:
+    stage.team.say(
+        "carol", stage.number, "Ten percent off, for baskets of 100.00 and more. Shipping is not part of it."
+    )
+    return _says(stage, "the brief is ready", "Ready for execution")
+
+
+def _queued(stage: Stage) -> str:
+    said = stage.team.say("alice", stage.number, "/cardinal stop-all")
+    wait_for("the stop is acknowledged", lambda: stage.reaction(said), limit_s=stage.patience_s)
+    stage.team.drag("alice", stage.number, "In Progress")
+    seen = stage.sees("the card waits and says why", stage.patience_s, Agent="queued", Progress="stopped")
+    stage.team.say("alice", stage.number, "/cardinal resume board")
+    return seen
+
+
+def _planned(stage: Stage) -> str:
+    return _says(stage, "the plan is posted", "Plan of run", "box:approve")
+
+
+def _redirected(stage: Stage) -> str:
+    stage.team.say(
+        "alice",
+        stage.number,
+        "/cardinal redirect Keep the discount out of total(): give it its own function.",
+    )
+    return _says(stage, "the new plan is posted", "Plan of run", "revision 2", "box:approve")
+
+
+def _approved(stage: Stage) -> str:
+    plan = stage.comment_with("Plan of run", "revision 2", "box:approve")
+    assert plan is not None
+    stage.tick("alice", plan, "approve")
+    return _says(stage, "the plan shows who approved it", "Plan of run", "revision 2", "approved by alice")
+
+
+def _progress(stage: Stage) -> str:
+    return stage.sees("progress is on the card's face", stage.patience_s, Progress="discount")
+
+
+def _asked(stage: Stage) -> str:
+    seen = _says(stage, "the agent asks", "has a question")
+    stage.sees("the card is loud", stage.patience_s, Agent="needs input")
+    return seen
+
+
+def _answered(stage: Stage) -> str:
+    stage.team.say("carol", stage.number, "Round half up, to whole cents.")
+    return _says(stage, "the question shows its answer", "answered by carol")
+
+
+def _repaired(stage: Stage) -> str:
+    return _says(stage, "a failed check and its repair are shown", "passed, after failing once")
+
+
+def _drafted(stage: Stage) -> str:
+    def opened() -> str | None:
+        for one in stage.team.call("alice", "GET", "/_forge/deliveries"):
+            if one["event"] == "pull_request" and one["action"] == "opened":
+                pull = one["payload"]["pull_request"]
+                if pull["draft"] and pull["head"]["ref"].startswith(f"cardinal/{stage.number}-"):
+                    stage.pull = pull["number"]
+                    return f"#{pull['number']} opened as a draft"
+        return None
+
+    return wait_for("the draft pull request", opened, limit_s=stage.patience_s)
+
+
+def _reported(stage: Stage) -> str:
+    seen = _says(stage, "the final report", "is done", "what to check")
+    stage.sees("the card is green", stage.patience_s, Agent="work complete", PR=f"#{stage.pull}")
+    return seen
+
+
+def _review(stage: Stage) -> str:
+    stage.team.drag("alice", stage.number, "Review")
+    return stage.sees("the card is in review", stage.patience_s, Agent="in review")
+
+
+def _changes(stage: Stage) -> str:
+    remarks = [
+        _remark("shop/discount.py", 6, "Please name the threshold: no bare 10_000 in the code."),
+        _remark("tests/test_discount.py", 9, "A basket of exactly 100.00 should be tested, too."),
+    ]
+    review = {"event": "REQUEST_CHANGES", "body": "Nearly there, two remarks.", "comments": remarks}
+    stage.team.call("bob", "POST", f"/repos/{REPOSITORY}/pulls/{stage.pull}/reviews", review)
+    return stage.sees("the verdict is on the card", stage.patience_s, Agent="changes requested")
+
+
+def _remark(path: str, line: int, text: str) -> Json:
+    return {"path": path, "line": line, "side": "RIGHT", "body": text}
+
+
+def _revised(stage: Stage) -> str:
+    before = stage.pull_read()["head"]["sha"]
+    stage.team.drag("alice", stage.number, "In Progress")
+    stage.sees("the second run works", stage.patience_s, Run="2")
+
+    def pushed() -> str | None:
+        now = stage.pull_read()["head"]["sha"]
+        return f"{before[:7]} became {now[:7]} on the same branch" if now != before else None
+
+    seen = wait_for("new commits on the same branch", pushed, limit_s=stage.patience_s)
+    stage.sees("the second run is done", stage.patience_s, Agent="work complete")
+    return seen
+
+
+def _threads(stage: Stage) -> str:
+    def answered() -> str | None:
+        threads = stage.threads()
+        replied = [one for one in threads if len(one["comments"]["nodes"]) >= 2 and one["isResolved"]]
+        return f"{len(replied)} threads answered and resolved" if len(threads) == len(replied) == 2 else None
+
+    return wait_for("both threads are answered and resolved", answered, limit_s=stage.patience_s)
+
+
+def _accepted(stage: Stage) -> str:
+    stage.team.drag("alice", stage.number, "Review")
+    stage.team.call("bob", "POST", f"/repos/{REPOSITORY}/pulls/{stage.pull}/reviews", {"event": "APPROVE"})
+    return stage.sees("the approval is on the card", stage.patience_s, Agent="approved")
+
+
+def _done(stage: Stage) -> str:
+    stage.team.drag("alice", stage.number, "Done")
+
+    def merged() -> str | None:
+        pull = stage.pull_read()
+        refs = stage.team.call("alice", "GET", f"/repos/{REPOSITORY}/branches")
+        gone = pull["head"]["ref"] not in [one["name"] for one in refs]
+        return f"#{stage.pull} merged, {pull['head']['ref']} deleted" if pull["merged"] and gone else None
+
+    seen = wait_for("merged and the branch deleted", merged, limit_s=stage.patience_s)
+    stage.sees("the card is done", stage.patience_s, Agent="done")
+    return seen
+
+
+def _says(stage: Stage, step: str, *words: str) -> str:
+    def look() -> str | None:
+        found = stage.comment_with(*words)
+        return None if found is None else str(found["body"]).splitlines()[0][:100]
+
+    return wait_for(step, look, limit_s=stage.patience_s)
+
+
+STEPS = (
+    Step("an idea becomes a card", _idea),
+    Step("planning: the assistant asks", _planning),
+    Step("refined: the brief is ready", _refined),
+    Step("dragged to In Progress: queued, and says why", _queued),
+    Step("the plan is posted", _planned),
+    Step("redirected once", _redirected),
+    Step("approved by a tick", _approved),
+    Step("progress on the card's face", _progress),
+    Step("one question", _asked),
+    Step("answered by a plain reply", _answered),
+    Step("validation fails once, the agent repairs it", _repaired),
+    Step("a draft pull request", _drafted),
+    Step("the final report", _reported),
+    Step("dragged to Review", _review),
+    Step("changes requested in two threads", _changes),
+    Step("dragged back: a second run on the same branch", _revised),
+    Step("both threads answered", _threads),
+    Step("approved by a review", _accepted),
+    Step("Done: merged, branch deleted", _done),
+)

@@ -1,0 +1,94 @@
+"""The errors that the forge answers with, each with GitHub's status and body."""
+
+from typing import Any
+
+DOCUMENTATION_URL = "https://docs.github.com/rest"
+
+
+class ForgeError(Exception):
+    """A request that is refused; `status` and `body()` are what goes over the wire."""
+
+    status = 500
+    graphql_type = "INTERNAL"
+
+    def __init__(self, message: str, errors: list[dict[str, Any]] | None = None) -> None:
+        self.message = message
+        self.errors = errors or []
+        super().__init__(message)
+
+    def body(self) -> dict[str, Any]:
+        """Return the JSON body as in docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api."""
+        answer: dict[str, Any] = {"message": self.message}
+        if self.errors:
+            answer["errors"] = self.errors
+        answer["documentation_url"] = DOCUMENTATION_URL
+        answer["status"] = str(self.status)
+        return answer
+
+
+class BadRequestError(ForgeError):
+    """The request cannot be read."""
+
+    status = 400
+    graphql_type = "BAD_REQUEST"
+
+
+class UnauthorizedError(ForgeError):
+    """No credentials, or credentials that are unknown or have expired."""
+
+    status = 401
+    graphql_type = "UNAUTHORIZED"
+
+    def __init__(self, message: str = "Bad credentials") -> None:
+        super().__init__(message)
+
+
+class ForbiddenError(ForgeError):
+    """The caller is known and may not do this."""
+
+    status = 403
+    graphql_type = "FORBIDDEN"
+
+    def __init__(self, message: str = "Resource not accessible by integration") -> None:
+        super().__init__(message)
+
+
+class NotFoundError(ForgeError):
+    """There is no such thing, or the caller may not know of it."""
+
+    status = 404
+    graphql_type = "NOT_FOUND"
+
+    def __init__(self, message: str = "Not Found") -> None:
+        super().__init__(message)
+
+
+class NotAllowedError(ForgeError):
+    """The state does not allow this (merging what cannot be merged)."""
+
+    status = 405
+    graphql_type = "UNPROCESSABLE"
+
+
+class ConflictError(ForgeError):
+    """What the caller knows is older than the state."""
+
+    status = 409
+    graphql_type = "UNPROCESSABLE"
+
+
+class UnprocessableError(ForgeError):
+    """The request was read and its content is refused."""
+
+    status = 422
+    graphql_type = "UNPROCESSABLE"
+
+    @classmethod
+    def on_field(
+        cls, resource: str, field: str, code: str, message: str | None = None
+    ) -> "UnprocessableError":
+        """Return the error that names one field, as GitHub's validation errors do."""
+        fault = {"resource": resource, "field": field, "code": code}
+        if message is not None:
+            fault["message"] = message
+        return cls("Validation Failed", [fault])

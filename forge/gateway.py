@@ -1,0 +1,155 @@
+"""What happens around every API request: who asks, the budget, the call log, the faults."""
+
+import socket
+import time
+from collections import deque
+from dataclasses import asdict, dataclass
+from threading import Lock
+from typing import Any
+
+from flask import Flask, Response, g, jsonify, request
+
+from forge.access import Caller, identify
+from forge.errors import DOCUMENTATION_URL, ForgeError, UnauthorizedError
+from forge.store import Store
+from forge.store.faults import ApiFault
+
+MAX_CALLS = 10_000
+WINDOW_S = 3600
+SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One API request by an App."""
+
+    method: str
+    path: str
+    status: int
+    operation: str
+
+
+class Gateway:
+    """Counts and records API requests, and lets the faults happen that were asked for."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.calls: deque[Call] = deque(maxlen=MAX_CALLS)
+        self._used: dict[str, tuple[int, int]] = {}
+        self._lock = Lock()
+
+    def attach(self, app: Flask) -> None:
+        """Put the gateway around the requests of `app`."""
+        app.before_request(self.before)
+        app.after_request(self.after)
+        app.register_error_handler(ForgeError, self.refused)
+
+    def before(self) -> Response | None:
+        """Identify the caller; return the answer when the request goes no further."""
+        path = request.path.removeprefix("/api/v3").removeprefix("/api")
+        g.api = (request.blueprint or "rest").startswith(("rest", "graphql"))
+        g.caller, g.fault = Caller(), None
+        if not g.api:
+            return None
+        resource = "graphql" if path == "/graphql" else "core"
+        if self.store.faults.latency_s:
+            time.sleep(self.store.faults.latency_s)
+        try:
+            g.caller = identify(self.store, request.headers.get("Authorization", ""))
+        except UnauthorizedError as error:
+            g.budget = self._spend(g.caller, resource, free=True)
+            return self.refused(error)
+        g.budget = self._spend(g.caller, resource, free=path == "/rate_limit")
+        if g.caller.token is None and g.caller.app is None:
+            return None  # faults and limits are for Apps: the people of a test must be able to act
+        return self._limited(path) or self._fault(path)
+
+    def _spend(self, caller: Caller, resource: str, *, free: bool) -> dict[str, int | str]:
+        now = int(self.store.clock.now().timestamp())
+        limit, key = self.store.settings.rate_limit, f"{resource} {caller.budget_key}"
+        with self._lock:
+            used, reset = self._used.get(key, (0, now + WINDOW_S))
+            if now >= reset:
+                used, reset = 0, now + WINDOW_S
+            used += 0 if free else 1
+            self._used[key] = (used, reset)
+        return {
+            "limit": limit,
+            "remaining": max(0, limit - used),
+            "reset": reset,
+            "used": used,
+            "resource": resource,
+        }
+
+    def _limited(self, path: str) -> Response | None:
+        faults, budget = self.store.faults, g.budget
+        if path == "/graphql" and faults.take("graphql_rate_limited"):
+            return self._graphql_limited()
+        if faults.take("secondary"):
+            return _message(403, SECONDARY, {"Retry-After": "60"})
+        if int(budget["used"]) <= int(budget["limit"]):
+            return None
+        if path == "/graphql":
+            return self._graphql_limited()
+        return _message(403, "API rate limit exceeded for installation.", {})
+
+    @staticmethod
+    def _graphql_limited() -> Response:
+        g.budget = {**g.budget, "remaining": 0}
+        message = "API rate limit exceeded for installation."
+        return jsonify(errors=[{"type": "RATE_LIMITED", "code": "graphql_rate_limit", "message": message}])
+
+    def _fault(self, path: str) -> Response | None:
+        body = request.get_data(as_text=True) if self.store.faults.api else ""
+        fault = self.store.faults.take_api(request.method, path, body)
+        if fault is None:
+            return None
+        if fault.after:
+            g.fault = fault
+            return None
+        self.store.faults.hold(fault)
+        return self._faulty(fault) if fault.status else None
+
+    def _faulty(self, fault: ApiFault) -> Response:
+        if fault.cut:
+            connection = request.environ.get("werkzeug.socket")
+            if isinstance(connection, socket.socket):
+                connection.shutdown(socket.SHUT_RDWR)
+        words = {403: "Forbidden", 409: "Conflict", 422: "Validation Failed", 429: "Too many requests"}
+        return _message(fault.status, words.get(fault.status, "Server Error"), fault.headers)
+
+    def after(self, response: Response) -> Response:
+        """Add the budget's headers, record the call, and spoil the answer if that was asked for."""
+        if not g.get("api"):
+            return response
+        if g.fault is not None:
+            self.store.faults.hold(g.fault)
+            response = self._faulty(g.fault) if g.fault.status else response
+        for name, value in g.get("budget", {}).items():
+            response.headers[f"X-RateLimit-{name.title()}"] = str(value)
+        response.headers["X-GitHub-Request-Id"] = f"{id(response):X}"
+        response.headers["X-GitHub-Api-Version-Selected"] = request.headers.get(
+            "X-GitHub-Api-Version", "2022-11-28"
+        )
+        if g.caller.token is not None or g.caller.app is not None:
+            path = request.path.removeprefix("/api/v3").removeprefix("/api")
+            self.calls.append(Call(request.method, path, response.status_code, g.get("operation", "")))
+        return response
+
+    @staticmethod
+    def refused(error: ForgeError) -> Response:
+        """Return the answer to a request that was refused."""
+        response = jsonify(error.body())
+        response.status_code = error.status
+        return response
+
+    def recorded(self) -> list[dict[str, Any]]:
+        """Return the calls of Apps, oldest first."""
+        return [asdict(call) for call in list(self.calls)]
+
+
+def _message(status: int, message: str, headers: dict[str, str]) -> Response:
+    response = jsonify(message=message, documentation_url=DOCUMENTATION_URL, status=str(status))
+    response.status_code = status
+    response.headers.update(headers)
+    return response

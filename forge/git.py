@@ -1,0 +1,286 @@
+"""One bare git repository on disk, read and written through the `git` command."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+GIT_TIMEOUT_S = 60
+ZERO_SHA = "0" * 40
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+CONFIG = """
+[http]
+	receivepack = true
+[gc]
+	auto = 0
+[receive]
+	autogc = false
+[uploadpack]
+	allowAnySHA1InWant = true
+	allowFilter = true
+[core]
+	quotePath = false
+"""
+
+# A push to a protected branch is declined with the words that GitHub uses (error GH006).
+UPDATE_HOOK = """#!/bin/sh
+if grep -qxF "$1" protected 2>/dev/null; then
+  echo "error: GH006: Protected branch update failed for $1." >&2
+  exit 1
+fi
+exit 0
+"""
+
+
+class GitError(Exception):
+    """A git command failed; `arguments`, `status` and `message` say which and why."""
+
+    def __init__(self, arguments: tuple[str, ...], status: int, message: str) -> None:
+        self.arguments = arguments
+        self.status = status
+        self.message = message
+        super().__init__(f"git {' '.join(arguments)}: exit {status}: {message}")
+
+
+class MergeConflictError(GitError):
+    """Two commits change the same lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who wrote a commit, and when."""
+
+    name: str
+    email: str
+    date: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit as read from git."""
+
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    author: Signature
+    committer: Signature
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file of a diff; `patch` is empty for a binary file."""
+
+    path: str
+    status: str
+    additions: int
+    deletions: int
+    blob: str
+    previous_path: str | None
+    patch: str
+
+
+def clean_environment() -> dict[str, str]:
+    """Return an environment in which no configuration of this machine's user counts."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": os.devnull,
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+
+
+class Git:
+    """A bare repository at `path`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def run(
+        self, *arguments: str, stdin: bytes | None = None, extra: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Return the standard output of `git <arguments>`; raises GitError when it fails."""
+        done = subprocess.run(
+            ["git", "--git-dir", str(self.path), *arguments],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            timeout=GIT_TIMEOUT_S,
+            env={**clean_environment(), **(extra or {})},
+            check=False,
+        )
+        if done.returncode:
+            said = (
+                done.stderr.decode(errors="replace").strip() or done.stdout.decode(errors="replace").strip()
+            )
+            raise GitError(arguments, done.returncode, said)
+        return done.stdout
+
+    def line(
+        self, *arguments: str, stdin: bytes | None = None, extra: Mapping[str, str] | None = None
+    ) -> str:
+        """Return the output of a git command as one stripped text."""
+        return self.run(*arguments, stdin=stdin, extra=extra).decode(errors="replace").strip()
+
+    def create(self, default_branch: str) -> None:
+        """Make the bare repository, without commits."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            ["git", "init", "--quiet", "--bare", f"--initial-branch={default_branch}", str(self.path)],
+            check=True,
+            timeout=GIT_TIMEOUT_S,
+            env=clean_environment(),
+            capture_output=True,
+        )
+        with (self.path / "config").open("a") as config:
+            config.write(CONFIG)
+        hook = self.path / "hooks" / "update"
+        hook.write_text(UPDATE_HOOK)
+        hook.chmod(0o755)
+
+    def protect(self, branches: list[str]) -> None:
+        """Make pushes to `branches`, and only to those, be declined."""
+        (self.path / "protected").write_text("".join(f"refs/heads/{branch}\n" for branch in branches))
+
+    def refs(self) -> dict[str, str]:
+        """Return the commit of every branch and tag by full ref name."""
+        listing = self.line("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags")
+        pairs = (line.rsplit(" ", 1) for line in listing.splitlines())
+        return {name: sha for name, sha in pairs}
+
+    def resolve(self, name: str) -> str | None:
+        """Return the commit that a branch, tag or sha means; `None` when there is none."""
+        for candidate in (f"refs/heads/{name}", f"refs/tags/{name}", name):
+            try:
+                return self.line(
+                    "rev-parse", "--verify", "--quiet", "--end-of-options", f"{candidate}^{{commit}}"
+                )
+            except GitError:
+                continue
+        return None
+
+    def update_ref(self, ref: str, sha: str, expected: str | None = None) -> None:
+        """Point `ref` at `sha`; raises GitError when it is not at `expected` (if given)."""
+        self.run("update-ref", ref, sha, *([expected] if expected is not None else []))
+
+    def delete_ref(self, ref: str) -> None:
+        """Remove `ref`; raises GitError when git refuses."""
+        self.run("update-ref", "-d", ref)
+
+    def is_valid_ref(self, ref: str) -> bool:
+        """Return whether git accepts `ref` as a full ref name."""
+        try:
+            self.run("check-ref-format", ref)
+        except GitError:
+            return False
+        return True
+
+    def commit(self, sha: str) -> Commit:
+        """Return one commit; raises GitError when there is none."""
+        return self.log(sha, limit=1)[0]
+
+    def log(self, range_: str, limit: int = 250) -> list[Commit]:
+        """Return up to `limit` commits of a range, newest first."""
+        form = "%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B%x01"
+        out = self.run("log", f"--max-count={limit}", f"--format={form}", "--end-of-options", range_)
+        records = out.decode(errors="replace").split("\x01")
+        return [_commit(record.lstrip("\n").split("\x00")) for record in records if record.strip()]
+
+    def read(self, commit: str, path: str) -> bytes | None:
+        """Return a file's bytes at `commit`; `None` when it is not a file there."""
+        try:
+            return self.run("cat-file", "blob", f"{commit}:{path}")
+        except GitError:
+            return None
+
+    def entries(self, commit: str, path: str) -> list[tuple[str, str, str]]:
+        """Return (type, sha, path) of what is in a folder at `commit`, empty when there is no such folder."""
+        where = f"{commit}:{path}" if path else commit
+        try:
+            out = self.run("ls-tree", "-z", "--end-of-options", where).decode(errors="replace")
+        except GitError:
+            return []
+        found = []
+        for entry in filter(None, out.split("\x00")):
+            head, name = entry.split("\t", 1)
+            _, kind, sha = head.split(" ")
+            found.append((kind, sha, f"{path}/{name}" if path else name))
+        return found
+
+    def blob_sha(self, commit: str, path: str) -> str | None:
+        """Return the object name of a path at `commit`; `None` when it is not there."""
+        try:
+            return self.line("rev-parse", "--verify", "--quiet", f"{commit}:{path}")
+        except GitError:
+            return None
+
+    def write_files(
+        self, branch: str, files: Mapping[str, bytes | None], message: str, author: Signature
+    ) -> str:
+        """Commit `files` (`None` removes one) on a branch, which is made if need be; return the commit."""
+        ref = f"refs/heads/{branch}"
+        parent = self.refs().get(ref)
+        with tempfile.TemporaryDirectory() as folder:
+            index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+            self.run("read-tree", *([parent] if parent else ["--empty"]), extra=index)
+            self.run(
+                "update-index",
+                "-z",
+                "--index-info",
+                stdin=self._index_lines(files, Path(folder)),
+                extra=index,
+            )
+            tree = self.line("write-tree", extra=index)
+        commit = self.commit_tree(tree, [parent] if parent else [], message, author)
+        self.update_ref(ref, commit, parent or ZERO_SHA)
+        return commit
+
+    def _index_lines(self, files: Mapping[str, bytes | None], folder: Path) -> bytes:
+        """Return `files` for `git update-index --index-info`, after writing their blobs."""
+        written = {path: content for path, content in files.items() if content is not None}
+        for number, content in enumerate(written.values()):
+            (folder / str(number)).write_bytes(content)
+        names = "".join(f"{folder / str(number)}\n" for number in range(len(written)))
+        out = self.line("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=names.encode()).split()
+        lines = [f"100644 {blob}\t{path}\0" for path, blob in zip(written, out, strict=True)]
+        lines += [f"0 {ZERO_SHA}\t{path}\0" for path, content in files.items() if content is None]
+        return "".join(lines).encode()
+
+    def commit_tree(
+        self,
+        tree: str,
+        parents: list[str],
+        message: str,
+        author: Signature,
+        committer: Signature | None = None,
+    ) -> str:
+        """Write a commit of `tree` and return its sha."""
+        by = committer or author
+        people = {
+            "GIT_AUTHOR_NAME": author.name,
+            "GIT_AUTHOR_EMAIL": author.email,
+            "GIT_AUTHOR_DATE": f"{int(author.date.timestamp())} +0000",
+            "GIT_COMMITTER_NAME": by.name,
+            "GIT_COMMITTER_EMAIL": by.email,
+            "GIT_COMMITTER_DATE": f"{int(by.date.timestamp())} +0000",
+        }
+        after = [argument for parent in parents for argument in ("-p", parent)]
+        return self.line("commit-tree", tree, *after, stdin=message.encode(), extra=people)
+
+
+def _commit(fields: list[str]) -> Commit:
+    sha, tree, parents, author, author_email, authored, committer, committer_email, committed, body = fields
+    return Commit(
+        sha=sha,
+        tree=tree,
+        parents=tuple(parents.split()),
+        author=Signature(author, author_email, datetime.fromtimestamp(int(authored), UTC)),
+        committer=Signature(committer, committer_email, datetime.fromtimestamp(int(committed), UTC)),
+        message=body.rstrip("\n"),
+    )

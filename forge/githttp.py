@@ -1,0 +1,122 @@
+"""git over smart HTTP: `git http-backend` behind the forge's own authentication."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from threading import Lock
+from typing import IO
+
+from flask import Blueprint, Response, request
+
+from forge.access import Caller, identify, require
+from forge.errors import ForbiddenError, ForgeError, NotFoundError, UnauthorizedError
+from forge.git import clean_environment
+from forge.rest.context import store
+from forge.store.models import Repo, Role
+
+blueprint = Blueprint("git", __name__)
+GIT_TIMEOUT_S = 120
+CHUNK_BYTES = 65_536
+_pushing = Lock()
+
+
+@blueprint.route("/<owner>/<name>.git/<path:rest>", methods=["GET", "POST"])
+def serve(owner: str, name: str, rest: str) -> Response:
+    """Answer a fetch or a push; after a push the pull requests follow and the webhooks are told."""
+    if rest not in {"info/refs", "git-upload-pack", "git-receive-pack", "HEAD"}:
+        raise NotFoundError()
+    caller = Caller()
+    writes = "git-receive-pack" in (rest, request.args.get("service"))
+    try:
+        caller = identify(store(), request.headers.get("Authorization", ""))
+        repo = store().repos.get(owner, name)
+        if writes and caller.user is None and caller.token is None:
+            raise UnauthorizedError("Requires authentication")
+        needed = Role.WRITE if writes else Role.READ
+        require(store(), caller, repo, "contents", "write" if writes else "read", needed)
+    except ForgeError as error:
+        known = caller.user is not None or caller.token is not None
+        return _refusal(error if known else UnauthorizedError())  # git asks for credentials on a 401 only
+    if rest != "git-receive-pack":
+        return _backend(repo, rest)
+    return _push(repo, rest, caller)
+
+
+serve.unlocked = True  # type: ignore[attr-defined]  # a long fetch must not hold the store's lock
+
+
+def _refusal(error: ForgeError) -> Response:
+    status = (
+        401 if isinstance(error, UnauthorizedError) else 403 if isinstance(error, ForbiddenError) else 404
+    )
+    headers = {"WWW-Authenticate": 'Basic realm="GitHub"'} if status == 401 else {}
+    return Response(f"{error.message}\n", status, headers, content_type="text/plain")
+
+
+def _push(repo: Repo, rest: str, caller: Caller) -> Response:
+    git = store().repos.git(repo)
+    with _pushing:
+        before = git.refs()
+        answer = _backend(repo, rest)
+        answer.set_data(answer.get_data())  # read to the end: only then are the refs where they will be
+        store().repos.after_push(repo, before, git.refs(), actor=caller.actor)
+    return answer
+
+
+def _backend(repo: Repo, rest: str) -> Response:
+    """Return what `git http-backend` says to this request (a CGI, RFC 3875)."""
+    environment = {
+        **clean_environment(),
+        "GIT_PROJECT_ROOT": str(store().root / "git"),
+        "GIT_HTTP_EXPORT_ALL": "1",
+        "PATH_INFO": f"/{repo.full_name}.git/{rest}",
+        "REQUEST_METHOD": request.method,
+        "QUERY_STRING": request.query_string.decode("latin-1"),
+        "CONTENT_TYPE": request.headers.get("Content-Type", ""),
+        "HTTP_CONTENT_ENCODING": request.headers.get("Content-Encoding", ""),
+        "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
+        "REMOTE_USER": "forge",
+        "REMOTE_ADDR": request.remote_addr or "127.0.0.1",
+    }
+    with tempfile.TemporaryFile() as sent:
+        for chunk in iter(lambda: request.stream.read(CHUNK_BYTES), b""):
+            sent.write(chunk)
+        environment["CONTENT_LENGTH"] = str(sent.tell())
+        sent.seek(0)
+        received = tempfile.TemporaryFile()  # noqa: SIM115  handed on: closed when the answer was sent
+        done = subprocess.run(
+            ["git", "http-backend"],
+            stdin=sent,
+            stdout=received,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            timeout=GIT_TIMEOUT_S,
+            check=False,
+        )
+    received.seek(0)
+    return _from_cgi(received, done.returncode)
+
+
+def _from_cgi(output: IO[bytes], status_of_process: int) -> Response:
+    status, headers = 200 if status_of_process == 0 else 500, []
+    for raw in iter(output.readline, b""):
+        line = raw.decode("latin-1").rstrip("\r\n")
+        if not line:
+            break
+        name, _, value = line.partition(": ")
+        if name.lower() == "status":
+            status = int(value.split(" ", 1)[0])
+        else:
+            headers.append((name, value))
+    start = output.tell()
+    length = output.seek(0, os.SEEK_END) - start
+    output.seek(start)
+    answer = Response(_chunks(output), status, headers)
+    answer.content_length = length
+    return answer
+
+
+def _chunks(output: IO[bytes]) -> Iterator[bytes]:
+    with output:
+        yield from iter(lambda: output.read(CHUNK_BYTES), b"")

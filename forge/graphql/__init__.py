@@ -1,0 +1,66 @@
+"""The GraphQL API: GitHub's own schema, in part, over the forge's state."""
+
+from typing import Any
+
+from flask import Blueprint, Response, g
+from graphql import ExecutionResult, GraphQLError, graphql_sync
+
+from forge.errors import DOCUMENTATION_URL, ForgeError, UnauthorizedError
+from forge.graphql.naming import attribute, type_name
+from forge.graphql.schema import schema
+from forge.graphql.scope import Scope
+from forge.rest.context import answer, body, caller, view
+
+blueprint = Blueprint("graphql", __name__)
+
+
+@blueprint.post("/graphql")
+def execute() -> Response:
+    """Run a document; errors of its content are answered with 200, as GitHub does."""
+    who = caller()
+    if who.user is None and who.token is None:
+        raise UnauthorizedError("This endpoint requires you to be authenticated.")
+    wanted = body()
+    document = wanted.get("query")
+    if not isinstance(document, str):
+        message = "A query attribute must be specified and must be a string."
+        return answer({"errors": [{"message": message}], "documentation_url": DOCUMENTATION_URL}, 400)
+    g.operation = " ".join(document.split())[:80]
+    result = graphql_sync(
+        schema(),
+        document,
+        variable_values=wanted.get("variables") or {},
+        operation_name=wanted.get("operationName"),
+        context_value=Scope(view(), who),
+        field_resolver=attribute,
+        type_resolver=type_name,
+    )
+    return answer(_written(result))
+
+
+def _written(result: ExecutionResult) -> dict[str, Any]:
+    if not result.errors:
+        return {"data": result.data}
+    errors = [_error(error) for error in result.errors]
+    if all(error.original_error is None and error.path is None for error in result.errors):
+        return {"errors": errors}
+    return {"data": result.data, "errors": errors}
+
+
+def _error(error: GraphQLError) -> dict[str, Any]:
+    original = error.original_error
+    if isinstance(original, GraphQLError):
+        original = original.original_error
+    if original is not None and not isinstance(original, ForgeError):
+        raise original
+    written: dict[str, Any] = {"message": error.message}
+    if original is not None:
+        said = [fault["message"] for fault in original.errors if "message" in fault]
+        written = {"type": original.graphql_type, "message": "; ".join(said) or original.message}
+    elif error.extensions:
+        written["extensions"] = error.extensions
+    if error.path is not None:
+        written["path"] = error.path
+    if error.locations:
+        written["locations"] = [{"line": at.line, "column": at.column} for at in error.locations]
+    return written

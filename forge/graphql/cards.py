@@ -1,0 +1,192 @@
+"""Changing projects: values, fields, cards, status updates."""
+
+from typing import Any
+
+from forge.errors import NotFoundError, UnprocessableError
+from forge.graphql.connections import connection
+from forge.graphql.resolving import Input, Resolvers
+from forge.graphql.scope import Scope
+from forge.store.board import DraftIssue, Field, FieldType, Item, Option, Project, StatusUpdate
+from forge.store.models import Issue, Pull, Repo
+
+resolvers = Resolvers()
+
+
+def _project(scope: Scope, given: Input) -> Project:
+    project = scope.node(given["projectId"], Project)
+    scope.require(project, "write")
+    return project
+
+
+def _item(scope: Scope, given: Input) -> Item:
+    item = scope.node(given["itemId"], Item)
+    if "projectId" in given and item.project is not _project(scope, given):
+        raise NotFoundError("The item does not exist in the project.")
+    scope.require(item, "write")
+    return item
+
+
+def _options(given: list[Input] | None) -> list[Option] | None:
+    if given is None:
+        return None
+    return [Option(one.get("id") or "", one["name"], one["color"], one["description"]) for one in given]
+
+
+@resolvers.mutation("updateProjectV2ItemFieldValue")
+def set_value(scope: Scope, given: Input) -> Input:
+    """Set what a card has in a field."""
+    item, field = _item(scope, given), scope.node(given["fieldId"], Field)
+    value = given["value"]
+    if len(value) != 1:
+        raise UnprocessableError("Exactly one value must be given")
+    content: str | float = next(iter(value.values()))
+    scope.store.projects.set_value(item, field, content, actor=scope.actor)
+    return {"projectV2Item": item}
+
+
+@resolvers.mutation("clearProjectV2ItemFieldValue")
+def clear_value(scope: Scope, given: Input) -> Input:
+    """Clear what a card has in a field."""
+    item, field = _item(scope, given), scope.node(given["fieldId"], Field)
+    scope.store.projects.set_value(item, field, None, actor=scope.actor)
+    return {"projectV2Item": item}
+
+
+@resolvers.mutation("createProjectV2Field")
+def create_field(scope: Scope, given: Input) -> Input:
+    """Make a field; dates and iterations are not kept by the forge."""
+    project = _project(scope, given)
+    if given["dataType"] not in FieldType.__members__:
+        raise UnprocessableError(f"The forge has no fields of the type {given['dataType']}")
+    kind = FieldType(given["dataType"])
+    options = _options(given.get("singleSelectOptions")) or []
+    return {"projectV2Field": scope.store.projects.create_field(project, given["name"], kind, options)}
+
+
+@resolvers.mutation("updateProjectV2Field")
+def update_field(scope: Scope, given: Input) -> Input:
+    """Rename a field or replace its options; an unknown option id is refused."""
+    field = scope.node(given["fieldId"], Field)
+    scope.require(field, "write")
+    options = _options(given.get("singleSelectOptions"))
+    for option in options or []:
+        if option.id and field.option_with_id(option.id) is None:
+            raise UnprocessableError(f"The option {option.id} does not exist on this field")
+    scope.store.projects.update_field(field, name=given.get("name"), options=options)
+    return {"projectV2Field": field}
+
+
+@resolvers.mutation("updateProjectV2")
+def update_project(scope: Scope, given: Input) -> Input:
+    """Change a project's own text."""
+    project = _project(scope, given)
+    changes = {"short_description": given.get("shortDescription")}
+    changes |= {name: given.get(name) for name in ("title", "readme", "closed")}
+    scope.store.projects.edit(project, changes)
+    return {"projectV2": project}
+
+
+@resolvers.mutation("addProjectV2ItemById")
+def add_item(scope: Scope, given: Input) -> Input:
+    """Put an issue or pull request on a board; an existing card is returned."""
+    project = _project(scope, given)
+    content: Any = scope.node(given["contentId"], object)
+    if not isinstance(content, Issue | Pull):
+        raise NotFoundError(f"Could not resolve to a node with the global id of '{given['contentId']}'")
+    scope.require(content, "read")
+    return {"item": scope.store.projects.add(project, content, actor=scope.actor)}
+
+
+@resolvers.mutation("addProjectV2DraftIssue")
+def add_draft(scope: Scope, given: Input) -> Input:
+    """Put a draft on a board."""
+    project = _project(scope, given)
+    item = scope.store.projects.add_draft(project, given["title"], given.get("body") or "", actor=scope.actor)
+    return {"projectItem": item}
+
+
+@resolvers.mutation("updateProjectV2DraftIssue")
+def update_draft(scope: Scope, given: Input) -> Input:
+    """Change the text of a draft."""
+    draft = scope.node(given["draftIssueId"], DraftIssue)
+    for item in scope.store.projects.items_of(draft):
+        scope.require(item, "write")
+        scope.store.projects.edit_draft(
+            item, title=given.get("title"), body=given.get("body"), actor=scope.actor
+        )
+    return {"draftIssue": draft}
+
+
+@resolvers.mutation("convertProjectV2DraftIssueItemToIssue")
+def convert_draft(scope: Scope, given: Input) -> Input:
+    """Turn a draft into an issue."""
+    item, repo = _item(scope, given), scope.node(given["repositoryId"], Repo)
+    scope.require(repo, "write")
+    scope.store.projects.convert_draft(item, repo, actor=scope.actor)
+    return {"item": item}
+
+
+@resolvers.mutation("updateProjectV2ItemPosition")
+def move_item(scope: Scope, given: Input) -> Input:
+    """Put a card behind another one, or first."""
+    item = _item(scope, given)
+    after = scope.node(given["afterId"], Item) if given.get("afterId") else None
+    if after is not None and after.project is not item.project:
+        raise NotFoundError("The item does not exist in the project.")
+    scope.store.projects.move(item, after, actor=scope.actor)
+    return {"items": item.project.items}
+
+
+@resolvers.field("UpdateProjectV2ItemPositionPayload.items")
+def moved_items(source: Input, _scope: Scope, **arguments: Any) -> Any:
+    """Return the cards in their new order."""
+    return connection(source["items"], "items", arguments)
+
+
+@resolvers.mutation("archiveProjectV2Item")
+def archive(scope: Scope, given: Input) -> Input:
+    """Archive a card."""
+    item = _item(scope, given)
+    scope.store.projects.set_archived(item, True, actor=scope.actor)
+    return {"item": item}
+
+
+@resolvers.mutation("unarchiveProjectV2Item")
+def unarchive(scope: Scope, given: Input) -> Input:
+    """Bring a card back."""
+    item = _item(scope, given)
+    scope.store.projects.set_archived(item, False, actor=scope.actor)
+    return {"item": item}
+
+
+@resolvers.mutation("deleteProjectV2Item")
+def delete(scope: Scope, given: Input) -> Input:
+    """Take a card off the board."""
+    item = _item(scope, given)
+    scope.store.projects.delete_item(item, actor=scope.actor)
+    return {"deletedItemId": item.node_id}
+
+
+@resolvers.mutation("createProjectV2StatusUpdate")
+def create_status_update(scope: Scope, given: Input) -> Input:
+    """Post a status update on a board."""
+    project = _project(scope, given)
+    update = scope.store.projects.add_status_update(
+        project,
+        given.get("body") or "",
+        given.get("status"),
+        actor=scope.actor,
+        dates=(given.get("startDate"), given.get("targetDate")),
+    )
+    return {"statusUpdate": update}
+
+
+@resolvers.mutation("updateProjectV2StatusUpdate")
+def update_status_update(scope: Scope, given: Input) -> Input:
+    """Change a status update."""
+    update = scope.node(given["statusUpdateId"], StatusUpdate)
+    scope.require(update, "write")
+    scope.store.projects.edit_status_update(
+        update, body=given.get("body"), status=given.get("status"), actor=scope.actor
+    )
+    return {"statusUpdate": update}

@@ -1,0 +1,76 @@
+"""How the names of GitHub's schema find what the store keeps."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+from graphql import GraphQLAbstractType, GraphQLResolveInfo
+
+from forge.clock import rfc3339
+from forge.store.board import DraftIssue, Field, FieldType, Item, Project, StatusUpdate, Value
+from forge.store.models import (
+    Comment,
+    Issue,
+    Label,
+    Pull,
+    Repo,
+    Review,
+    ReviewComment,
+    Thread,
+    User,
+    UserType,
+)
+
+TYPE_NAMES: dict[type, str] = {
+    Repo: "Repository",
+    Issue: "Issue",
+    Pull: "PullRequest",
+    Comment: "IssueComment",
+    Review: "PullRequestReview",
+    ReviewComment: "PullRequestReviewComment",
+    Thread: "PullRequestReviewThread",
+    Label: "Label",
+    Project: "ProjectV2",
+    Item: "ProjectV2Item",
+    StatusUpdate: "ProjectV2StatusUpdate",
+    DraftIssue: "DraftIssue",
+}
+VALUE_NAMES = {
+    FieldType.TEXT: "ProjectV2ItemFieldTextValue",
+    FieldType.TITLE: "ProjectV2ItemFieldTextValue",
+    FieldType.NUMBER: "ProjectV2ItemFieldNumberValue",
+    FieldType.SINGLE_SELECT: "ProjectV2ItemFieldSingleSelectValue",
+}
+ACCOUNT_NAMES = {UserType.USER: "User", UserType.BOT: "Bot", UserType.ORGANIZATION: "Organization"}
+HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def type_name(source: Any, _info: GraphQLResolveInfo, _abstract: GraphQLAbstractType) -> str | None:
+    """Return the schema's name for what a thing is."""
+    if isinstance(source, User):
+        return ACCOUNT_NAMES[source.type]
+    if isinstance(source, Field):
+        chosen = source.data_type is FieldType.SINGLE_SELECT
+        return "ProjectV2SingleSelectField" if chosen else "ProjectV2Field"
+    if isinstance(source, Value):
+        return VALUE_NAMES[source.field.data_type]
+    if isinstance(source, dict):
+        return str(source["__typename"])
+    return TYPE_NAMES.get(type(source))
+
+
+def attribute(source: Any, info: GraphQLResolveInfo, **_arguments: Any) -> Any:
+    """Return the value of a field that no resolver was written for: the attribute of the same name."""
+    name = info.field_name
+    if isinstance(source, dict):
+        return source.get(name)
+    match name:
+        case "id":
+            return source.node_id
+        case "databaseId":
+            return source.id
+        case "fullDatabaseId":
+            return str(source.id)
+        case _:
+            found = getattr(source, HUMP.sub("_", name).lower(), None)
+    return rfc3339(found) if isinstance(found, datetime) else found

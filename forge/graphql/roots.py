@@ -1,0 +1,168 @@
+"""Where a query starts: nodes, organisations, repositories, accounts."""
+
+from typing import Any
+
+from flask import g
+
+from forge.clock import rfc3339
+from forge.errors import ForgeError, NotFoundError
+from forge.graphql.connections import connection
+from forge.graphql.resolving import Resolvers
+from forge.graphql.scope import Scope
+from forge.store.board import Project
+from forge.store.models import Issue, Pull, Repo, User, UserType
+
+resolvers = Resolvers()
+
+
+@resolvers.field("Query.node")
+def node(_source: Any, scope: Scope, id: str) -> Any:
+    """Return any node."""
+    found = scope.node(id, object)
+    scope.require(found, "read")
+    return found
+
+
+@resolvers.field("Query.nodes")
+def nodes(_source: Any, scope: Scope, ids: list[str]) -> list[Any]:
+    """Return many nodes; one that cannot be found is an error of its own and a null."""
+    return [_node_or_error(scope, one) for one in ids]
+
+
+def _node_or_error(scope: Scope, node_id: str) -> Any:
+    try:
+        return node(None, scope, id=node_id)
+    except ForgeError as error:
+        return error  # graphql-core reports an exception in a list at its place
+
+
+@resolvers.field("Query.organization")
+def organization(_source: Any, scope: Scope, login: str) -> User:
+    """Return an organisation; raises NotFoundError."""
+    return _account(scope, login, {UserType.ORGANIZATION}, "an Organization")
+
+
+@resolvers.field("Query.user")
+def user(_source: Any, scope: Scope, login: str) -> User:
+    """Return a person; raises NotFoundError."""
+    return _account(scope, login, {UserType.USER}, "a User")
+
+
+def _account(scope: Scope, login: str, kinds: set[UserType], name: str) -> User:
+    message = f"Could not resolve to {name} with the login of '{login}'."
+    try:
+        found = scope.store.users.get(login)
+    except NotFoundError as error:
+        raise NotFoundError(message) from error
+    if found.type not in kinds:
+        raise NotFoundError(message)
+    return found
+
+
+@resolvers.field("Query.viewer")
+def viewer(_source: Any, scope: Scope) -> Any:
+    """Return the account that asks; an App's bot is shown as a User, as GitHub does."""
+    actor = scope.actor
+    return {
+        "__typename": "User",
+        "id": actor.node_id,
+        "databaseId": actor.id,
+        "login": actor.login,
+        "name": actor.name,
+        "url": scope.view.user_html(actor),
+    }
+
+
+@resolvers.field("Query.rateLimit")
+def rate_limit(_source: Any, scope: Scope) -> Any:
+    """Return what is left of the budget."""
+    budget = g.budget
+    reset = scope.store.clock.now().fromtimestamp(budget["reset"]).astimezone()
+    left = {key: budget[key] for key in ("limit", "remaining", "used")}
+    return {**left, "cost": 1, "nodeCount": 0, "resetAt": rfc3339(reset)}
+
+
+@resolvers.field("Query.repository")
+def repository(_source: Any, scope: Scope, owner: str, name: str) -> Repo:
+    """Return a repository; raises NotFoundError."""
+    try:
+        found = scope.store.repos.get(owner, name)
+    except NotFoundError as error:
+        message = f"Could not resolve to a Repository with the name '{owner}/{name}'."
+        raise NotFoundError(message) from error
+    scope.require(found, "read")
+    return found
+
+
+@resolvers.field("Organization.projectV2")
+def project(source: User, scope: Scope, number: int) -> Project:
+    """Return a project of an organisation; raises NotFoundError."""
+    found = scope.store.projects.get(source, number)
+    scope.require(found, "read")
+    return found
+
+
+@resolvers.field("Organization.projectsV2")
+def projects(source: User, scope: Scope, **arguments: Any) -> Any:
+    """Return the projects of an organisation that the caller may see."""
+    mine = [one for one in scope.store.projects.all() if one.owner is source and scope.may_see(one)]
+    return connection(mine, "projectsV2", arguments)
+
+
+@resolvers.field("User.url", "Bot.url", "Organization.url")
+def account_url(source: Any, scope: Scope) -> str:
+    """Return the page of an account."""
+    return str(source["url"]) if isinstance(source, dict) else scope.view.user_html(source)
+
+
+@resolvers.field("Repository.nameWithOwner")
+def name_with_owner(source: Repo, _scope: Scope) -> str:
+    """Return `owner/name`."""
+    return source.full_name
+
+
+@resolvers.field("Repository.url")
+def repository_url(source: Repo, scope: Scope) -> str:
+    """Return the page of a repository."""
+    return scope.view.repo_html(source)
+
+
+@resolvers.field("Repository.isPrivate")
+def is_private(source: Repo, _scope: Scope) -> bool:
+    """Return whether a repository is private."""
+    return source.private
+
+
+@resolvers.field("Repository.isArchived")
+def is_archived(source: Repo, _scope: Scope) -> bool:
+    """Return whether a repository is archived."""
+    return source.archived
+
+
+@resolvers.field("Repository.defaultBranchRef")
+def default_branch(source: Repo, scope: Scope) -> Any:
+    """Return the default branch; `None` for a repository without commits."""
+    sha = scope.store.repos.git(source).refs().get(f"refs/heads/{source.default_branch}")
+    if sha is None:
+        return None
+    target = {"__typename": "Commit", "id": f"C_{sha}", "oid": sha}
+    name = source.default_branch
+    return {"id": f"REF_{source.id}_{name}", "name": name, "prefix": "refs/heads/", "target": target}
+
+
+@resolvers.field("Repository.issue")
+def issue(source: Repo, _scope: Scope, number: int) -> Issue:
+    """Return an issue; raises NotFoundError, for a pull request too."""
+    found = source.issues.get(number)
+    if found is None or found.pull is not None:
+        raise NotFoundError(f"Could not resolve to an Issue with the number of {number}.")
+    return found
+
+
+@resolvers.field("Repository.pullRequest")
+def pull_request(source: Repo, _scope: Scope, number: int) -> Pull:
+    """Return a pull request; raises NotFoundError."""
+    found = source.issues.get(number)
+    if found is None or found.pull is None:
+        raise NotFoundError(f"Could not resolve to a PullRequest with the number of {number}.")
+    return found.pull

@@ -1,0 +1,87 @@
+"""What a resolver knows of the request: the state, the caller, and what the caller may."""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from forge.access import Caller, require, require_board
+from forge.errors import ForgeError, NotFoundError
+from forge.payloads.view import View
+from forge.store import Store
+from forge.store.board import DraftIssue, Field, Item, Project, StatusUpdate
+from forge.store.models import Comment, Issue, Pull, Repo, Review, ReviewComment, Role, Thread, User
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One request's view of the state."""
+
+    view: View
+    caller: Caller
+
+    @property
+    def store(self) -> Store:
+        """Return the state."""
+        return self.view.store
+
+    @property
+    def actor(self) -> User:
+        """Return the account that acts."""
+        return self.caller.actor
+
+    def node(self, node_id: str, kind: type[T]) -> T:
+        """Return the node with this id; raises NotFoundError when there is none of this kind."""
+        found = self.store.nodes.get(node_id)
+        if isinstance(found, Pull) and kind is Issue:
+            found = None
+        if found is None or not isinstance(found, kind):
+            raise NotFoundError(f"Could not resolve to a node with the global id of '{node_id}'")
+        return found
+
+    def may_see(self, thing: Any) -> bool:
+        """Return whether the caller may read a node."""
+        try:
+            self.require(thing, "read")
+        except ForgeError:
+            return False
+        return True
+
+    def require(self, thing: Any, level: str, role: Role = Role.READ) -> None:
+        """Raise unless the caller may read or write `thing`."""
+        project, repo = _project_of(thing), _repo_of(thing)
+        if project is not None:
+            require_board(self.caller, project.owner, level)
+        elif repo is not None:
+            permissions = "metadata" if level == "read" else _permissions(thing)
+            require(self.store, self.caller, repo, permissions, level, role)
+
+
+def _permissions(thing: Any) -> str:
+    if isinstance(thing, Pull | Review | Thread | ReviewComment):
+        return "pull_requests"
+    return "issues|pull_requests" if isinstance(thing, Comment) else "issues"
+
+
+def _project_of(thing: Any) -> Project | None:
+    if isinstance(thing, Project):
+        return thing
+    return thing.project if isinstance(thing, Item | Field | StatusUpdate) else None
+
+
+def _repo_of(thing: Any) -> Repo | None:
+    match thing:
+        case Repo():
+            return thing
+        case Issue() | Pull():
+            return thing.repo
+        case Comment():
+            return thing.issue.repo
+        case Review() | Thread():
+            return thing.pull.repo
+        case ReviewComment():
+            return thing.thread.pull.repo
+        case DraftIssue():
+            return None
+        case _:
+            return None

@@ -1,0 +1,1 @@
+"""A scripted model: a provider on this machine that plays scenarios through each agent's own tools."""

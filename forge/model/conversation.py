@@ -1,0 +1,95 @@
+"""What a request holds and what is answered, whichever protocol it came by."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One text by the user; never one by the agent's program or a tool's result."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """One tool call that the model made before; `given` is its input."""
+
+    call_id: str
+    name: str
+    given: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a tool call led to."""
+
+    call_id: str
+    text: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools that can be called: by name, and by name within a namespace. `deferred`: only after a
+    search.
+    """
+
+    names: frozenset[str] = frozenset()
+    spaces: frozenset[str] = frozenset()
+    deferred: frozenset[str] = frozenset()
+    search: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One request. `system` is what the agent's program said; `folder` is where it works, or empty."""
+
+    protocol: str
+    model: str
+    stream: bool
+    system: str
+    entries: tuple[Words | Used | Outcome, ...]
+    offer: Offer
+    folder: str = ""
+    counts: bool = True  # whether a stream is to end with the usage
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call that the model makes; `text` is the input of a tool that takes no JSON."""
+
+    name: str
+    given: dict[str, Any] = field(default_factory=dict)
+    space: str = ""
+    text: str | None = None
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a response costs; `fresh` are the tokens that were read and are in no cache."""
+
+    fresh: int = 100
+    out: int = 30
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model says to one request. Waits are in seconds.
+
+    `ending`: empty, or how the stream breaks (cut, hang, silent). With a `status` there is nothing else.
+    """
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    tokens: Tokens = Tokens()
+    delay_s: float = 0.0
+    pace_s: float = 0.0
+    ending: str = ""
+    status: int = 0
+    message: str = ""
+    retry_after: int | None = None
+    place: tuple[str, str, int] = ("", "", 0)  # run, turn and step

@@ -1,0 +1,212 @@
+"""The scenarios that the model plays: the scripted agent's language, and the faults of a provider."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+SECTIONS = ("plan", "redirect", "work", "repair", "revise", "heed", "report")
+FAULTS = ("status", "cut", "hang", "silent")
+# What only a program can do, not a model: a scenario may hold it, and the model says that it cannot.
+AGENT_ONLY = ("fail", "crash", "flood", "garbage")
+_CAP_BYTES = 256 * 1024
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
+_NUMBER = (int, float)
+_BESIDE = {"times": int, "message": str, "retry_after": int}  # what a fault may hold beside its kind
+
+Type = type | tuple[type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of a step that is a mapping."""
+
+    must: Mapping[str, Type] = field(default_factory=dict)
+    may: Mapping[str, Type] = field(default_factory=dict)
+
+
+SHAPES: Mapping[str, Type | Keys] = {
+    "say": str,
+    "plan": Keys({"summary": str, "steps": list}),
+    "tick": int,
+    "progress": str,
+    "note": str,
+    "ask": Keys({"question": str}, {"choices": list}),
+    "block": str,
+    "edit": Keys({"path": str}, {"content": str, "find": str, "replace": str}),
+    "run": str,
+    "commit": str,
+    "thread": Keys({"say": str}, {"index": int, "match": str}),
+    "finish": Keys(
+        {"done": str}, {"changed": list, "check": list, "open_questions": list, "nothing_to_do": bool}
+    ),
+    "sleep": _NUMBER,
+    "usage": Keys({}, {"usd": _NUMBER, "in": int, "out": int, "cache_read": int, "cache_write": int}),
+    "todo": list,
+    "board": Keys({"tool": str}, {"input": dict}),
+    "call": Keys({"name": str}, {"input": dict, "namespace": str, "text": str}),
+    "subagent": str,
+    "parallel": list,
+    "long": int,
+    "slow": _NUMBER,
+    "status": int,
+    "cut": bool,
+    "hang": bool,
+    "silent": bool,
+    "fail": int,
+    "crash": bool,
+    "flood": dict,
+    "garbage": bool,
+}
+TOGETHER = ("run", "progress", "note", "tick", "todo", "board", "call", "subagent", "edit")
+
+
+class ScriptError(Exception):
+    """A scenario cannot be played; the text says which, where and why."""
+
+    def __init__(self, name: str, where: str, problem: str) -> None:
+        self.name = name
+        super().__init__(f"scenario {name}: {where + ': ' if where else ''}{problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: its kind, what it holds, and how a fault is limited."""
+
+    kind: str
+    value: Any
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One rule of a chat; `when` is a regular expression."""
+
+    say: str
+    when: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One scenario: the steps of each section, of each subagent, and the replies of its chat.
+
+    `cards` are scenarios for the cards whose title fits a regular expression; the first that fits counts.
+    """
+
+    sections: Mapping[str, tuple[Step, ...]]
+    subagents: Mapping[str, tuple[Step, ...]]
+    chat: tuple[Reply, ...]
+    cards: tuple[tuple[str, "Script"], ...] = ()
+
+    def for_card(self, title: str) -> "Script":
+        """Return the scenario that a card of this title gets."""
+        return next((script for pattern, script in self.cards if re.search(pattern, title)), self)
+
+    def steps(self, turn: str) -> tuple[Step, ...]:
+        """Return the steps of a turn: `repair-2` plays `repair`, and no `redirect` means `plan` again."""
+        if turn.startswith("sub-"):
+            return self.subagents.get(turn.removeprefix("sub-"), ())
+        section = turn.split("-")[0]
+        found = self.sections.get(section, ())
+        return found or (self.sections.get("plan", ()) if section == "redirect" else ())
+
+
+def load_script(folder: Path, name: str) -> Script:
+    """Return the scenario `name` of the folder with those that its `cards` name. Raises ScriptError."""
+    path = folder / f"{name}.yml"
+    if not _NAME.fullmatch(name) or not path.is_file():
+        known = ", ".join(sorted(one.stem for one in folder.glob("*.yml")))
+        raise ScriptError(name, "", f"there is no such file in {folder}; there are {known or 'none'}")
+    if path.stat().st_size > _CAP_BYTES:
+        raise ScriptError(name, "", f"it is larger than {_CAP_BYTES} bytes")
+    try:
+        given = yaml.safe_load(path.read_bytes()) or {}
+    except yaml.YAMLError as error:
+        raise ScriptError(name, "", f"not YAML: {error}") from error
+    if not isinstance(given, dict):
+        raise ScriptError(name, "", "a mapping of sections was expected")
+    return _script(folder, name, given)
+
+
+def _script(folder: Path, name: str, given: dict[str, Any]) -> Script:
+    unknown = set(given) - {*SECTIONS, "subagents", "chat", "cards"}
+    if unknown:
+        raise ScriptError(name, "", f"there is no section {sorted(map(str, unknown))[0]!r}")
+    try:
+        cards = tuple(
+            (re.compile(scene["title"]).pattern, load_script(folder, scene["scenario"]))
+            for scene in given.get("cards") or ()
+        )
+        chat = tuple(
+            Reply(str(rule["say"]), re.compile(rule.get("when", "")).pattern)
+            for rule in given.get("chat") or ()
+        )
+    except (re.error, KeyError, TypeError, AttributeError) as error:
+        raise ScriptError(name, "chat and cards", f"{type(error).__name__}: {error}") from error
+    subagents = given.get("subagents") or {}
+    return Script(
+        {key: tuple(_steps(name, key, given.get(key))) for key in SECTIONS},
+        {key: tuple(_steps(name, f"subagents.{key}", steps)) for key, steps in subagents.items()},
+        chat,
+        cards,
+    )
+
+
+def _steps(name: str, where: str, given: Any) -> Iterator[Step]:
+    if not isinstance(given or [], list):
+        raise ScriptError(name, where, "a list of steps was expected")
+    for number, one in enumerate(given or []):
+        yield _step(name, f"{where}.{number}", {one: True} if isinstance(one, str) else one)
+
+
+def _step(name: str, where: str, given: Any) -> Step:
+    kinds = [key for key in given if key not in _BESIDE] if isinstance(given, dict) else []
+    if len(kinds) != 1:
+        raise ScriptError(name, where, "a step is exactly one of " + ", ".join(SHAPES))
+    kind = kinds[0]
+    if kind not in SHAPES:
+        raise ScriptError(name, where, f"there is no step {kind!r}; there are {', '.join(SHAPES)}")
+    beside = {key: value for key, value in given.items() if key != kind}
+    wrong = [key for key, value in beside.items() if kind not in FAULTS or not _is(value, _BESIDE[key])]
+    problem = f"{wrong[0]} is not for this step" if wrong else _problem(kind, given[kind])
+    if problem:
+        raise ScriptError(name, where, f"{kind}: {problem}")
+    value = given[kind]
+    if kind == "parallel":
+        value = tuple(_steps(name, f"{where}.parallel", value))
+        if any(step.kind not in TOGETHER for step in value):
+            raise ScriptError(name, where, f"parallel: only {', '.join(TOGETHER)} can be done together")
+    return Step(kind, value, beside)
+
+
+def _problem(kind: str, value: Any) -> str:
+    shape = SHAPES[kind]
+    if not isinstance(shape, Keys):
+        return "" if _is(value, shape) else f"{_named(shape)} was expected"
+    if not isinstance(value, dict):
+        return "a mapping was expected"
+    allowed = {**shape.must, **shape.may}
+    for key in value:
+        if key not in allowed:
+            return f"there is no key {key!r}; there are {', '.join(allowed)}"
+        if not _is(value[key], allowed[key]):
+            return f"{key}: {_named(allowed[key])} was expected"
+    missing = [key for key in shape.must if key not in value]
+    if missing:
+        return f"{missing[0]} is missing"
+    if kind == "edit" and ("content" in value) == ("find" in value):
+        return "give either content, or find and replace"
+    return ""
+
+
+def _is(value: Any, wanted: Type) -> bool:
+    if isinstance(value, bool):
+        return wanted is bool
+    return isinstance(value, wanted)
+
+
+def _named(wanted: Type) -> str:
+    return " or ".join(one.__name__ for one in (wanted if isinstance(wanted, tuple) else (wanted,)))

@@ -1,0 +1,34 @@
+"""What the three protocols have in common: pieces of a stream, and how a text is cut into them."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from forge.model.conversation import Tokens
+
+CREATED = 1_700_000_000  # a moment: the same request gets the same answer, byte for byte
+_BLOCK = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a stream that is sent at once; `tokens` is the usage that it tells of, if it does."""
+
+    event: Mapping[str, Any] | str
+    tokens: Tokens | None = None
+    named: bool = False
+
+    def encoded(self) -> bytes:
+        """Return the piece as a server-sent event."""
+        name = f"event: {self.event['type']}\n" if self.named and not isinstance(self.event, str) else ""
+        told = self.event if isinstance(self.event, str) else json.dumps(self.event)
+        return f"{name}data: {told}\n\n".encode()
+
+
+def chunks(text: str) -> list[str]:
+    """Return the text in words, or in blocks where it is long."""
+    if len(text) > 4 * _BLOCK:
+        return [text[start : start + _BLOCK] for start in range(0, len(text), _BLOCK)]
+    return re.findall(r"\s*\S+\s*", text) or [text]

@@ -1,0 +1,102 @@
+"""The code: branches, files, the last commits."""
+
+from dataclasses import dataclass
+
+from flask import render_template
+from flask.typing import ResponseReturnValue
+
+from forge.errors import NotFoundError
+from forge.git import Git, GitError
+from forge.pages.changes import files_of_commit
+from forge.pages.conversation import repo_at
+from forge.pages.site import Site
+from forge.store.models import Repo
+
+SHOWN_COMMITS = 10
+MAX_SHOWN_BYTES = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path at a branch, tag or commit."""
+
+    ref: str
+    sha: str
+    path: str
+
+
+def place_in(git: Git, wanted: str) -> Place:
+    """Return what `ref/path` means; a ref may have slashes. Raises NotFoundError."""
+    parts = wanted.split("/")
+    for length in range(1, len(parts) + 1):
+        ref = "/".join(parts[:length])
+        sha = git.resolve(ref)
+        if sha is not None:
+            return Place(ref, sha, "/".join(parts[length:]))
+    raise NotFoundError("There is no such branch, tag or commit.")
+
+
+def readme(git: Git, place: Place) -> tuple[str, str] | None:
+    """Return the name and the text of the readme in a folder; `None` without one."""
+    for kind, _, path in git.entries(place.sha, place.path):
+        if kind == "blob" and path.rsplit("/", 1)[-1].casefold() in {"readme.md", "readme"}:
+            return path, (git.read(place.sha, path) or b"").decode(errors="replace")
+    return None
+
+
+def folder(site: Site, repo: Repo, place: Place | None) -> ResponseReturnValue:
+    """Render a folder; without a place, a repository without commits."""
+    git = site.store.repos.git(repo)
+    branches = [ref.removeprefix("refs/heads/") for ref in git.refs() if ref.startswith("refs/heads/")]
+    entries = git.entries(place.sha, place.path) if place else []
+    if place is not None and place.path and not entries:
+        raise NotFoundError("There is no such folder.")
+    return render_template(
+        "code.html",
+        repo=repo,
+        place=place,
+        branches=branches,
+        entries=sorted(entries, key=lambda entry: (entry[0] != "tree", entry[2])),
+        commits=git.log(place.sha, SHOWN_COMMITS) if place else [],
+        readme=readme(git, place) if place else None,
+    )
+
+
+def mount(site: Site) -> None:
+    """Mount the code view."""
+
+    @site.route("/<owner>/<name>")
+    def code(owner: str, name: str) -> ResponseReturnValue:
+        repo = repo_at(site, owner, name)
+        sha = site.store.repos.git(repo).resolve(repo.default_branch)
+        return folder(site, repo, Place(repo.default_branch, sha, "") if sha else None)
+
+    @site.route("/<owner>/<name>/tree/<path:wanted>")
+    def tree(owner: str, name: str, wanted: str) -> ResponseReturnValue:
+        repo = repo_at(site, owner, name)
+        return folder(site, repo, place_in(site.store.repos.git(repo), wanted.strip("/")))
+
+    @site.route("/<owner>/<name>/blob/<path:wanted>")
+    def blob(owner: str, name: str, wanted: str) -> ResponseReturnValue:
+        repo = repo_at(site, owner, name)
+        git = site.store.repos.git(repo)
+        place = place_in(git, wanted.strip("/"))
+        content = git.read(place.sha, place.path)
+        if content is None:
+            raise NotFoundError("There is no such file.")
+        text = "" if b"\0" in content[:8000] else content[:MAX_SHOWN_BYTES].decode(errors="replace")
+        size = len(content)
+        return render_template("blob.html", repo=repo, place=place, text=text, size=size)
+
+    @site.route("/<owner>/<name>/commit/<sha>")
+    def commit(owner: str, name: str, sha: str) -> ResponseReturnValue:
+        repo = repo_at(site, owner, name)
+        git = site.store.repos.git(repo)
+        full = git.resolve(sha)
+        if full is None:
+            raise NotFoundError("There is no such commit.")
+        try:
+            found = git.commit(full)
+            return render_template("commit.html", repo=repo, commit=found, files=files_of_commit(git, found))
+        except GitError as error:
+            raise NotFoundError("This commit cannot be shown.") from error

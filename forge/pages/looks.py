@@ -1,0 +1,108 @@
+"""How things are shown: addresses, times, colours. Everything here is a template filter."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from markupsafe import Markup
+
+from forge.clock import rfc3339
+from forge.pages.changes import tail_of_hunk
+from forge.pages.markdown import rendered
+from forge.store.board import DraftIssue, Item, Project
+from forge.store.models import Issue, Pull, Repo, User, UserType
+
+TINTS = 8
+HEX_COLOR = re.compile(r"[0-9a-fA-F]{6}")
+REACTION_MARKS = {
+    "+1": "agrees",
+    "-1": "disagrees",
+    "laugh": "laughs",
+    "confused": "is confused",
+    "heart": "loves it",
+    "hooray": "cheers",
+    "rocket": "is on it",
+    "eyes": "has seen it",
+}
+
+
+def address(subject: Issue | Pull | Repo | Project | Item) -> str:
+    """Return the path of a thing's page."""
+    match subject:
+        case Repo():
+            return f"/{subject.full_name}"
+        case Project():
+            return f"/orgs/{subject.owner.login}/projects/{subject.number}"
+        case Pull():
+            return f"/{subject.repo.full_name}/pull/{subject.number}"
+        case Issue():
+            kind = "issues" if subject.pull is None else "pull"
+            return f"/{subject.repo.full_name}/{kind}/{subject.number}"
+        case Item():
+            if isinstance(subject.content, DraftIssue):
+                return f"{address(subject.project)}/drafts/{subject.node_id}"
+            return address(subject.content)
+
+
+def when(moment: datetime) -> Markup:
+    """Return a time element; the page's script says how long ago it is."""
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        rfc3339(moment), f"{moment:%d %b %Y, %H:%M:%S} UTC", f"{moment:%d %b %H:%M}"
+    )
+
+
+def tint(login: str) -> int:
+    """Return the number of the colour that a login always has."""
+    return sum(login.encode()) % TINTS
+
+
+def shown_login(user: User) -> str:
+    """Return a login as people read it: a bot's has no suffix, it gets a badge."""
+    return user.login.removesuffix("[bot]")
+
+
+def is_bot(user: User) -> bool:
+    """Return whether the account is an App's."""
+    return user.type is UserType.BOT
+
+
+def state_name(text: str) -> str:
+    """Return a state as a class name: lower case letters and underscores only."""
+    return re.sub(r"[^a-z]+", "_", text.casefold()).strip("_")
+
+
+def label_color(color: str) -> str:
+    """Return a label's colour as hexadecimal digits, grey when it is none."""
+    return color if HEX_COLOR.fullmatch(color) else "8b8f98"
+
+
+def plain_number(number: float) -> str:
+    """Return a number without a needless fraction."""
+    return f"{number:.2f}".rstrip("0").rstrip(".")
+
+
+def reaction_mark(content: str) -> str:
+    """Return a reaction in words."""
+    return REACTION_MARKS.get(content, content)
+
+
+def title_of(message: str) -> str:
+    """Return the first line of a commit message."""
+    return message.split("\n", 1)[0]
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "address": address,
+    "when": when,
+    "tint": tint,
+    "shown_login": shown_login,
+    "is_bot": is_bot,
+    "state_name": state_name,
+    "label_color": label_color,
+    "plain_number": plain_number,
+    "reaction_mark": reaction_mark,
+    "title_of": title_of,
+    "hunk_tail": tail_of_hunk,
+    "markdown": rendered,
+}

@@ -1,0 +1,1 @@
+"""Builders of GitHub's resources and webhook payloads."""

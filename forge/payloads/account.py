@@ -1,0 +1,227 @@
+"""Accounts, organisations and repositories as GitHub writes them."""
+
+from forge.clock import rfc3339
+from forge.payloads.view import Json, View
+from forge.store.models import Label, Reaction, Repo, Role, User, UserType
+from forge.store.registration import Installation
+
+
+def user(view: View, account: User) -> Json:
+    """Return a `simple-user`."""
+    url = view.api(f"/users/{account.login.replace('[', '%5B').replace(']', '%5D')}")
+    return {
+        "login": account.login,
+        "id": account.id,
+        "node_id": account.node_id,
+        "avatar_url": view.html(f"/_forge/avatars/{account.id}"),
+        "gravatar_id": "",
+        "url": url,
+        "html_url": view.user_html(account),
+        "followers_url": f"{url}/followers",
+        "following_url": f"{url}/following{{/other_user}}",
+        "gists_url": f"{url}/gists{{/gist_id}}",
+        "starred_url": f"{url}/starred{{/owner}}{{/repo}}",
+        "subscriptions_url": f"{url}/subscriptions",
+        "organizations_url": f"{url}/orgs",
+        "repos_url": f"{url}/repos",
+        "events_url": f"{url}/events{{/privacy}}",
+        "received_events_url": f"{url}/received_events",
+        "type": account.type.value,
+        "user_view_type": "public",
+        "site_admin": False,
+    }
+
+
+def user_or_none(view: View, account: User | None) -> Json | None:
+    """Return a `simple-user`; `None` for nobody."""
+    return None if account is None else user(view, account)
+
+
+def public_user(view: View, account: User) -> Json:
+    """Return a `public-user`."""
+    return {
+        **user(view, account),
+        "name": account.name,
+        "company": None,
+        "blog": "",
+        "location": None,
+        "email": None,
+        "hireable": None,
+        "bio": None,
+        "twitter_username": None,
+        "public_repos": 0,
+        "public_gists": 0,
+        "followers": 0,
+        "following": 0,
+        "created_at": rfc3339(account.created_at),
+        "updated_at": rfc3339(account.created_at),
+    }
+
+
+def organization(view: View, account: User) -> Json:
+    """Return an `organization-simple`."""
+    url = view.api(f"/orgs/{account.login}")
+    return {
+        "login": account.login,
+        "id": account.id,
+        "node_id": account.node_id,
+        "url": url,
+        "repos_url": f"{url}/repos",
+        "events_url": f"{url}/events",
+        "hooks_url": f"{url}/hooks",
+        "issues_url": f"{url}/issues",
+        "members_url": f"{url}/members{{/member}}",
+        "public_members_url": f"{url}/public_members{{/member}}",
+        "avatar_url": view.html(f"/_forge/avatars/{account.id}"),
+        "description": account.name,
+    }
+
+
+REPOSITORY_URLS = {
+    "archive_url": "/{archive_format}{/ref}",
+    "assignees_url": "/assignees{/user}",
+    "blobs_url": "/git/blobs{/sha}",
+    "branches_url": "/branches{/branch}",
+    "collaborators_url": "/collaborators{/collaborator}",
+    "comments_url": "/comments{/number}",
+    "commits_url": "/commits{/sha}",
+    "compare_url": "/compare/{base}...{head}",
+    "contents_url": "/contents/{+path}",
+    "contributors_url": "/contributors",
+    "deployments_url": "/deployments",
+    "downloads_url": "/downloads",
+    "events_url": "/events",
+    "forks_url": "/forks",
+    "git_commits_url": "/git/commits{/sha}",
+    "git_refs_url": "/git/refs{/sha}",
+    "git_tags_url": "/git/tags{/sha}",
+    "hooks_url": "/hooks",
+    "issue_comment_url": "/issues/comments{/number}",
+    "issue_events_url": "/issues/events{/number}",
+    "issues_url": "/issues{/number}",
+    "keys_url": "/keys{/key_id}",
+    "labels_url": "/labels{/name}",
+    "languages_url": "/languages",
+    "merges_url": "/merges",
+    "milestones_url": "/milestones{/number}",
+    "notifications_url": "/notifications{?since,all,participating}",
+    "pulls_url": "/pulls{/number}",
+    "releases_url": "/releases{/id}",
+    "stargazers_url": "/stargazers",
+    "statuses_url": "/statuses/{sha}",
+    "subscribers_url": "/subscribers",
+    "subscription_url": "/subscription",
+    "tags_url": "/tags",
+    "teams_url": "/teams",
+    "trees_url": "/git/trees{/sha}",
+}
+
+
+def repository(view: View, repo: Repo) -> Json:
+    """Return a repository as it is inside other answers and payloads."""
+    still_open = sum(issue.state == "open" for issue in repo.issues.values())
+    return {
+        "id": repo.id,
+        "node_id": repo.node_id,
+        "name": repo.name,
+        "full_name": repo.full_name,
+        "private": repo.private,
+        "owner": user(view, repo.owner),
+        "html_url": view.repo_html(repo),
+        "description": repo.description,
+        "fork": False,
+        "url": view.repo_api(repo),
+        **{key: view.repo_api(repo, rest) for key, rest in REPOSITORY_URLS.items()},
+        "created_at": rfc3339(repo.created_at),
+        "updated_at": rfc3339(repo.updated_at),
+        "pushed_at": rfc3339(repo.pushed_at),
+        "git_url": view.repo_html(repo, ".git"),
+        "ssh_url": view.repo_html(repo, ".git"),
+        "clone_url": view.repo_html(repo, ".git"),
+        "svn_url": view.repo_html(repo),
+        "homepage": None,
+        "size": 0,
+        "stargazers_count": 0,
+        "watchers_count": 0,
+        "language": None,
+        "has_issues": True,
+        "has_projects": True,
+        "has_downloads": True,
+        "has_wiki": False,
+        "has_pages": False,
+        "has_discussions": False,
+        "forks_count": 0,
+        "mirror_url": None,
+        "archived": repo.archived,
+        "disabled": False,
+        "open_issues_count": still_open,
+        "license": None,
+        "allow_forking": True,
+        "is_template": False,
+        "web_commit_signoff_required": False,
+        "topics": [],
+        "visibility": "private" if repo.private else "public",
+        "forks": 0,
+        "open_issues": still_open,
+        "watchers": 0,
+        "default_branch": repo.default_branch,
+        "custom_properties": {},
+    }
+
+
+def full_repository(view: View, repo: Repo, role: Role) -> Json:
+    """Return a `full-repository` as one with `role` sees it."""
+    return {
+        **repository(view, repo),
+        "permissions": {
+            "admin": role.reaches(Role.ADMIN),
+            "maintain": role.reaches(Role.MAINTAIN),
+            "push": role.reaches(Role.WRITE),
+            "triage": role.reaches(Role.TRIAGE),
+            "pull": role.reaches(Role.READ),
+        },
+        "allow_squash_merge": True,
+        "allow_merge_commit": True,
+        "allow_rebase_merge": True,
+        "allow_auto_merge": False,
+        "delete_branch_on_merge": False,
+        "network_count": 0,
+        "subscribers_count": 0,
+        **({"organization": user(view, repo.owner)} if repo.owner.type is UserType.ORGANIZATION else {}),
+    }
+
+
+def label(view: View, one: Label, repo: Repo) -> Json:
+    """Return a `label`."""
+    return {
+        "id": one.id,
+        "node_id": one.node_id,
+        "url": view.repo_api(repo, f"/labels/{one.name}"),
+        "name": one.name,
+        "color": one.color,
+        "default": False,
+        "description": one.description,
+    }
+
+
+def reaction(view: View, one: Reaction) -> Json:
+    """Return a `reaction`."""
+    return {
+        "id": one.id,
+        "node_id": one.node_id,
+        "user": user(view, one.user),
+        "content": one.content,
+        "created_at": rfc3339(one.created_at),
+    }
+
+
+def reaction_rollup(url: str, reactions: list[Reaction]) -> Json:
+    """Return the counts of reactions of something at `url`."""
+    kinds = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
+    counts = {kind: sum(one.content == kind for one in reactions) for kind in kinds}
+    return {"url": f"{url}/reactions", "total_count": len(reactions), **counts}
+
+
+def installation_stub(one: Installation) -> Json:
+    """Return the `installation` that every payload of an App's webhook carries."""
+    return {"id": one.id, "node_id": one.node_id}

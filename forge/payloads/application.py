@@ -1,0 +1,117 @@
+"""Apps, installations and deliveries as GitHub writes them."""
+
+import json
+
+from forge.clock import rfc3339
+from forge.payloads.account import repository, user
+from forge.payloads.view import Json, View
+from forge.store.registration import App, Delivery, Installation, Token
+
+
+def app(view: View, one: App) -> Json:
+    """Return an `integration`."""
+    return {
+        "id": one.id,
+        "client_id": one.client_id,
+        "slug": one.slug,
+        "node_id": one.node_id,
+        "owner": user(view, one.owner),
+        "name": one.name,
+        "description": "",
+        "external_url": view.html(f"/apps/{one.slug}"),
+        "html_url": view.html(f"/apps/{one.slug}"),
+        "created_at": rfc3339(one.created_at),
+        "updated_at": rfc3339(one.created_at),
+        "permissions": one.permissions,
+        "events": one.events,
+        "installations_count": len(view.store.apps.installations(one)),
+    }
+
+
+def installation(view: View, one: Installation) -> Json:
+    """Return an `installation`."""
+    return {
+        "id": one.id,
+        "account": user(view, one.account),
+        "repository_selection": "all",
+        "access_tokens_url": view.api(f"/app/installations/{one.id}/access_tokens"),
+        "repositories_url": view.api("/installation/repositories"),
+        "html_url": view.html(f"/organizations/{one.account.login}/settings/installations/{one.id}"),
+        "app_id": one.app.id,
+        "client_id": one.app.client_id,
+        "app_slug": one.app.slug,
+        "target_id": one.account.id,
+        "target_type": one.account.type.value,
+        "permissions": one.permissions,
+        "events": one.events,
+        "created_at": rfc3339(one.created_at),
+        "updated_at": rfc3339(one.created_at),
+        "single_file_name": None,
+        "has_multiple_single_files": False,
+        "single_file_paths": [],
+        "suspended_by": None,
+        "suspended_at": None,
+    }
+
+
+def token(view: View, one: Token) -> Json:
+    """Return an `installation-token`."""
+    answer: Json = {
+        "token": one.value,
+        "expires_at": rfc3339(one.expires_at),
+        "permissions": one.permissions,
+        "repository_selection": "all" if one.repo_ids is None else "selected",
+    }
+    if one.repo_ids is not None:
+        repos = [repo for repo in view.store.repos.all() if repo.id in one.repo_ids]
+        answer["repositories"] = [repository(view, repo) for repo in repos]
+    return answer
+
+
+def delivery_item(one: Delivery) -> Json:
+    """Return a `hook-delivery-item`."""
+    return {
+        "id": one.id,
+        "guid": one.guid,
+        "delivered_at": rfc3339(one.delivered_at or one.created_at),
+        "redelivery": one.redelivery,
+        "duration": round(one.duration_s, 3),
+        "status": one.status,
+        "status_code": one.status_code,
+        "event": one.event,
+        "action": one.action,
+        "installation_id": one.installation_id,
+        "repository_id": one.repository_id,
+        "throttled_at": None,
+    }
+
+
+def delivery(one: Delivery) -> Json:
+    """Return a `hook-delivery` with what was sent and what was answered."""
+    return {
+        **delivery_item(one),
+        "url": one.app.webhook_url,
+        "request": {"headers": one.headers, "payload": json.loads(one.body)},
+        "response": {"headers": one.response_headers or None, "payload": one.response_body or None},
+    }
+
+
+def ping(view: View, one: App) -> Json:
+    """Return what only a `ping` carries."""
+    now = rfc3339(view.store.clock.now())
+    return {
+        "zen": "Keep it logically awesome.",
+        "hook_id": one.hook_id,
+        "hook": {
+            "type": "App",
+            "id": one.hook_id,
+            "name": "web",
+            "active": True,
+            "events": one.events,
+            "config": {"content_type": "json", "insecure_ssl": "0", "url": one.webhook_url},
+            "updated_at": now,
+            "created_at": now,
+            "app_id": one.id,
+            "deliveries_url": view.api("/app/hook/deliveries"),
+        },
+    }

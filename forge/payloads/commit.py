@@ -1,0 +1,182 @@
+"""Commits, refs, diffs and pushes as GitHub writes them."""
+
+from datetime import UTC
+from typing import Any
+
+from forge.clock import rfc3339
+from forge.git import ZERO_SHA, Commit, FileChange, Git, Signature
+from forge.merging import changed_files, commits_between
+from forge.payloads.account import user_or_none
+from forge.payloads.view import Json, View
+from forge.store.models import Repo, User
+
+MAX_PUSH_COMMITS = 2048  # docs.github.com/webhooks/webhook-events-and-payloads#push
+
+
+def account_of(view: View, signature: Signature) -> User | None:
+    """Return the account whose address signed a commit; `None` when nobody's is."""
+    wanted = signature.email.casefold()
+    return next((one for one in view.store.users.all() if one.email.casefold() == wanted), None)
+
+
+def commit(view: View, repo: Repo, one: Commit) -> Json:
+    """Return a `commit` without its files."""
+    url = view.repo_api(repo, f"/commits/{one.sha}")
+    return {
+        "url": url,
+        "sha": one.sha,
+        "node_id": f"C_{one.sha}",
+        "html_url": view.repo_html(repo, f"/commit/{one.sha}"),
+        "comments_url": f"{url}/comments",
+        "commit": _git_commit(view, repo, one),
+        "author": user_or_none(view, account_of(view, one.author)),
+        "committer": user_or_none(view, account_of(view, one.committer)),
+        "parents": [
+            {
+                "sha": parent,
+                "url": view.repo_api(repo, f"/commits/{parent}"),
+                "html_url": view.repo_html(repo, f"/commit/{parent}"),
+            }
+            for parent in one.parents
+        ],
+    }
+
+
+def _git_commit(view: View, repo: Repo, one: Commit) -> Json:
+    return {
+        "url": view.repo_api(repo, f"/git/commits/{one.sha}"),
+        "author": _signature(one.author),
+        "committer": _signature(one.committer),
+        "message": one.message,
+        "comment_count": 0,
+        "tree": {"sha": one.tree, "url": view.repo_api(repo, f"/git/trees/{one.tree}")},
+        "verification": {
+            "verified": False,
+            "reason": "unsigned",
+            "signature": None,
+            "payload": None,
+            "verified_at": None,
+        },
+    }
+
+
+def _signature(one: Signature) -> Json:
+    return {"name": one.name, "email": one.email, "date": rfc3339(one.date)}
+
+
+def file_commit(view: View, repo: Repo, one: Commit) -> Json:
+    """Return the commit of a `file-commit`."""
+    return {
+        "sha": one.sha,
+        "node_id": f"C_{one.sha}",
+        "html_url": view.repo_html(repo, f"/commit/{one.sha}"),
+        "parents": [
+            {
+                "sha": parent,
+                "url": view.repo_api(repo, f"/git/commits/{parent}"),
+                "html_url": view.repo_html(repo, f"/commit/{parent}"),
+            }
+            for parent in one.parents
+        ],
+        **_git_commit(view, repo, one),
+    }
+
+
+def file_change(view: View, repo: Repo, sha: str, one: FileChange) -> Json:
+    """Return a `diff-entry` of the tree at `sha`."""
+    answer: Json = {
+        "sha": one.blob,
+        "filename": one.path,
+        "status": one.status,
+        "additions": one.additions,
+        "deletions": one.deletions,
+        "changes": one.additions + one.deletions,
+        "blob_url": view.repo_html(repo, f"/blob/{sha}/{one.path}"),
+        "raw_url": view.repo_html(repo, f"/raw/{sha}/{one.path}"),
+        "contents_url": view.repo_api(repo, f"/contents/{one.path}?ref={sha}"),
+    }
+    if one.patch:
+        answer["patch"] = one.patch
+    if one.previous_path is not None:
+        answer["previous_filename"] = one.previous_path
+    return answer
+
+
+def git_ref(view: View, repo: Repo, ref: str, sha: str) -> Json:
+    """Return a `git-ref`."""
+    return {
+        "ref": ref,
+        "node_id": f"REF_{repo.id}_{ref}",
+        "url": view.repo_api(repo, f"/git/{ref}"),
+        "object": {"sha": sha, "type": "commit", "url": view.repo_api(repo, f"/git/commits/{sha}")},
+    }
+
+
+def push(view: View, repo: Repo, actor: User, moved: dict[str, Any]) -> Json:
+    """Return what only a `push` carries; `moved` has ref, before, after and forced."""
+    git = view.store.repos.git(repo)
+    before, after = moved["before"], moved["after"]
+    commits = _pushed(git, repo, moved)
+    entries = [_push_commit(view, repo, git, one) for one in commits]
+    head = None if after == ZERO_SHA else _push_commit(view, repo, git, git.commit(after))
+    return {
+        "ref": moved["ref"],
+        "before": before,
+        "after": after,
+        "created": before == ZERO_SHA,
+        "deleted": after == ZERO_SHA,
+        "forced": moved["forced"],
+        "base_ref": None,
+        "compare": view.repo_html(repo, f"/compare/{before[:12]}...{after[:12]}"),
+        "commits": entries,
+        "head_commit": head,
+        "pusher": {"name": actor.login, "email": actor.email},
+    }
+
+
+def _pushed(git: Git, repo: Repo, moved: dict[str, Any]) -> list[Commit]:
+    before, after = moved["before"], moved["after"]
+    if after == ZERO_SHA:
+        return []
+    if before != ZERO_SHA:
+        return commits_between(git, before, after)[:MAX_PUSH_COMMITS]
+    default = git.refs().get(f"refs/heads/{repo.default_branch}")
+    if default is None or default == after:
+        return [git.commit(after)]
+    return commits_between(git, default, after)[:MAX_PUSH_COMMITS]
+
+
+def _push_commit(view: View, repo: Repo, git: Git, one: Commit) -> Json:
+    parent = one.parents[0] if one.parents else None
+    files = changed_files(git, parent, one.sha, from_merge_base=False) if parent else []
+    by_status = {
+        key: [file.path for file in files if file.status in statuses]
+        for key, statuses in (
+            ("added", {"added", "copied", "renamed"}),
+            ("removed", {"removed"}),
+            ("modified", {"modified", "changed"}),
+        )
+    }
+    return {
+        "id": one.sha,
+        "tree_id": one.tree,
+        "distinct": True,
+        "message": one.message,
+        "timestamp": one.committer.date.astimezone(UTC).isoformat(),
+        "url": view.repo_html(repo, f"/commit/{one.sha}"),
+        "author": _person(view, one.author),
+        "committer": _person(view, one.committer),
+        **by_status,
+    }
+
+
+def _person(view: View, signature: Signature) -> Json:
+    account = account_of(view, signature)
+    answer: Json = {
+        "name": signature.name,
+        "email": signature.email,
+        "date": rfc3339(signature.date),
+    }
+    if account is not None:
+        answer["username"] = account.login
+    return answer

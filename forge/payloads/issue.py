@@ -1,0 +1,106 @@
+"""Issues and comments as GitHub writes them."""
+
+from forge.clock import rfc3339, rfc3339_or_none
+from forge.payloads.account import label, reaction_rollup, user, user_or_none
+from forge.payloads.application import app
+from forge.payloads.view import Json, View
+from forge.store.models import Comment, Issue, Pull, User
+
+
+def via_app(view: View, author: User) -> Json | None:
+    """Return the App that `author` is the bot of; `None` for people."""
+    found = view.store.apps.by_bot(author)
+    return None if found is None else app(view, found)
+
+
+def issue(view: View, one: Issue) -> Json:
+    """Return an `issue`; a pull request's has the key `pull_request`."""
+    url = view.repo_api(one.repo, f"/issues/{one.number}")
+    answer: Json = {
+        "url": url,
+        "repository_url": view.repo_api(one.repo),
+        "labels_url": f"{url}/labels{{/name}}",
+        "comments_url": f"{url}/comments",
+        "events_url": f"{url}/events",
+        "html_url": view.issue_html(one),
+        "timeline_url": f"{url}/timeline",
+        "id": one.id,
+        "node_id": one.node_id,
+        "number": one.number,
+        "title": one.title,
+        "user": user(view, one.author),
+        "labels": [label(view, name, one.repo) for name in one.labels],
+        "state": one.state,
+        "locked": one.locked,
+        "assignee": user(view, one.assignees[0]) if one.assignees else None,
+        "assignees": [user(view, assignee) for assignee in one.assignees],
+        "milestone": None,
+        "comments": len(one.comments),
+        "created_at": rfc3339(one.created_at),
+        "updated_at": rfc3339(one.updated_at),
+        "closed_at": rfc3339_or_none(one.closed_at),
+        "author_association": view.association(one.repo, one.author),
+        "active_lock_reason": None,
+        "body": one.body,
+        "closed_by": user_or_none(view, one.closed_by),
+        "reactions": reaction_rollup(url, one.reactions),
+        "performed_via_github_app": via_app(view, one.author),
+        "state_reason": one.state_reason,
+    }
+    answer |= _links(one) if one.pull is None else _pull_of(view, one, one.pull)
+    return answer
+
+
+def _links(one: Issue) -> Json:
+    """Return what only an issue has: the counts of its sub-issues and dependencies."""
+    done = sum(child.state == "closed" for child in one.sub_issues)
+    total = len(one.sub_issues)
+    waiting = sum(other.state == "open" for other in one.blocked_by)
+    return {
+        "sub_issues_summary": {
+            "total": total,
+            "completed": done,
+            "percent_completed": 100 * done // total if total else 0,
+        },
+        "issue_dependencies_summary": {
+            "blocked_by": waiting,
+            "total_blocked_by": len(one.blocked_by),
+            "blocking": 0,
+            "total_blocking": 0,
+        },
+    }
+
+
+def _pull_of(view: View, one: Issue, pull: Pull) -> Json:
+    """Return what only the issue half of a pull request has."""
+    page = view.issue_html(one)
+    return {
+        "draft": pull.draft,
+        "pull_request": {
+            "url": view.repo_api(one.repo, f"/pulls/{one.number}"),
+            "html_url": page,
+            "diff_url": f"{page}.diff",
+            "patch_url": f"{page}.patch",
+            "merged_at": rfc3339_or_none(pull.merged_at),
+        },
+    }
+
+
+def comment(view: View, one: Comment) -> Json:
+    """Return an `issue-comment`."""
+    repo = one.issue.repo
+    url = view.repo_api(repo, f"/issues/comments/{one.id}")
+    return {
+        "url": url,
+        "html_url": f"{view.issue_html(one.issue)}#issuecomment-{one.id}",
+        "issue_url": view.repo_api(repo, f"/issues/{one.issue.number}"),
+        "id": one.id,
+        "node_id": one.node_id,
+        "user": user(view, one.author),
+        "created_at": rfc3339(one.created_at),
+        "updated_at": rfc3339(one.updated_at),
+        "body": one.body,
+        "author_association": view.association(repo, one.author),
+        "reactions": reaction_rollup(url, one.reactions),
+        "performed_via_github_app": via_app(view, one.author),
+    }

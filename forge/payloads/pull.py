@@ -1,0 +1,178 @@
+"""Pull requests, reviews, threads and review comments as GitHub writes them."""
+
+from forge.clock import rfc3339, rfc3339_or_none
+from forge.git import GitError
+from forge.merging import ahead_behind, changed_files
+from forge.payloads.account import label, reaction_rollup, repository, user, user_or_none
+from forge.payloads.view import Json, View
+from forge.store.models import Pull, Review, ReviewComment, Thread
+
+
+def pull_simple(view: View, one: Pull) -> Json:
+    """Return a `pull-request-simple`, as lists and reviews carry it."""
+    issue, repo = one.issue, one.repo
+    page, links = view.issue_html(issue), _links(view, one)
+    return {
+        "url": links["self"],
+        "id": one.id,
+        "node_id": one.node_id,
+        "html_url": page,
+        "diff_url": f"{page}.diff",
+        "patch_url": f"{page}.patch",
+        "issue_url": links["issue"],
+        "number": one.number,
+        "state": issue.state,
+        "locked": issue.locked,
+        "title": issue.title,
+        "user": user(view, issue.author),
+        "body": issue.body,
+        "created_at": rfc3339(issue.created_at),
+        "updated_at": rfc3339(issue.updated_at),
+        "closed_at": rfc3339_or_none(issue.closed_at),
+        "merged_at": rfc3339_or_none(one.merged_at),
+        "merge_commit_sha": one.merge_commit_sha,
+        "assignee": user(view, issue.assignees[0]) if issue.assignees else None,
+        "assignees": [user(view, assignee) for assignee in issue.assignees],
+        "requested_reviewers": [],
+        "requested_teams": [],
+        "labels": [label(view, name, repo) for name in issue.labels],
+        "milestone": None,
+        "draft": one.draft,
+        "commits_url": links["commits"],
+        "review_comments_url": links["review_comments"],
+        "review_comment_url": links["review_comment"],
+        "comments_url": links["comments"],
+        "statuses_url": links["statuses"],
+        "head": _side(view, one, one.head_ref, one.head_sha),
+        "base": _side(view, one, one.base_ref, one.base_sha),
+        "_links": {key: {"href": href} for key, href in links.items()},
+        "author_association": view.association(repo, issue.author),
+        "auto_merge": None,
+        "active_lock_reason": None,
+    }
+
+
+def _links(view: View, one: Pull) -> dict[str, str]:
+    url = view.repo_api(one.repo, f"/pulls/{one.number}")
+    issue_url = view.repo_api(one.repo, f"/issues/{one.number}")
+    return {
+        "self": url,
+        "html": view.issue_html(one.issue),
+        "issue": issue_url,
+        "comments": f"{issue_url}/comments",
+        "review_comments": f"{url}/comments",
+        "review_comment": view.repo_api(one.repo, "/pulls/comments{/number}"),
+        "commits": f"{url}/commits",
+        "statuses": view.repo_api(one.repo, f"/statuses/{one.head_sha}"),
+    }
+
+
+def _side(view: View, one: Pull, ref: str, sha: str) -> Json:
+    owner = one.repo.owner
+    return {
+        "label": f"{owner.login}:{ref}",
+        "ref": ref,
+        "sha": sha,
+        "user": user(view, owner),
+        "repo": repository(view, one.repo),
+    }
+
+
+def pull(view: View, one: Pull) -> Json:
+    """Return a full `pull-request`, with its merge state and the size of its diff."""
+    pulls, git = view.store.pulls, view.store.repos.git(one.repo)
+    try:
+        files = changed_files(git, one.base_sha, one.head_sha)
+        commits = ahead_behind(git, one.base_sha, one.head_sha)[0]
+    except GitError:  # the branch was deleted and its commits pruned
+        files, commits = [], 0
+    mergeable = pulls.mergeable(one)
+    return {
+        **pull_simple(view, one),
+        "merged": one.merged_at is not None,
+        "mergeable": mergeable,
+        "rebaseable": mergeable,
+        "mergeable_state": pulls.mergeable_state(one),
+        "merged_by": user_or_none(view, one.merged_by),
+        "comments": len(one.issue.comments),
+        "review_comments": sum(len(thread.comments) for thread in one.threads),
+        "maintainer_can_modify": False,
+        "commits": commits,
+        "additions": sum(file.additions for file in files),
+        "deletions": sum(file.deletions for file in files),
+        "changed_files": len(files),
+    }
+
+
+def review(view: View, one: Review) -> Json:
+    """Return a `pull-request-review`."""
+    repo, number = one.pull.repo, one.pull.number
+    page = f"{view.issue_html(one.pull.issue)}#pullrequestreview-{one.id}"
+    pull_url = view.repo_api(repo, f"/pulls/{number}")
+    return {
+        "id": one.id,
+        "node_id": one.node_id,
+        "user": user(view, one.author),
+        "body": one.body,
+        "state": one.state,
+        "html_url": page,
+        "pull_request_url": pull_url,
+        "author_association": view.association(repo, one.author),
+        "_links": {"html": {"href": page}, "pull_request": {"href": pull_url}},
+        "submitted_at": rfc3339(one.submitted_at),
+        "commit_id": one.commit_id,
+    }
+
+
+def review_comment(view: View, one: ReviewComment) -> Json:
+    """Return a `pull-request-review-comment`."""
+    thread = one.thread
+    repo = thread.pull.repo
+    url = view.repo_api(repo, f"/pulls/comments/{one.id}")
+    page = f"{view.issue_html(thread.pull.issue)}#discussion_r{one.id}"
+    pull_url = view.repo_api(repo, f"/pulls/{thread.pull.number}")
+    position = max(1, one.diff_hunk.count("\n"))
+    answer: Json = {
+        "url": url,
+        "pull_request_review_id": one.review.id,
+        "id": one.id,
+        "node_id": one.node_id,
+        "diff_hunk": one.diff_hunk,
+        "path": thread.path,
+        "commit_id": one.commit_id,
+        "original_commit_id": one.commit_id,
+        "user": user(view, one.author),
+        "body": one.body,
+        "created_at": rfc3339(one.created_at),
+        "updated_at": rfc3339(one.updated_at),
+        "html_url": page,
+        "pull_request_url": pull_url,
+        "author_association": view.association(repo, one.author),
+        "_links": {"self": {"href": url}, "html": {"href": page}, "pull_request": {"href": pull_url}},
+        "reactions": reaction_rollup(url, one.reactions),
+        "start_line": thread.start_line,
+        "original_start_line": thread.start_line,
+        "start_side": thread.side if thread.start_line else None,
+        "line": None if thread.outdated else thread.line,
+        "original_line": thread.line,
+        "side": thread.side,
+        "position": None if thread.outdated else position,
+        "original_position": position,
+        "subject_type": "file" if thread.line is None else "line",
+    }
+    if one.in_reply_to is not None:
+        answer["in_reply_to_id"] = one.in_reply_to.id
+    return answer
+
+
+def thread(view: View, one: Thread) -> Json:
+    """Return the thread of a `pull_request_review_thread` payload."""
+    return {
+        "node_id": one.node_id,
+        "comments": [review_comment(view, comment) for comment in one.comments],
+    }
+
+
+def hook_review(view: View, one: Review) -> Json:
+    """Return a review as webhooks carry it: its state in small letters."""
+    return {**review(view, one), "state": one.state.lower()}

@@ -1,0 +1,140 @@
+"""Turning an occurrence into the payload of a webhook and recording its delivery."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable
+from typing import Any
+
+from forge.payloads import account, application, check, commit, issue, project, pull
+from forge.payloads.view import Json, View
+from forge.store import Store
+from forge.store.base import Occurrence
+from forge.store.models import Repo
+from forge.store.registration import App, Installation
+
+ALWAYS_SENT = {"ping", "installation"}  # an App gets these without a subscription
+
+BUILDERS: dict[str, Callable[[View, Any], Json]] = {
+    "issue": issue.issue,
+    "comment": issue.comment,
+    "pull_request": pull.pull,
+    "review": pull.hook_review,
+    "review_comment": pull.review_comment,
+    "thread": pull.thread,
+    "assignee": account.user,
+    "check_run": check.hook_check_run,
+    "installation": application.installation,
+    "projects_v2_item": project.item,
+    "projects_v2_status_update": project.status_update,
+    "sub_issue": issue.issue,
+    "parent_issue": issue.issue,
+    "blocked_issue": issue.issue,
+    "blocking_issue": issue.issue,
+}
+
+
+class Announcer:
+    """Listens to the store and records one delivery for every App that is told."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def __call__(self, happened: Occurrence) -> None:
+        """Record the deliveries of an occurrence; those of Apps without a webhook are not made."""
+        for app in self.store.apps.all():
+            installation = self._installation(app, happened)
+            wanted = happened.event in app.events or happened.event in ALWAYS_SENT
+            if app.webhook_url and installation is not None and wanted:
+                self._record(app, installation, happened)
+
+    def _installation(self, app: App, happened: Occurrence) -> Installation | None:
+        owner = happened.organization or (happened.repo.owner if happened.repo else None)
+        return next((one for one in self.store.apps.installations(app) if one.account is owner), None)
+
+    def _record(self, app: App, installation: Installation, happened: Occurrence) -> None:
+        view = View(self.store, self.store.base_url)
+        body = payload(view, happened)
+        body.setdefault("installation", account.installation_stub(installation))
+        self.record(app, happened.event, happened.action, body, installation, happened.repo)
+
+    def record(
+        self,
+        app: App,
+        event: str,
+        action: str | None,
+        body: Json,
+        installation: Installation | None,
+        repo: Repo | None,
+    ) -> None:
+        """Record a delivery of `body`, signed with the App's secret."""
+        raw = json.dumps(body, separators=(",", ":")).encode()
+        self.store.deliveries.record(
+            app,
+            event,
+            action,
+            raw,
+            headers(app, event, raw),
+            installation_id=installation.id if installation else None,
+            repository_id=repo.id if repo else None,
+        )
+
+    def ping(self, app: App) -> None:
+        """Record a `ping` of an App's webhook."""
+        view = View(self.store, self.store.base_url)
+        self.record(app, "ping", None, application.ping(view, app), None, None)
+
+
+def payload(view: View, happened: Occurrence) -> Json:
+    """Return the payload of an occurrence, without `installation`."""
+    body: Json = {} if happened.action is None else {"action": happened.action}
+    body |= happened.plain
+    for name, subject in happened.subjects.items():
+        if name == "push":
+            assert happened.repo is not None
+            body |= commit.push(view, happened.repo, happened.actor, subject)
+        elif name == "label":
+            assert happened.repo is not None
+            body["label"] = account.label(view, subject, happened.repo)
+        else:
+            body["comment" if name == "review_comment" else name] = BUILDERS[name](view, subject)
+    if "pull_request" in body and happened.event == "pull_request":
+        body["number"] = body["pull_request"]["number"]
+    if happened.event == "installation":
+        body["repositories"] = [_repository_stub(repo) for repo in view.store.repos.all()]
+    if happened.repo is not None:
+        body["repository"] = account.repository(view, happened.repo)
+    if happened.organization is not None:
+        body["organization"] = account.organization(view, happened.organization)
+    body["sender"] = account.user(view, happened.actor)
+    return body
+
+
+def _repository_stub(repo: Repo) -> Json:
+    return {
+        "id": repo.id,
+        "node_id": repo.node_id,
+        "name": repo.name,
+        "full_name": repo.full_name,
+        "private": repo.private,
+    }
+
+
+def headers(app: App, event: str, raw: bytes) -> dict[str, str]:
+    """Return the headers of a delivery without its GUID.
+
+    Source: docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers.
+    """
+    made = {
+        "Accept": "*/*",
+        "Content-Type": "application/json",
+        "User-Agent": "GitHub-Hookshot/f0r6e00",
+        "X-GitHub-Event": event,
+        "X-GitHub-Hook-ID": str(app.hook_id),
+        "X-GitHub-Hook-Installation-Target-ID": str(app.id),
+        "X-GitHub-Hook-Installation-Target-Type": "integration",
+    }
+    if app.webhook_secret:
+        digest = hmac.new(app.webhook_secret.encode(), raw, hashlib.sha256).hexdigest()
+        made["X-Hub-Signature-256"] = f"sha256={digest}"
+    return made

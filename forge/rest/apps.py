@@ -1,0 +1,160 @@
+"""Apps: themselves, their installations, tokens and deliveries, with the App's JWT."""
+
+import json
+
+from flask import Blueprint, Response, request
+from werkzeug.exceptions import NotFound
+
+from forge.errors import UnauthorizedError, UnprocessableError
+from forge.payloads import account, application
+from forge.rest.context import answer, body, caller, page_of, store, view
+from forge.store.registration import App
+
+blueprint = Blueprint("apps", __name__)
+
+
+def signed_app() -> App:
+    """Return the App whose JWT came; raises UnauthorizedError for any other caller."""
+    app = caller().app
+    if app is None:
+        raise UnauthorizedError("A JSON web token could not be decoded")
+    return app
+
+
+@blueprint.get("/app")
+def show_app() -> Response:
+    """Answer with the App."""
+    return answer(application.app(view(), signed_app()))
+
+
+@blueprint.get("/apps/<slug>")
+def show_app_by_slug(slug: str) -> Response:
+    """Answer with an App by its slug."""
+    return answer(application.app(view(), store().apps.by_slug(slug)))
+
+
+@blueprint.get("/app/installations")
+def list_installations() -> Response:
+    """Answer with the App's installations."""
+    found, links = page_of(store().apps.installations(signed_app()))
+    return answer([application.installation(view(), one) for one in found], headers=links)
+
+
+@blueprint.get("/app/installations/<int:number>")
+def show_installation(number: int) -> Response:
+    """Answer with one installation."""
+    return answer(application.installation(view(), store().apps.get_installation(signed_app(), number)))
+
+
+@blueprint.get("/orgs/<login>/installation")
+def organization_installation(login: str) -> Response:
+    """Answer with the App's installation in an organisation."""
+    found = store().apps.installation_of(signed_app(), store().users.get(login))
+    return answer(application.installation(view(), found))
+
+
+@blueprint.get("/repos/<owner>/<name>/installation")
+def repository_installation(owner: str, name: str) -> Response:
+    """Answer with the App's installation that covers a repository."""
+    repo = store().repos.get(owner, name)
+    return answer(application.installation(view(), store().apps.installation_of(signed_app(), repo.owner)))
+
+
+@blueprint.post("/app/installations/<int:number>/access_tokens")
+def create_token(number: int) -> Response:
+    """Answer with a new installation token, narrowed as asked."""
+    installation = store().apps.get_installation(signed_app(), number)
+    wanted = body()
+    mine = [repo for repo in store().repos.all() if repo.owner is installation.account]
+    repo_ids: set[int] | None = None
+    if "repository_ids" in wanted or "repositories" in wanted:
+        ids, names = wanted.get("repository_ids") or [], wanted.get("repositories") or []
+        repo_ids = {repo.id for repo in mine if repo.id in ids or repo.name in names}
+        if len(repo_ids) != len(set(ids)) + len(set(names)):
+            raise UnprocessableError(
+                "There is at least one repository that does not exist or is not accessible to the parent "
+                "installation."
+            )
+    token = store().apps.issue_token(
+        installation,
+        permissions=wanted.get("permissions"),
+        repo_ids=None if repo_ids is None else frozenset(repo_ids),
+    )
+    return answer(application.token(view(), token), 201)
+
+
+@blueprint.get("/installation/repositories")
+def installation_repositories() -> Response:
+    """Answer with the repositories that a token reaches."""
+    token = caller().token
+    if token is None:
+        raise UnauthorizedError("Requires authentication")
+    account_ = token.installation.account
+    repos = [
+        repo
+        for repo in store().repos.all()
+        if repo.owner is account_ and (token.repo_ids is None or repo.id in token.repo_ids)
+    ]
+    found, links = page_of(repos)
+    return answer(
+        {
+            "total_count": len(repos),
+            "repository_selection": "all" if token.repo_ids is None else "selected",
+            "repositories": [account.repository(view(), repo) for repo in found],
+        },
+        headers=links,
+    )
+
+
+@blueprint.get("/app/hook/deliveries")
+def list_deliveries() -> Response:
+    """Answer with deliveries, newest first; the cursor is the id of the last one of the page before."""
+    found = store().deliveries.all(signed_app())
+    found = [one for one in found if one.status != "pending"]
+    status = request.args.get("status")
+    if status is not None:
+        found = [one for one in found if (200 <= one.status_code < 400) is (status == "success")]
+    cursor = request.args.get("cursor")
+    if cursor is not None:
+        found = [one for one in found if one.id < int(cursor.removeprefix("v1_"))]
+    per_page = min(100, max(1, request.args.get("per_page", 30, type=int)))
+    page, links = found[:per_page], {}
+    if len(found) > per_page:
+        extra = f"&status={status}" if status else ""
+        after = f"{request.base_url}?per_page={per_page}&cursor=v1_{page[-1].id}{extra}"
+        links = {"Link": f'<{after}>; rel="next"'}
+    return answer([application.delivery_item(one) for one in page], headers=links)
+
+
+@blueprint.get("/app/hook/deliveries/<int:number>")
+def show_delivery(number: int) -> Response:
+    """Answer with one delivery, with what was sent and answered."""
+    return answer(application.delivery(store().deliveries.get(number, signed_app())))
+
+
+@blueprint.post("/app/hook/deliveries/<int:number>/attempts")
+def redeliver(number: int) -> Response:
+    """Send a delivery again, under the same GUID."""
+    store().deliveries.repeat(store().deliveries.get(number, signed_app()))
+    return answer({}, 202)
+
+
+@blueprint.post("/app-manifests/<code>/conversions")
+def convert_manifest(code: str) -> Response:
+    """Register the App of a manifest and answer with its secrets, this once."""
+    try:
+        manifest = json.loads(store().apps.take_manifest(code))
+    except ValueError as error:
+        raise NotFound from error
+    owner = next(one for one in store().users.all() if one.members)
+    slug = str(manifest.get("name", "app")).lower().replace(" ", "-")
+    app, pem = store().apps.register(
+        owner,
+        str(manifest.get("name", "app")),
+        slug,
+        permissions=manifest.get("default_permissions"),
+        events=manifest.get("default_events"),
+    )
+    app.webhook_url = (manifest.get("hook_attributes") or {}).get("url", "")
+    secrets = {"client_secret": "", "webhook_secret": app.webhook_secret, "pem": pem}
+    return answer({**application.app(view(), app), **secrets}, 201)

@@ -1,0 +1,59 @@
+"""Check runs; only an App may write them."""
+
+from flask import Blueprint, Response, request
+
+from forge.errors import ForbiddenError
+from forge.payloads import check
+from forge.rest.context import actor, answer, body, caller, needed_text, page_of, repo_for, store, view
+from forge.store.models import Repo
+from forge.store.registration import App
+
+blueprint = Blueprint("checks", __name__, url_prefix="/repos/<owner>/<name>")
+
+
+def _writing_app(owner: str, name: str) -> tuple[Repo, App]:
+    repo = repo_for(owner, name, "checks", "write")
+    token = caller().token
+    if token is None:
+        raise ForbiddenError("You must authenticate via a GitHub App.")
+    return repo, token.installation.app
+
+
+@blueprint.post("/check-runs")
+def create_check_run(owner: str, name: str) -> Response:
+    """Create a check run."""
+    repo, app = _writing_app(owner, name)
+    wanted = body()
+    title, sha = needed_text(wanted, "name", "CheckRun"), needed_text(wanted, "head_sha", "CheckRun")
+    made = store().checks.create(repo, title, sha, wanted, app_slug=app.slug, actor=actor())
+    return answer(check.check_run(view(), made), 201)
+
+
+@blueprint.get("/check-runs/<int:number>")
+def show_check_run(owner: str, name: str, number: int) -> Response:
+    """Answer with a check run."""
+    repo = repo_for(owner, name, "checks")
+    return answer(check.check_run(view(), store().checks.get(repo, number)))
+
+
+@blueprint.patch("/check-runs/<int:number>")
+def update_check_run(owner: str, name: str, number: int) -> Response:
+    """Change a check run of one's own."""
+    repo, app = _writing_app(owner, name)
+    run = store().checks.get(repo, number)
+    if run.app_slug != app.slug:
+        raise ForbiddenError("Invalid app_id `check_run` is not owned by this App.")
+    store().checks.update(run, body(), actor=actor())
+    return answer(check.check_run(view(), run))
+
+
+@blueprint.get("/commits/<path:ref>/check-runs")
+def list_check_runs(owner: str, name: str, ref: str) -> Response:
+    """Answer with the check runs of a commit."""
+    repo = repo_for(owner, name, "checks")
+    sha = store().repos.commit_of(repo, ref)
+    wanted = request.args.get("check_name")
+    runs = [run for run in store().checks.on_commit(repo, sha) if wanted in (None, run.name)]
+    found, links = page_of(runs)
+    shown = [check.check_run(view(), run) for run in found]
+    return answer({"total_count": len(runs), "check_runs": shown}, headers=links)

@@ -1,0 +1,115 @@
+"""The forge as a web server on this machine."""
+
+import logging
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+
+from flask import Flask, Response, jsonify, request
+from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import HTTPException
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+
+from forge.control import control
+from forge.errors import DOCUMENTATION_URL
+from forge.gateway import Gateway
+from forge.githttp import blueprint as git_blueprint
+from forge.graphql import blueprint as graphql_blueprint
+from forge.hooks import Sender
+from forge.payloads.webhook import Announcer
+from forge.rest import blueprints
+from forge.store import Store
+
+MAX_BODY_BYTES = 512 * 1024 * 1024  # a push may be large; the API's own limits are checked where they belong
+STOP_TIMEOUT_S = 10
+POLL_S = 0.1  # how long stopping may have to wait for the loop that accepts connections
+
+
+class ForgeApp(Flask):
+    """A Flask application that answers one request at a time, but for the views marked `unlocked`."""
+
+    def dispatch_request(self) -> ResponseReturnValue:
+        """Answer under the store's lock, so that an answer never shows half of a change."""
+        store: Store = self.extensions["forge"]
+        view = self.view_functions.get(request.endpoint or "")
+        if view is None or getattr(view, "unlocked", False):
+            return super().dispatch_request()
+        with store.lock:
+            return super().dispatch_request()
+
+
+class QuietHandler(WSGIRequestHandler):
+    """Keeps connections open between requests and writes no access log."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Write nothing: the call log has it."""
+
+
+class Forge:
+    """One forge: its state, its web server and its webhook sender. Repositories are kept under `root`."""
+
+    def __init__(self, root: Path, port: int = 0) -> None:
+        self.store = Store(root)
+        self.sender = Sender(self.store)
+        self.announcer = Announcer(self.store)
+        self.gateway = Gateway(self.store)
+        self.store.listeners.append(self.announcer)
+        self.app = self._build_app()
+        self._server: BaseWSGIServer = make_server(
+            "127.0.0.1", port, self.app, threaded=True, request_handler=QuietHandler
+        )
+        self.store.base_url = self.url
+        self._thread = Thread(
+            target=self._server.serve_forever, args=(POLL_S,), name="forge-web", daemon=True
+        )
+
+    @property
+    def url(self) -> str:
+        """Return the address, without a trailing slash."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def start(self) -> "Forge":
+        """Begin to serve; returns when connections are accepted."""
+        self.sender.start()
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop serving and sending; returns when both have stopped."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join(STOP_TIMEOUT_S)
+        self._server.server_close()
+        self.sender.stop()
+
+    def _build_app(self) -> Flask:
+        app = ForgeApp("forge", static_folder=None)
+        app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+        app.extensions["forge"] = self.store
+        app.url_map.strict_slashes = False
+        app.url_map.merge_slashes = False
+        self.gateway.attach(app)
+        for prefix, name in (("", "rest"), ("/api/v3", "rest_v3")):
+            for blueprint in blueprints():
+                inner = blueprint.url_prefix or ""
+                app.register_blueprint(blueprint, url_prefix=prefix + inner, name=f"{name}_{blueprint.name}")
+        app.register_blueprint(graphql_blueprint, name="graphql")
+        app.register_blueprint(graphql_blueprint, url_prefix="/api", name="graphql_api")
+        app.register_blueprint(git_blueprint)
+        app.register_blueprint(control(self.store, self.gateway, self.announcer))
+        if find_spec("forge.pages") is not None:
+            app.register_blueprint(import_module("forge.pages").pages(self.store))
+        app.register_error_handler(HTTPException, _http_error)
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        return app
+
+
+def _http_error(error: HTTPException) -> Response:
+    message = "Not Found" if error.code == 404 else error.name
+    response = jsonify(message=message, documentation_url=DOCUMENTATION_URL, status=str(error.code))
+    response.status_code = error.code or 500
+    return response

@@ -1,0 +1,78 @@
+"""The state of the forge: everything in memory behind one lock, git on disk."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from forge.clock import Clock
+from forge.errors import NotFoundError
+from forge.store.apps import Apps
+from forge.store.base import Occurrence
+from forge.store.checks import Checks
+from forge.store.deliveries import Deliveries
+from forge.store.faults import Faults
+from forge.store.identifiers import Identifiers
+from forge.store.issues import Issues
+from forge.store.links import Links
+from forge.store.models import Repo, User, UserType
+from forge.store.projects import Projects
+from forge.store.pulls import Pulls
+from forge.store.repos import Repos
+from forge.store.reviews import Reviews
+from forge.store.settings import Settings
+from forge.store.users import Users
+
+AUTOMATION_LOGIN = "github-project-automation[bot]"
+
+
+class Store:
+    """Everything that the forge knows; its parts hold the rules. Git repositories are under `root`/git."""
+
+    def __init__(self, root: Path, clock: Clock | None = None) -> None:
+        self.root = root
+        self.clock = clock or Clock()
+        self.lock = RLock()
+        self.identifiers = Identifiers()
+        self.settings = Settings()
+        self.faults = Faults()
+        self.nodes: dict[str, Any] = {}
+        self.mergeability: dict[tuple[int, str, str], bool] = {}
+        self.listeners: list[Callable[[Occurrence], None]] = []
+        self.base_url = "http://127.0.0.1"
+        self.users = Users(self)
+        self.repos = Repos(self)
+        self.issues = Issues(self)
+        self.links = Links(self)
+        self.pulls = Pulls(self)
+        self.reviews = Reviews(self)
+        self.checks = Checks(self)
+        self.projects = Projects(self)
+        self.apps = Apps(self)
+        self.deliveries = Deliveries(self)
+
+    def emit(
+        self,
+        event: str,
+        action: str | None,
+        actor: User,
+        repo: Repo | None,
+        *,
+        organization: User | None = None,
+        plain: Mapping[str, Any] | None = None,
+        **subjects: Any,
+    ) -> None:
+        """Tell the listeners what happened; they see the state as it is now."""
+        if organization is None and repo is not None and repo.owner.type is UserType.ORGANIZATION:
+            organization = repo.owner
+        happened = Occurrence(event, action, actor, repo, organization, subjects, plain or {})
+        with self.lock:
+            for listener in self.listeners:
+                listener(happened)
+
+    def automation(self) -> User:
+        """Return the bot that acts for a project's built-in automations."""
+        try:
+            return self.users.get(AUTOMATION_LOGIN)
+        except NotFoundError:
+            return self.users.add(AUTOMATION_LOGIN, UserType.BOT)

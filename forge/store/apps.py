@@ -1,0 +1,221 @@
+"""Apps: registration, installation, installation tokens."""
+
+import base64
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from forge.errors import NotFoundError, UnprocessableError
+from forge.store.base import Part, exclusive
+from forge.store.models import User, UserType
+from forge.store.registration import App, Installation, Token
+
+if TYPE_CHECKING:
+    from forge.store import Store
+
+TOKEN_CHARACTERS = 520  # the stateless format of 2026: "ghs_<app id>_<jwt>"
+LEVELS = ("read", "write", "admin")
+ALL_PERMISSIONS = {
+    "organization_projects": "admin",
+    "issues": "write",
+    "pull_requests": "write",
+    "contents": "write",
+    "checks": "write",
+    "metadata": "read",
+}
+ALL_EVENTS = [
+    "check_run",
+    "create",
+    "delete",
+    "issue_comment",
+    "issue_dependencies",
+    "issues",
+    "projects_v2_item",
+    "projects_v2_status_update",
+    "pull_request",
+    "pull_request_review",
+    "pull_request_review_comment",
+    "pull_request_review_thread",
+    "push",
+    "repository",
+    "sub_issues",
+]
+
+
+class Apps(Part):
+    """Every App, installation and token."""
+
+    def __init__(self, store: "Store") -> None:
+        super().__init__(store)
+        self._apps: list[App] = []
+        self._installations: list[Installation] = []
+        self._tokens: dict[str, Token] = {}
+        self._manifest_codes: dict[str, str] = {}
+
+    def all(self) -> list[App]:
+        """Return every App, oldest first."""
+        return list(self._apps)
+
+    def installations(self, app: App | None = None) -> list[Installation]:
+        """Return the installations of one App or of all."""
+        return [one for one in self._installations if app is None or one.app is app]
+
+    @exclusive
+    def register(
+        self,
+        owner: User,
+        name: str,
+        slug: str,
+        *,
+        permissions: Mapping[str, str] | None = None,
+        events: list[str] | None = None,
+    ) -> tuple[App, str]:
+        """Return a new App and its private key as PEM, which is not kept."""
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        pem = key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
+        )
+        public = key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        bot = self.store.users.add(f"{slug}[bot]", UserType.BOT)
+        number, node_id = self.store.identifiers.pair("app")
+        app = App(
+            id=number,
+            node_id=node_id,
+            slug=slug,
+            name=name,
+            owner=owner,
+            bot=bot,
+            public_key=public.decode(),
+            client_id=f"Iv23li{secrets.token_hex(7)}",
+            created_at=self.store.clock.now(),
+            permissions=dict(permissions or ALL_PERMISSIONS),
+            events=list(events or ALL_EVENTS),
+            hook_id=self.store.identifiers.next_id(),
+            webhook_secret=secrets.token_hex(20),
+        )
+        self._apps.append(app)
+        return app, pem.decode()
+
+    @exclusive
+    def install(self, app: App, account: User, *, actor: User) -> Installation:
+        """Return the installation of an App in an organisation, and announce it."""
+        number = self.store.identifiers.next_id()
+        node_id = self.store.identifiers.node_id("installation", number)
+        now = self.store.clock.now()
+        installation = Installation(
+            number, node_id, app, account, now, dict(app.permissions), list(app.events)
+        )
+        self._installations.append(installation)
+        self.store.emit(
+            "installation", "created", actor, None, organization=account, installation=installation
+        )
+        return installation
+
+    @exclusive
+    def get(self, app_id: int | str) -> App | None:
+        """Return the App with this id or client id; `None` when there is none."""
+        return next((app for app in self._apps if str(app_id) in {str(app.id), app.client_id}), None)
+
+    @exclusive
+    def by_bot(self, user: User) -> App | None:
+        """Return the App that acts as `user`; `None` for people."""
+        return next((app for app in self._apps if app.bot is user), None)
+
+    @exclusive
+    def by_slug(self, slug: str) -> App:
+        """Return the App; raises NotFoundError."""
+        found = next((app for app in self._apps if app.slug == slug), None)
+        if found is None:
+            raise NotFoundError()
+        return found
+
+    @exclusive
+    def get_installation(self, app: App, installation_id: int) -> Installation:
+        """Return an installation of `app`; raises NotFoundError."""
+        found = next((one for one in self.installations(app) if one.id == installation_id), None)
+        if found is None:
+            raise NotFoundError()
+        return found
+
+    @exclusive
+    def installation_of(self, app: App, account: User) -> Installation:
+        """Return the installation of `app` in an organisation; raises NotFoundError."""
+        found = next((one for one in self.installations(app) if one.account is account), None)
+        if found is None:
+            raise NotFoundError()
+        return found
+
+    @exclusive
+    def issue_token(
+        self,
+        installation: Installation,
+        *,
+        permissions: Mapping[str, str] | None = None,
+        repo_ids: frozenset[int] | None = None,
+    ) -> Token:
+        """Return a new token, narrowed if asked; raises UnprocessableError for what was not granted.
+
+        An empty `permissions` gives everything: PyGithub sends `{}` when it is not told any.
+        """
+        wanted = dict(permissions or installation.permissions)
+        for name, level in wanted.items():
+            granted = installation.permissions.get(name)
+            if granted is None or level not in LEVELS or LEVELS.index(level) > LEVELS.index(granted):
+                raise UnprocessableError("The permissions requested are not granted to this installation.")
+        wanted.setdefault("metadata", "read")
+        expires_at = self.store.clock.now() + timedelta(seconds=self.store.settings.token_lifetime_s)
+        token = Token(self._new_value(installation), installation, wanted, repo_ids, expires_at)
+        self._forget_expired()
+        self._tokens[token.value] = token
+        return token
+
+    def _new_value(self, installation: Installation) -> str:
+        head = (
+            base64.urlsafe_b64encode(json.dumps({"alg": "RS256", "typ": "JWT"}).encode()).decode().rstrip("=")
+        )
+        start = f"ghs_{installation.app.id}_{head}."
+        body = secrets.token_urlsafe(TOKEN_CHARACTERS)
+        return (start + body[:120] + "." + body[120:])[:TOKEN_CHARACTERS]
+
+    def _forget_expired(self) -> None:
+        # Kept for a day: "expired" and "never issued" are both 401, but a bounded store stays bounded.
+        limit = self.store.clock.now() - timedelta(days=1)
+        self._tokens = {value: token for value, token in self._tokens.items() if token.expires_at > limit}
+
+    @exclusive
+    def by_token(self, value: str) -> Token | None:
+        """Return a token that has not expired; `None` for any other."""
+        token = self._tokens.get(value)
+        return token if token is not None and token.expires_at > self.store.clock.now() else None
+
+    @exclusive
+    def expire_tokens(self) -> int:
+        """Make every token expire now; return how many there were."""
+        now = self.store.clock.now()
+        live = [token for token in self._tokens.values() if token.expires_at > now]
+        for token in live:
+            token.expires_at = now
+        return len(live)
+
+    @exclusive
+    def offer_manifest(self, manifest: str) -> str:
+        """Return the code that a manifest can be converted with, once."""
+        code = secrets.token_hex(20)
+        self._manifest_codes[code] = manifest
+        return code
+
+    @exclusive
+    def take_manifest(self, code: str) -> str:
+        """Return the manifest behind a code and forget it; raises NotFoundError."""
+        if code not in self._manifest_codes:
+            raise NotFoundError()
+        return self._manifest_codes.pop(code)

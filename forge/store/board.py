@@ -1,0 +1,161 @@
+"""What the forge keeps of projects: fields, items in their order, values, status updates."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from forge.store.models import Issue, Pull, User
+
+
+class FieldType(StrEnum):
+    """The field types that the forge's boards have; names as in GitHub's ProjectV2FieldType."""
+
+    TITLE = "TITLE"
+    ASSIGNEES = "ASSIGNEES"
+    LABELS = "LABELS"
+    TEXT = "TEXT"
+    NUMBER = "NUMBER"
+    SINGLE_SELECT = "SINGLE_SELECT"
+
+
+@dataclass(slots=True, eq=False)
+class Option:
+    """One choice of a single-select field; of the Status field: a column."""
+
+    id: str
+    name: str
+    color: str
+    description: str
+
+
+@dataclass(slots=True, eq=False)
+class Field:
+    """A field of a project."""
+
+    id: int
+    node_id: str
+    project: "Project"
+    name: str
+    data_type: FieldType
+    created_at: datetime
+    updated_at: datetime
+    options: list[Option] = field(default_factory=list)
+
+    def option_named(self, name: str) -> Option | None:
+        """Return the option called `name` in any letter case; `None` when there is none."""
+        wanted = name.casefold()
+        return next((option for option in self.options if option.name.casefold() == wanted), None)
+
+    def option_with_id(self, option_id: str) -> Option | None:
+        """Return the option with this id; `None` when it was removed."""
+        return next((option for option in self.options if option.id == option_id), None)
+
+
+@dataclass(slots=True, eq=False)
+class DraftIssue:
+    """A card that is no issue yet."""
+
+    id: int
+    node_id: str
+    title: str
+    body: str
+    creator: User
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """What an item has in one field: a text, a number or the id of an option."""
+
+    id: int
+    node_id: str
+    item: "Item"
+    field: Field
+    content: str | float
+    creator: User
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """A card on a project."""
+
+    id: int
+    node_id: str
+    project: "Project"
+    content: Issue | Pull | DraftIssue
+    creator: User
+    created_at: datetime
+    updated_at: datetime
+    archived_at: datetime | None = None
+    values: dict[str, Value] = field(default_factory=dict)
+
+    @property
+    def content_type(self) -> str:
+        """Return the content's type as webhook payloads name it."""
+        match self.content:
+            case Issue():
+                return "Issue"
+            case Pull():
+                return "PullRequest"
+            case DraftIssue():
+                return "DraftIssue"
+
+    @property
+    def title(self) -> str:
+        """Return the title of the content."""
+        return self.content.issue.title if isinstance(self.content, Pull) else self.content.title
+
+    def column(self) -> Option | None:
+        """Return the option of the Status field that the card is in; `None` without one."""
+        status = self.project.status
+        value = self.values.get(status.node_id)
+        return status.option_with_id(str(value.content)) if value else None
+
+
+@dataclass(slots=True, eq=False)
+class StatusUpdate:
+    """A status update of a project."""
+
+    id: int
+    node_id: str
+    project: "Project"
+    body: str
+    status: str | None
+    creator: User
+    created_at: datetime
+    updated_at: datetime
+    start_date: str | None = None
+    target_date: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Project:
+    """A project; `items` are in the order of the board."""
+
+    id: int
+    node_id: str
+    owner: User
+    number: int
+    title: str
+    creator: User
+    created_at: datetime
+    updated_at: datetime
+    short_description: str = ""
+    readme: str = ""
+    closed: bool = False
+    fields: list[Field] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+    status_updates: list[StatusUpdate] = field(default_factory=list)
+
+    @property
+    def status(self) -> Field:
+        """Return the field whose options are the columns."""
+        return next(field for field in self.fields if field.name == "Status")
+
+    def field_named(self, name: str) -> Field | None:
+        """Return the field called `name` in any letter case; `None` when there is none."""
+        wanted = name.casefold()
+        return next((field for field in self.fields if field.name.casefold() == wanted), None)

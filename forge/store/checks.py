@@ -1,0 +1,124 @@
+"""Check runs and the limits that GitHub puts on them."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from forge.errors import NotFoundError, UnprocessableError
+from forge.store.base import Part, exclusive
+from forge.store.models import CheckRun, Repo, User
+
+if TYPE_CHECKING:
+    from forge.store import Store
+
+# docs.github.com/rest/checks/runs
+MAX_ACTIONS = 3
+ACTION_LIMITS = {"label": 20, "description": 40, "identifier": 20}
+MAX_TEXT_CHARACTERS = 65_535
+MAX_ANNOTATIONS = 50
+STATUSES = ("queued", "in_progress", "completed", "waiting", "requested", "pending")
+CONCLUSIONS = (
+    "action_required",
+    "cancelled",
+    "failure",
+    "neutral",
+    "success",
+    "skipped",
+    "stale",
+    "timed_out",
+)
+
+
+class Checks(Part):
+    """Every check run."""
+
+    def __init__(self, store: "Store") -> None:
+        super().__init__(store)
+        self._runs: dict[int, CheckRun] = {}
+        self._suites: dict[tuple[int, str, str], int] = {}
+
+    @exclusive
+    def create(
+        self, repo: Repo, name: str, head_sha: str, changes: Mapping[str, Any], *, app_slug: str, actor: User
+    ) -> CheckRun:
+        """Return a new check run; raises UnprocessableError over a limit or for an unknown commit."""
+        self._check(changes)
+        if not name or self.store.repos.git(repo).resolve(head_sha) != head_sha:
+            raise UnprocessableError(f"No commit found for SHA: {head_sha}")
+        number, node_id = self.store.identifiers.pair("check_run")
+        key = (repo.id, head_sha, app_slug)
+        suite = self._suites.get(key) or self._suites.setdefault(key, self.store.identifiers.next_id())
+        run = CheckRun(number, node_id, suite, repo, app_slug, name, head_sha, self.store.clock.now())
+        self._runs[number] = run
+        self.store.nodes[node_id] = run
+        self._apply(run, changes)
+        self.store.emit("check_run", "created", actor, repo, check_run=run)
+        if run.status == "completed":
+            self.store.emit("check_run", "completed", actor, repo, check_run=run)
+        return run
+
+    @exclusive
+    def update(self, run: CheckRun, changes: Mapping[str, Any], *, actor: User) -> None:
+        """Change a check run; announces when it becomes completed. Raises UnprocessableError over a limit."""
+        self._check(changes)
+        was = run.status
+        self._apply(run, changes)
+        if run.status == "completed" and was != "completed":
+            self.store.emit("check_run", "completed", actor, run.repo, check_run=run)
+
+    @exclusive
+    def request(self, run: CheckRun, identifier: str, *, actor: User) -> None:
+        """Press one of the check run's buttons; raises NotFoundError when it has no such button."""
+        if identifier not in {action["identifier"] for action in run.actions}:
+            raise NotFoundError()
+        plain = {"requested_action": {"identifier": identifier}}
+        self.store.emit("check_run", "requested_action", actor, run.repo, plain=plain, check_run=run)
+
+    @exclusive
+    def get(self, repo: Repo, run_id: int) -> CheckRun:
+        """Return the check run; raises NotFoundError."""
+        run = self._runs.get(run_id)
+        if run is None or run.repo is not repo:
+            raise NotFoundError()
+        return run
+
+    @exclusive
+    def on_commit(self, repo: Repo, sha: str) -> list[CheckRun]:
+        """Return the check runs of a commit, newest first."""
+        return [run for run in reversed(self._runs.values()) if run.repo is repo and run.head_sha == sha]
+
+    def _apply(self, run: CheckRun, changes: Mapping[str, Any]) -> None:
+        run.name = changes.get("name") or run.name
+        run.conclusion = changes.get("conclusion") or run.conclusion
+        run.status = changes.get("status") or ("completed" if changes.get("conclusion") else run.status)
+        run.external_id = changes.get("external_id") or run.external_id
+        run.details_url = changes.get("details_url") or run.details_url
+        run.output = {**run.output, **(changes.get("output") or {})}
+        run.actions = changes.get("actions", run.actions)
+        if run.status == "completed":
+            run.completed_at = run.completed_at or self.store.clock.now()
+        else:
+            run.completed_at, run.conclusion = None, None
+
+    def _check(self, changes: Mapping[str, Any]) -> None:
+        actions = changes.get("actions") or []
+        faults = [f"actions: at most {MAX_ACTIONS} items"] if len(actions) > MAX_ACTIONS else []
+        for action in actions:
+            faults += [
+                f"actions.{key}: is missing or longer than {limit} characters"
+                for key, limit in ACTION_LIMITS.items()
+                if not 0 < len(str(action.get(key, ""))) <= limit
+            ]
+        output = changes.get("output") or {}
+        for key in ("summary", "text"):
+            if len(output.get(key) or "") > MAX_TEXT_CHARACTERS:
+                faults.append(f"output.{key}: only {MAX_TEXT_CHARACTERS} characters are allowed")
+        if len(output.get("annotations") or []) > MAX_ANNOTATIONS:
+            faults.append(f"output.annotations: at most {MAX_ANNOTATIONS} items")
+        if changes.get("status") not in (None, *STATUSES):
+            faults.append("status: is not a known status")
+        if changes.get("conclusion") not in (None, *CONCLUSIONS):
+            faults.append("conclusion: is not a known conclusion")
+        if changes.get("status") == "completed" and not changes.get("conclusion"):
+            faults.append("conclusion: is required when the status is completed")
+        if faults:
+            raise UnprocessableError(f"Invalid request.\n\n{'; '.join(faults)}")

@@ -1,0 +1,85 @@
+"""The record of webhook deliveries, bounded, newest last."""
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from forge.errors import NotFoundError
+from forge.store.base import Part, exclusive
+from forge.store.registration import App, Delivery
+
+if TYPE_CHECKING:
+    from forge.store import Store
+
+MAX_DELIVERIES = 10_000
+
+
+class Deliveries(Part):
+    """Every delivery that was made or lost, and who is told of a new one."""
+
+    def __init__(self, store: "Store") -> None:
+        super().__init__(store)
+        self._records: dict[int, Delivery] = {}
+        self.outlets: list[Callable[[Delivery], None]] = []
+
+    @exclusive
+    def record(
+        self,
+        app: App,
+        event: str,
+        action: str | None,
+        body: bytes,
+        headers: dict[str, str],
+        *,
+        installation_id: int | None = None,
+        repository_id: int | None = None,
+        repeat_of: Delivery | None = None,
+    ) -> Delivery:
+        """Return a new pending delivery and give it to the outlets; a repeat has the GUID of the first."""
+        guid = repeat_of.guid if repeat_of else str(uuid.uuid4())
+        delivery = Delivery(
+            id=self.store.identifiers.next_id(),
+            guid=guid,
+            app=app,
+            event=event,
+            action=action,
+            body=body,
+            headers={**headers, "X-GitHub-Delivery": guid},
+            created_at=self.store.clock.now(),
+            installation_id=installation_id,
+            repository_id=repository_id,
+            redelivery=repeat_of is not None,
+        )
+        self._records[delivery.id] = delivery
+        while len(self._records) > MAX_DELIVERIES:
+            del self._records[next(iter(self._records))]
+        for outlet in self.outlets:
+            outlet(delivery)
+        return delivery
+
+    @exclusive
+    def repeat(self, delivery: Delivery) -> Delivery:
+        """Return a new attempt of a delivery."""
+        return self.record(
+            delivery.app,
+            delivery.event,
+            delivery.action,
+            delivery.body,
+            delivery.headers,
+            installation_id=delivery.installation_id,
+            repository_id=delivery.repository_id,
+            repeat_of=delivery,
+        )
+
+    @exclusive
+    def get(self, delivery_id: int, app: App | None = None) -> Delivery:
+        """Return the delivery; raises NotFoundError."""
+        delivery = self._records.get(delivery_id)
+        if delivery is None or (app is not None and delivery.app is not app):
+            raise NotFoundError()
+        return delivery
+
+    @exclusive
+    def all(self, app: App | None = None) -> list[Delivery]:
+        """Return the deliveries, newest first."""
+        return [one for one in reversed(self._records.values()) if app is None or one.app is app]

@@ -1,0 +1,240 @@
+"""What the forge keeps: people, repositories, issues, pull requests and their talk."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class UserType(StrEnum):
+    """GitHub's kinds of accounts."""
+
+    USER = "User"
+    BOT = "Bot"
+    ORGANIZATION = "Organization"
+
+
+class Role(StrEnum):
+    """A person's role in a repository, from the least to the most.
+
+    Source: docs.github.com/organizations/managing-user-access-to-your-organizations-repositories.
+    """
+
+    NONE = "none"
+    READ = "read"
+    TRIAGE = "triage"
+    WRITE = "write"
+    MAINTAIN = "maintain"
+    ADMIN = "admin"
+
+    def reaches(self, needed: "Role") -> bool:
+        """Return whether this role includes `needed`."""
+        order = list(Role)
+        return order.index(self) >= order.index(needed)
+
+
+@dataclass(slots=True, eq=False)
+class User:
+    """A person, an App's bot or an organisation."""
+
+    id: int
+    node_id: str
+    login: str
+    type: UserType
+    name: str
+    email: str
+    created_at: datetime
+    members: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True, eq=False)
+class Label:
+    """A label of one repository."""
+
+    id: int
+    node_id: str
+    name: str
+    color: str
+    description: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Repo:
+    """A repository; its git objects are in a bare repository on disk."""
+
+    id: int
+    node_id: str
+    owner: User
+    name: str
+    description: str
+    private: bool
+    created_at: datetime
+    updated_at: datetime
+    pushed_at: datetime
+    default_branch: str = "main"
+    drafts_supported: bool = True
+    archived: bool = False
+    roles: dict[str, Role] = field(default_factory=dict)
+    labels: dict[str, Label] = field(default_factory=dict)
+    issues: dict[int, "Issue"] = field(default_factory=dict)
+    next_number: int = 1
+    protected: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def full_name(self) -> str:
+        """Return `owner/name`."""
+        return f"{self.owner.login}/{self.name}"
+
+
+@dataclass(slots=True, eq=False)
+class Reaction:
+    """One person's reaction to an issue or a comment."""
+
+    id: int
+    node_id: str
+    content: str
+    user: User
+    created_at: datetime
+
+
+@dataclass(slots=True, eq=False)
+class Issue:
+    """An issue; a pull request has one too and shares its number."""
+
+    id: int
+    node_id: str
+    repo: Repo
+    number: int
+    title: str
+    body: str | None
+    author: User
+    created_at: datetime
+    updated_at: datetime
+    state: str = "open"
+    state_reason: str | None = None
+    closed_at: datetime | None = None
+    closed_by: User | None = None
+    locked: bool = False
+    labels: list[Label] = field(default_factory=list)
+    assignees: list[User] = field(default_factory=list)
+    comments: list["Comment"] = field(default_factory=list)
+    reactions: list[Reaction] = field(default_factory=list)
+    pull: "Pull | None" = None
+    parent: "Issue | None" = None
+    sub_issues: list["Issue"] = field(default_factory=list)
+    blocked_by: list["Issue"] = field(default_factory=list)
+    deleted: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Comment:
+    """A comment in the conversation of an issue or a pull request."""
+
+    id: int
+    node_id: str
+    issue: Issue
+    body: str
+    author: User
+    created_at: datetime
+    updated_at: datetime
+    reactions: list[Reaction] = field(default_factory=list)
+    minimized_reason: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Pull:
+    """The part of a pull request that an issue does not have."""
+
+    id: int
+    node_id: str
+    issue: Issue
+    head_ref: str
+    base_ref: str
+    head_sha: str
+    base_sha: str
+    draft: bool = False
+    merged_at: datetime | None = None
+    merged_by: User | None = None
+    merge_commit_sha: str | None = None
+    reviews: list["Review"] = field(default_factory=list)
+    threads: list["Thread"] = field(default_factory=list)
+
+    @property
+    def repo(self) -> Repo:
+        """Return the repository that the pull request is in."""
+        return self.issue.repo
+
+    @property
+    def number(self) -> int:
+        """Return the number that the pull request shares with its issue."""
+        return self.issue.number
+
+
+@dataclass(slots=True, eq=False)
+class Review:
+    """A submitted review; `state` is as REST lists it (APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED)."""
+
+    id: int
+    node_id: str
+    pull: Pull
+    author: User
+    body: str
+    state: str
+    commit_id: str
+    submitted_at: datetime
+
+
+@dataclass(slots=True, eq=False)
+class Thread:
+    """A conversation about a line of a pull request."""
+
+    id: int
+    node_id: str
+    pull: Pull
+    path: str
+    line: int | None
+    side: str
+    start_line: int | None = None
+    resolved_by: User | None = None
+    outdated: bool = False
+    comments: list["ReviewComment"] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class ReviewComment:
+    """A comment in a thread."""
+
+    id: int
+    node_id: str
+    thread: Thread
+    review: Review
+    body: str
+    author: User
+    commit_id: str
+    diff_hunk: str
+    created_at: datetime
+    updated_at: datetime
+    in_reply_to: "ReviewComment | None" = None
+    reactions: list[Reaction] = field(default_factory=list)
+    minimized_reason: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class CheckRun:
+    """A check on one commit."""
+
+    id: int
+    node_id: str
+    suite_id: int
+    repo: Repo
+    app_slug: str
+    name: str
+    head_sha: str
+    started_at: datetime
+    status: str = "queued"
+    conclusion: str | None = None
+    completed_at: datetime | None = None
+    external_id: str = ""
+    details_url: str = ""
+    output: dict[str, Any] = field(default_factory=dict)
+    actions: list[dict[str, str]] = field(default_factory=list)

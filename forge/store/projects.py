@@ -1,0 +1,371 @@
+"""Projects: cards, columns, fields; every change by whoever makes it."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from forge.errors import NotFoundError, UnprocessableError
+from forge.store.base import Part, check_body, check_title, exclusive
+from forge.store.board import DraftIssue, Field, FieldType, Item, Option, Project, StatusUpdate, Value
+from forge.store.models import Issue, Pull, Repo, User, UserType
+from forge.store.settings import DragShape
+
+if TYPE_CHECKING:
+    from forge.store import Store
+
+MAX_OPTIONS = 50
+BUILT_IN = (("Title", FieldType.TITLE), ("Assignees", FieldType.ASSIGNEES), ("Labels", FieldType.LABELS))
+COLORS = ("GRAY", "BLUE", "GREEN", "YELLOW", "ORANGE", "RED", "PINK", "PURPLE")
+STATUSES = ("INACTIVE", "ON_TRACK", "AT_RISK", "OFF_TRACK", "COMPLETE")
+
+
+class Projects(Part):
+    """Every project by owner and number."""
+
+    def __init__(self, store: "Store") -> None:
+        super().__init__(store)
+        self._projects: list[Project] = []
+        self._drags = 0
+
+    def all(self) -> list[Project]:
+        """Return every project, oldest first."""
+        return list(self._projects)
+
+    @exclusive
+    def create(self, owner: User, title: str, columns: Sequence[str], *, actor: User) -> Project:
+        """Return a new project with the built-in fields and a Status field with these columns."""
+        number, node_id = self.store.identifiers.pair("project")
+        now = self.store.clock.now()
+        next_number = 1 + sum(project.owner is owner for project in self._projects)
+        project = Project(number, node_id, owner, next_number, title, actor, now, now)
+        self._projects.append(project)
+        self.store.nodes[node_id] = project
+        for name, data_type in BUILT_IN:
+            self._new_field(project, name, data_type)
+        status = self._new_field(project, "Status", FieldType.SINGLE_SELECT)
+        status.options = [
+            self._new_option(name, COLORS[i % len(COLORS)], "") for i, name in enumerate(columns)
+        ]
+        return project
+
+    @exclusive
+    def get(self, owner: User, number: int) -> Project:
+        """Return the project; raises NotFoundError."""
+        for project in self._projects:
+            if project.owner is owner and project.number == number:
+                return project
+        raise NotFoundError(f"Could not resolve to a ProjectV2 with the number {number}.")
+
+    @exclusive
+    def create_field(
+        self, project: Project, name: str, data_type: FieldType, options: Sequence[Option] = ()
+    ) -> Field:
+        """Return a new field; raises UnprocessableError when the name is taken."""
+        check_title("ProjectV2Field", name)
+        if project.field_named(name) is not None:
+            raise UnprocessableError("Name has already been taken")
+        if data_type is FieldType.SINGLE_SELECT and not options:
+            raise UnprocessableError("Single select options can't be blank")
+        field = self._new_field(project, name, data_type)
+        field.options = self._with_ids(options)
+        return field
+
+    @exclusive
+    def update_field(
+        self, field: Field, *, name: str | None = None, options: Sequence[Option] | None = None
+    ) -> None:
+        """Rename a field or replace its options; an option that comes with its id keeps the cards' values."""
+        if options is not None:
+            if field.data_type is not FieldType.SINGLE_SELECT or not options:
+                raise UnprocessableError("Single select options are not valid for this field")
+            field.options = self._with_ids(options)
+            kept = {option.id for option in field.options}
+            for item in field.project.items:
+                value = item.values.get(field.node_id)
+                if value is not None and value.content not in kept:
+                    del item.values[field.node_id]
+        if name:
+            field.name = name
+        field.updated_at = field.project.updated_at = self.store.clock.now()
+
+    def _new_field(self, project: Project, name: str, data_type: FieldType) -> Field:
+        kind = "single_select_field" if data_type is FieldType.SINGLE_SELECT else "field"
+        number, node_id = self.store.identifiers.pair(kind)
+        now = self.store.clock.now()
+        field = Field(number, node_id, project, name, data_type, now, now)
+        project.fields.append(field)
+        self.store.nodes[node_id] = field
+        return field
+
+    def _new_option(self, name: str, color: str, description: str) -> Option:
+        seed = str(self.store.identifiers.next_id()).encode()
+        return Option(hashlib.sha256(seed).hexdigest()[:8], name, color, description)
+
+    def _with_ids(self, options: Sequence[Option]) -> list[Option]:
+        names = [option.name.casefold() for option in options]
+        if len(set(names)) != len(names) or len(names) > MAX_OPTIONS or not all(names):
+            raise UnprocessableError("Single select option names must be unique, present and at most 50")
+        return [
+            option if option.id else self._new_option(option.name, option.color, option.description)
+            for option in options
+        ]
+
+    @exclusive
+    def add(self, project: Project, content: Issue | Pull, *, actor: User) -> Item:
+        """Return the card of an issue or pull request, made when it is not on the board yet."""
+        for item in project.items:
+            if item.content is content:
+                return item
+        return self._new_item(project, content, actor)
+
+    @exclusive
+    def add_draft(self, project: Project, title: str, body: str = "", *, actor: User) -> Item:
+        """Return a new draft card."""
+        check_title("DraftIssue", title)
+        check_body("DraftIssue", body)
+        number, node_id = self.store.identifiers.pair("draft_issue")
+        now = self.store.clock.now()
+        draft = DraftIssue(number, node_id, title, body, actor, now, now)
+        self.store.nodes[node_id] = draft
+        return self._new_item(project, draft, actor)
+
+    def _new_item(self, project: Project, content: Issue | Pull | DraftIssue, actor: User) -> Item:
+        number, node_id = self.store.identifiers.pair("item")
+        now = self.store.clock.now()
+        item = Item(number, node_id, project, content, actor, now, now)
+        project.items.append(item)
+        self.store.nodes[node_id] = item
+        self._announce(item, "created", actor)
+        return item
+
+    @exclusive
+    def convert_draft(self, item: Item, repo: Repo, *, actor: User) -> Issue:
+        """Turn a draft card into an issue of `repo` and return it; the card keeps its id and values."""
+        draft = item.content
+        if not isinstance(draft, DraftIssue):
+            raise UnprocessableError("The item is not a draft issue")
+        issue = self.store.issues.create(repo, draft.title, draft.body, actor=actor)
+        item.content = issue
+        self.store.nodes.pop(draft.node_id, None)
+        self._announce(item, "converted", actor, {"content_type": {"from": "DraftIssue", "to": "Issue"}})
+        return issue
+
+    @exclusive
+    def delete_item(self, item: Item, *, actor: User) -> None:
+        """Take a card off the board."""
+        item.project.items.remove(item)
+        self.store.nodes.pop(item.node_id, None)
+        self._announce(item, "deleted", actor)
+
+    @exclusive
+    def set_archived(self, item: Item, archived: bool, *, actor: User) -> None:
+        """Archive or restore a card; announces only a real change."""
+        before = item.archived_at
+        if (before is not None) is archived:
+            return
+        item.archived_at = self.store.clock.now() if archived else None
+        changes = {"archived_at": {"from": _iso(before), "to": _iso(item.archived_at)}}
+        self._announce(item, "archived" if archived else "restored", actor, changes)
+
+    @exclusive
+    def move(self, item: Item, after: Item | None, *, actor: User) -> None:
+        """Put a card behind another one, or first."""
+        items = item.project.items
+        was_behind = _before_in(items, item)
+        items.remove(item)
+        items.insert(0 if after is None or after is item else items.index(after) + 1, item)
+        now_behind = _before_in(items, item)
+        if was_behind is not now_behind:
+            changes = {"from": was_behind and was_behind.node_id, "to": now_behind and now_behind.node_id}
+            self._announce(item, "reordered", actor, {"previous_projects_v2_item_node_id": changes})
+
+    @exclusive
+    def drag(self, item: Item, column: str | None, *, actor: User, before: Item | None = None) -> None:
+        """Drag a card into a column (`None`: no status), above `before` if given; raises NotFoundError."""
+        status = item.project.status
+        option = status.option_named(column) if column is not None else None
+        if column is not None and option is None:
+            raise NotFoundError(f"Could not resolve to a column with the name {column}.")
+        stays = item.values.get(status.node_id)
+        same = (stays.content if stays else None) == (option.id if option else None)
+        self.set_value(item, status, option.id if option else None, actor=actor)
+        if before is None or before is item:
+            return
+        items = item.project.items
+        if same:  # only the place changes, so that is what is told
+            self.move(item, _before_in([one for one in items if one is not item], before), actor=actor)
+        else:
+            items.remove(item)
+            items.insert(items.index(before), item)
+
+    @exclusive
+    def set_value(self, item: Item, field: Field, content: str | float | None, *, actor: User) -> None:
+        """Set or clear (`None`) a card's value, an option by its id; raises UnprocessableError."""
+        self._check_value(item, field, content)
+        old = item.values.get(field.node_id)
+        if (old.content if old else None) == content:
+            return
+        before = self._shown(field, old.content if old else None)
+        now = self.store.clock.now()
+        if content is None:
+            item.values.pop(field.node_id, None)
+        else:
+            number, node_id = self.store.identifiers.pair("value")
+            item.values[field.node_id] = Value(number, node_id, item, field, content, actor, now, now)
+        change = {
+            "field_node_id": field.node_id,
+            "field_type": field.data_type.value.lower(),
+            "field_name": field.name,
+            "project_number": item.project.number,
+            "from": before,
+            "to": self._shown(field, content),
+        }
+        for action, changes in self._shapes(field, actor, change):
+            self._announce(item, action, actor, changes)
+
+    def _check_value(self, item: Item, field: Field, content: str | float | None) -> None:
+        if field.project is not item.project:
+            raise UnprocessableError("The field does not belong to the item's project")
+        fits = {
+            FieldType.TEXT: isinstance(content, str),
+            FieldType.NUMBER: isinstance(content, int | float),
+            FieldType.SINGLE_SELECT: field.option_with_id(str(content)) is not None,
+        }.get(field.data_type, False)
+        if content is not None and not fits:
+            raise UnprocessableError(f"The value is not valid for the field {field.name}")
+
+    def _shapes(self, field: Field, actor: User, change: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+        """Return the actions that announce a change of value: a person's drag has more than one shape."""
+        edited = ("edited", {"field_value": change})
+        reordered = ("reordered", {"previous_projects_v2_item_node_id": {"from": None, "to": None}})
+        if field is not field.project.status or actor.type is not UserType.USER:
+            return [edited]
+        self._drags += 1
+        match self.store.settings.drag_shape:
+            case DragShape.EDITED:
+                return [edited]
+            case DragShape.REORDERED:
+                return [reordered]
+            case DragShape.BOTH:
+                return [edited, reordered]
+            case DragShape.ALTERNATE:
+                return [edited if self._drags % 2 else reordered]
+
+    def _shown(self, field: Field, content: str | float | None) -> Any:
+        option = field.option_with_id(str(content)) if field.data_type is FieldType.SINGLE_SELECT else None
+        if option is None:
+            return content
+        return {
+            "id": option.id,
+            "name": option.name,
+            "color": option.color,
+            "description": option.description,
+        }
+
+    @exclusive
+    def items_of(self, content: Issue | Pull | DraftIssue) -> list[Item]:
+        """Return the cards of an issue or a pull request on every board."""
+        return [item for project in self._projects for item in project.items if item.content is content]
+
+    @exclusive
+    def items_of_repo(self, repo: Repo) -> list[Item]:
+        """Return the cards of everything in a repository."""
+        return [
+            item
+            for project in self._projects
+            for item in project.items
+            if isinstance(item.content, Issue | Pull) and item.content.repo is repo
+        ]
+
+    @exclusive
+    def after_close(self, issue: Issue) -> None:
+        """Do what the built-in automation "item closed" does, when it is switched on."""
+        column = self.store.settings.closed_moves_to
+        content = issue.pull or issue
+        for item in self.items_of(content) if column else []:
+            self.drag(item, column, actor=self.store.automation())
+
+    @exclusive
+    def edit(self, project: Project, changes: Mapping[str, Any]) -> None:
+        """Change title, short_description, readme or closed of a project."""
+        for name in ("title", "short_description", "readme", "closed"):
+            if changes.get(name) is not None:
+                setattr(project, name, changes[name])
+        project.updated_at = self.store.clock.now()
+
+    @exclusive
+    def edit_draft(
+        self, item: Item, *, actor: User, title: str | None = None, body: str | None = None
+    ) -> None:
+        """Change the text of a draft card (`None` keeps it); raises UnprocessableError for any other card."""
+        draft = item.content
+        if not isinstance(draft, DraftIssue):
+            raise UnprocessableError("The item is not a draft issue")
+        changes: dict[str, Any] = {}
+        if title is not None and title != draft.title:
+            check_title("DraftIssue", title)
+            changes["title"] = {"from": draft.title, "to": title}
+            draft.title = title
+        if body is not None and body != draft.body:
+            check_body("DraftIssue", body)
+            changes["body"] = {"from": draft.body, "to": body}
+            draft.body = body
+        if changes:
+            draft.updated_at = self.store.clock.now()
+            self._announce(item, "edited", actor, changes)
+
+    @exclusive
+    def add_status_update(
+        self,
+        project: Project,
+        body: str,
+        status: str | None,
+        *,
+        actor: User,
+        dates: Sequence[str | None] = (None, None),
+    ) -> StatusUpdate:
+        """Return a new status update of a project, the newest first in its list."""
+        number, node_id = self.store.identifiers.pair("status_update")
+        now = self.store.clock.now()
+        update = StatusUpdate(number, node_id, project, body, status, actor, now, now, dates[0], dates[1])
+        project.status_updates.insert(0, update)
+        self.store.nodes[node_id] = update
+        self._announce_update(update, "created", actor)
+        return update
+
+    @exclusive
+    def edit_status_update(
+        self, update: StatusUpdate, *, actor: User, body: str | None = None, status: str | None = None
+    ) -> None:
+        """Change the text or the status of a status update (`None` keeps it)."""
+        update.body = update.body if body is None else body
+        update.status = update.status if status is None else status
+        update.updated_at = self.store.clock.now()
+        self._announce_update(update, "edited", actor)
+
+    def _announce_update(self, update: StatusUpdate, action: str, actor: User) -> None:
+        self.store.emit(
+            "projects_v2_status_update",
+            action,
+            actor,
+            None,
+            organization=update.project.owner,
+            projects_v2_status_update=update,
+        )
+
+    def _announce(self, item: Item, action: str, actor: User, changes: dict[str, Any] | None = None) -> None:
+        item.updated_at = item.project.updated_at = self.store.clock.now()
+        plain = {"changes": changes} if changes else {}
+        owner = item.project.owner
+        self.store.emit(
+            "projects_v2_item", action, actor, None, organization=owner, plain=plain, projects_v2_item=item
+        )
+
+
+def _before_in(items: list[Item], item: Item) -> Item | None:
+    place = items.index(item)
+    return items[place - 1] if place else None
+
+
+def _iso(moment: Any) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="seconds")

@@ -1,0 +1,224 @@
+"""Pull requests: opening, following their branches, merging."""
+
+from enum import StrEnum
+
+from forge.errors import ConflictError, NotAllowedError, NotFoundError, UnprocessableError
+from forge.git import ZERO_SHA, MergeConflictError
+from forge.merging import ahead_behind, is_mergeable, merge_base, merge_commit, rebased_commit, squash_commit
+from forge.store.base import Part, exclusive
+from forge.store.models import Pull, Repo, User
+
+
+class MergeMethod(StrEnum):
+    """How a pull request is merged."""
+
+    MERGE = "merge"
+    SQUASH = "squash"
+    REBASE = "rebase"
+
+
+class Pulls(Part):
+    """Every pull request; the conversation is with `Issues`, the reviews are with `Reviews`."""
+
+    @exclusive
+    def get(self, repo: Repo, number: int) -> Pull:
+        """Return the pull request; raises NotFoundError."""
+        issue = repo.issues.get(number)
+        if issue is None or issue.pull is None:
+            raise NotFoundError()
+        return issue.pull
+
+    @exclusive
+    def all(self, repo: Repo) -> list[Pull]:
+        """Return every pull request of a repository, newest first."""
+        pulls = [issue.pull for issue in repo.issues.values() if issue.pull is not None]
+        return list(reversed(pulls))
+
+    @exclusive
+    def create(
+        self,
+        repo: Repo,
+        title: str,
+        body: str | None,
+        head: str,
+        base: str,
+        *,
+        actor: User,
+        draft: bool = False,
+    ) -> Pull:
+        """Return a new pull request from branch `head` into branch `base`; raises UnprocessableError."""
+        if draft and not repo.drafts_supported:
+            raise UnprocessableError("Draft pull requests are not supported in this repository.")
+        head_ref = head.split(":", 1)[-1]
+        head_sha, base_sha = self._check_branches(repo, head_ref, base)
+        issue = self.store.issues.new_entry(repo, title, body, "pull", actor)
+        pull = Pull(
+            id=self.store.identifiers.next_id(),
+            node_id=issue.node_id,
+            issue=issue,
+            head_ref=head_ref,
+            base_ref=base,
+            head_sha=head_sha,
+            base_sha=base_sha,
+            draft=draft,
+        )
+        issue.pull = pull
+        self.store.nodes[pull.node_id] = pull
+        self.announce(pull, "opened", actor)
+        return pull
+
+    def _check_branches(self, repo: Repo, head: str, base: str) -> tuple[str, str]:
+        git = self.store.repos.git(repo)
+        refs = git.refs()
+        head_sha, base_sha = refs.get(f"refs/heads/{head}"), refs.get(f"refs/heads/{base}")
+        if head_sha is None:
+            raise UnprocessableError.on_field("PullRequest", "head", "invalid")
+        if base_sha is None:
+            raise UnprocessableError.on_field("PullRequest", "base", "invalid")
+        fault = ""
+        if any(p.head_ref == head and p.base_ref == base and p.issue.state == "open" for p in self.all(repo)):
+            fault = f"A pull request already exists for {repo.owner.login}:{head}."
+        elif merge_base(git, base_sha, head_sha) is None:
+            fault = f"The {head} branch has no history in common with {base}"
+        elif ahead_behind(git, base_sha, head_sha)[0] == 0:
+            fault = f"No commits between {base} and {head}"
+        if fault:
+            raise UnprocessableError(
+                "Validation Failed", [{"resource": "PullRequest", "code": "custom", "message": fault}]
+            )
+        return head_sha, base_sha
+
+    @exclusive
+    def set_base(self, pull: Pull, base: str, *, actor: User) -> None:
+        """Aim the pull request at another branch; raises UnprocessableError when there is none."""
+        sha = self.store.repos.git(pull.repo).refs().get(f"refs/heads/{base}")
+        if sha is None:
+            raise UnprocessableError.on_field("PullRequest", "base", "invalid")
+        if base == pull.base_ref:
+            return
+        changes = {"base": {"ref": {"from": pull.base_ref}, "sha": {"from": pull.base_sha}}}
+        pull.base_ref, pull.base_sha = base, sha
+        self.announce(pull, "edited", actor, {"changes": changes})
+
+    @exclusive
+    def set_draft(self, pull: Pull, draft: bool, *, actor: User) -> None:
+        """Make it a draft or ready for review; raises UnprocessableError where drafts are unknown."""
+        if draft and not pull.repo.drafts_supported:
+            raise UnprocessableError("Draft pull requests are not supported in this repository.")
+        if pull.issue.state != "open":
+            raise UnprocessableError("Pull request is closed")
+        if pull.draft is draft:
+            return
+        pull.draft = draft
+        self.announce(pull, "converted_to_draft" if draft else "ready_for_review", actor)
+
+    @exclusive
+    def follow_branch(self, repo: Repo, branch: str, old: str, new: str, *, actor: User) -> None:
+        """Let open pull requests follow a pushed branch; close those whose branch is gone."""
+        for pull in self.all(repo):
+            if pull.issue.state != "open":
+                continue
+            if pull.base_ref == branch and new != ZERO_SHA:
+                pull.base_sha = new
+            if pull.head_ref != branch:
+                continue
+            if new == ZERO_SHA:
+                self.store.issues.set_state(pull.issue, "closed", actor=actor)
+                continue
+            pull.head_sha = new
+            self.store.reviews.mark_outdated(pull)
+            self.announce(pull, "synchronize", actor, {"before": old, "after": new})
+
+    @exclusive
+    def mergeable(self, pull: Pull) -> bool | None:
+        """Return whether it merges without a conflict; `None` for one that is closed."""
+        if pull.issue.state != "open":
+            return None
+        git = self.store.repos.git(pull.repo)
+        key = (pull.repo.id, pull.base_sha, pull.head_sha)
+        if key not in self.store.mergeability:
+            self.store.mergeability[key] = is_mergeable(git, pull.base_sha, pull.head_sha)
+        return self.store.mergeability[key]
+
+    @exclusive
+    def mergeable_state(self, pull: Pull) -> str:
+        """Return GitHub's word for it: clean, dirty, draft, blocked or unknown."""
+        if pull.issue.state != "open":
+            return "unknown"
+        if not self.mergeable(pull):
+            return "dirty"
+        if pull.draft:
+            return "draft"
+        return "blocked" if self._lacks_approvals(pull) else "clean"
+
+    def _lacks_approvals(self, pull: Pull) -> bool:
+        return self.store.reviews.approvals(pull) < pull.repo.protected.get(pull.base_ref, 0)
+
+    @exclusive
+    def merge(
+        self,
+        pull: Pull,
+        *,
+        actor: User,
+        method: MergeMethod = MergeMethod.MERGE,
+        sha: str | None = None,
+        title: str | None = None,
+        message: str | None = None,
+    ) -> str:
+        """Merge and return the commit; raises NotAllowedError (405) or ConflictError (409, head moved)."""
+        if sha is not None and sha != pull.head_sha:
+            raise ConflictError("Head branch was modified. Review and try the merge again.")
+        self._check_may_merge(pull)
+        commit = self._merged(pull, method, title, message, actor)
+        git = self.store.repos.git(pull.repo)
+        before = git.refs()
+        git.update_ref(f"refs/heads/{pull.base_ref}", commit, pull.base_sha)
+        issue, now = pull.issue, self.store.clock.now()
+        pull.merged_at, pull.merged_by, pull.merge_commit_sha = now, actor, commit
+        issue.state, issue.closed_at, issue.closed_by = "closed", now, actor
+        self.store.repos.after_push(pull.repo, before, git.refs(), actor=actor)
+        self.announce(pull, "closed", actor)
+        self.store.projects.after_close(issue)
+        if pull.base_ref == pull.repo.default_branch:
+            self.store.issues.close_mentioned(f"{issue.title}\n{issue.body or ''}", pull.repo, actor=actor)
+        return commit
+
+    def _check_may_merge(self, pull: Pull) -> None:
+        if pull.issue.state != "open":
+            raise NotAllowedError("Pull Request is not mergeable")
+        if pull.draft:
+            raise NotAllowedError("Pull Request is still a draft")
+        if self._lacks_approvals(pull):
+            needed = pull.repo.protected[pull.base_ref]
+            raise NotAllowedError(
+                f"At least {needed} approving review is required by reviewers with write access."
+            )
+        if not self.mergeable(pull):
+            raise NotAllowedError("Pull Request is not mergeable")
+
+    def _merged(
+        self, pull: Pull, method: MergeMethod, title: str | None, message: str | None, actor: User
+    ) -> str:
+        git = self.store.repos.git(pull.repo)
+        by = self.store.repos.signature(actor)
+        try:
+            match method:
+                case MergeMethod.MERGE:
+                    head = (
+                        title
+                        or f"Merge pull request #{pull.number} from {pull.repo.owner.login}/{pull.head_ref}"
+                    )
+                    text = f"{head}\n\n{pull.issue.title if message is None else message}"
+                    return merge_commit(git, pull.base_sha, pull.head_sha, text, by)
+                case MergeMethod.SQUASH:
+                    text = f"{title or f'{pull.issue.title} (#{pull.number})'}\n\n{message or ''}".strip()
+                    return squash_commit(git, pull.base_sha, pull.head_sha, text, by)
+                case MergeMethod.REBASE:
+                    return rebased_commit(git, pull.base_sha, pull.head_sha, by)
+        except MergeConflictError as error:
+            raise NotAllowedError("Pull Request is not mergeable") from error
+
+    def announce(self, pull: Pull, action: str, actor: User, plain: dict[str, object] | None = None) -> None:
+        """Record that the pull request changed and tell the webhooks."""
+        pull.issue.updated_at = self.store.clock.now()
+        self.store.emit("pull_request", action, actor, pull.repo, plain=plain, pull_request=pull)

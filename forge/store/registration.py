@@ -1,0 +1,73 @@
+"""What the forge keeps of Apps: registration, installation, tokens, deliveries."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from forge.store.models import User
+
+
+@dataclass(slots=True, eq=False)
+class App:
+    """A registered GitHub App; the forge keeps the public half of its key only."""
+
+    id: int
+    node_id: str
+    slug: str
+    name: str
+    owner: User
+    bot: User
+    public_key: str
+    client_id: str
+    created_at: datetime
+    permissions: dict[str, str]
+    events: list[str]
+    hook_id: int
+    webhook_url: str = ""
+    webhook_secret: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Installation:
+    """An App in an organisation, with every repository of it."""
+
+    id: int
+    node_id: str
+    app: App
+    account: User
+    created_at: datetime
+    permissions: dict[str, str]
+    events: list[str]
+
+
+@dataclass(slots=True, eq=False)
+class Token:
+    """An installation token; `repo_ids` is `None` when all repositories are meant."""
+
+    value: str
+    installation: Installation
+    permissions: dict[str, str]
+    repo_ids: frozenset[int] | None
+    expires_at: datetime
+
+
+@dataclass(slots=True, eq=False)
+class Delivery:
+    """One webhook request: what was sent and what was answered."""
+
+    id: int
+    guid: str
+    app: App
+    event: str
+    action: str | None
+    body: bytes
+    headers: dict[str, str]
+    created_at: datetime
+    installation_id: int | None
+    repository_id: int | None
+    redelivery: bool = False
+    delivered_at: datetime | None = None
+    duration_s: float = 0.0
+    status: str = "pending"
+    status_code: int = 0
+    response_headers: dict[str, str] = field(default_factory=dict)
+    response_body: str = ""

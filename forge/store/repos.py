@@ -1,0 +1,203 @@
+"""The repositories: their settings, roles, labels, branches and what a push brings."""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from forge.errors import ConflictError, NotFoundError, UnprocessableError
+from forge.git import ZERO_SHA, Git, GitError, Signature
+from forge.store.base import Part, exclusive
+from forge.store.models import Label, Repo, Role, User
+
+if TYPE_CHECKING:
+    from forge.store import Store
+
+NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+class Repos(Part):
+    """Every repository by its full name."""
+
+    def __init__(self, store: "Store") -> None:
+        super().__init__(store)
+        self._by_name: dict[str, Repo] = {}
+
+    def all(self) -> list[Repo]:
+        """Return every repository, oldest first."""
+        return list(self._by_name.values())
+
+    @exclusive
+    def create(self, owner: User, name: str, *, description: str = "", private: bool = False) -> Repo:
+        """Return a new repository without commits; raises UnprocessableError for a bad or taken name."""
+        key = f"{owner.login}/{name}".casefold()
+        if not NAME.fullmatch(name) or name in {".", ".."} or key in self._by_name:
+            raise UnprocessableError.on_field(
+                "Repository", "name", "custom", "name already exists on this account"
+            )
+        number, node_id = self.store.identifiers.pair("repository")
+        now = self.store.clock.now()
+        repo = Repo(number, node_id, owner, name, description, private, now, now, now)
+        self.git(repo).create(repo.default_branch)
+        self._by_name[key] = repo
+        self.store.nodes[node_id] = repo
+        return repo
+
+    @exclusive
+    def get(self, owner: str, name: str) -> Repo:
+        """Return the repository; raises NotFoundError."""
+        repo = self._by_name.get(f"{owner}/{name}".casefold())
+        if repo is None:
+            raise NotFoundError()
+        return repo
+
+    @exclusive
+    def delete(self, repo: Repo, *, actor: User) -> None:
+        """Remove a repository; its cards stay on the boards without content that can be seen."""
+        self._by_name.pop(repo.full_name.casefold(), None)
+        for item in self.store.projects.items_of_repo(repo):
+            self.store.projects.delete_item(item, actor=actor)
+        self.store.nodes.pop(repo.node_id, None)
+        self.store.emit("repository", "deleted", actor, repo)
+
+    def git(self, repo: Repo) -> Git:
+        """Return the bare repository on disk."""
+        return Git(self.store.root / "git" / repo.owner.login / f"{repo.name}.git")
+
+    @exclusive
+    def role_of(self, repo: Repo, user: User) -> Role:
+        """Return what `user` may do; a public repository gives everybody READ."""
+        if user.login == repo.owner.login:
+            return Role.ADMIN
+        given = repo.roles.get(user.login, Role.NONE)
+        return Role.READ if given is Role.NONE and not repo.private else given
+
+    @exclusive
+    def set_role(self, repo: Repo, user: User, role: Role) -> None:
+        """Give a person a role; NONE takes it away."""
+        repo.roles[user.login] = role
+
+    @exclusive
+    def protect(self, repo: Repo, branch: str, *, reviews: int) -> None:
+        """Refuse pushes to `branch` and merges with fewer than `reviews` approvals."""
+        repo.protected[branch] = reviews
+        self.git(repo).protect(list(repo.protected))
+
+    @exclusive
+    def label(self, repo: Repo, name: str, *, color: str = "ededed", description: str | None = None) -> Label:
+        """Return the label with this name, made when it is not there yet."""
+        found = repo.labels.get(name.casefold())
+        if found is None:
+            number, node_id = self.store.identifiers.pair("label")
+            found = Label(number, node_id, name, color, description)
+            repo.labels[name.casefold()] = found
+            self.store.nodes[node_id] = found
+        return found
+
+    def commit_of(self, repo: Repo, name: str | None = None) -> str:
+        """Return the commit of a ref or sha, by default of the default branch; raises NotFoundError."""
+        wanted = name or repo.default_branch
+        commit = self.git(repo).resolve(wanted)
+        if commit is None:
+            raise NotFoundError(
+                f"No commit found for the ref {wanted}" if name else "Git Repository is empty."
+            )
+        return commit
+
+    def signature(self, user: User) -> Signature:
+        """Return the commit signature of a user, now."""
+        return Signature(user.name, user.email, self.store.clock.now())
+
+    @exclusive
+    def write_files(
+        self, repo: Repo, branch: str, files: Mapping[str, bytes | None], message: str, *, actor: User
+    ) -> str:
+        """Commit files on a branch and return the commit; raises ConflictError when it is protected."""
+        if branch in repo.protected:
+            raise ConflictError("Could not update file: Changes must be made through a pull request.")
+        git = self.git(repo)
+        before = git.refs()
+        try:
+            commit = git.write_files(branch, files, message, self.signature(actor))
+        except GitError as error:
+            raise UnprocessableError(error.message) from error
+        self.after_push(repo, before, git.refs(), actor=actor)
+        return commit
+
+    @exclusive
+    def create_ref(self, repo: Repo, ref: str, sha: str, *, actor: User) -> None:
+        """Make a branch or tag; raises UnprocessableError when it exists or cannot."""
+        git = self.git(repo)
+        before = git.refs()
+        if ref in before:
+            raise UnprocessableError("Reference already exists")
+        if not ref.startswith("refs/") or ref.count("/") < 2 or not git.is_valid_ref(ref):
+            raise UnprocessableError("Reference name is invalid")
+        if git.resolve(sha) != sha:
+            raise UnprocessableError("Object does not exist")
+        git.update_ref(ref, sha, ZERO_SHA)
+        self.after_push(repo, before, git.refs(), actor=actor)
+
+    @exclusive
+    def move_ref(self, repo: Repo, ref: str, sha: str, *, force: bool, actor: User) -> None:
+        """Point a ref at another commit; raises UnprocessableError for an unforced rewind."""
+        git = self.git(repo)
+        before = git.refs()
+        if ref not in before:
+            raise UnprocessableError("Reference does not exist")
+        if git.resolve(sha) != sha:
+            raise UnprocessableError("Object does not exist")
+        if not force and not self._is_ancestor(git, before[ref], sha):
+            raise UnprocessableError("Update is not a fast forward")
+        git.update_ref(ref, sha, before[ref])
+        self.after_push(repo, before, git.refs(), actor=actor)
+
+    @exclusive
+    def delete_ref(self, repo: Repo, ref: str, *, actor: User) -> None:
+        """Remove a branch or tag; raises UnprocessableError when it does not exist or is protected."""
+        git = self.git(repo)
+        before = git.refs()
+        if ref not in before:
+            raise UnprocessableError("Reference does not exist")
+        if ref.removeprefix("refs/heads/") in repo.protected:
+            raise UnprocessableError("Cannot delete a protected branch")
+        git.delete_ref(ref)
+        self.after_push(repo, before, git.refs(), actor=actor)
+
+    @exclusive
+    def after_push(
+        self, repo: Repo, before: Mapping[str, str], after: Mapping[str, str], *, actor: User
+    ) -> None:
+        """Announce every ref that changed, and let the pull requests follow their branches."""
+        for ref in sorted({*before, *after}):
+            old, new = before.get(ref, ZERO_SHA), after.get(ref, ZERO_SHA)
+            if old == new:
+                continue
+            repo.pushed_at = repo.updated_at = self.store.clock.now()
+            forced = ZERO_SHA not in (old, new) and not self._is_ancestor(self.git(repo), old, new)
+            self.store.emit(
+                "push", None, actor, repo, push={"ref": ref, "before": old, "after": new, "forced": forced}
+            )
+            self._announce_existence(repo, ref, old, new, actor)
+            if ref.startswith("refs/heads/"):
+                self.store.pulls.follow_branch(repo, ref.removeprefix("refs/heads/"), old, new, actor=actor)
+
+    def _announce_existence(self, repo: Repo, ref: str, old: str, new: str, actor: User) -> None:
+        if ZERO_SHA not in (old, new):
+            return
+        _, kind, name = ref.split("/", 2)
+        plain: dict[str, Any] = {
+            "ref": name,
+            "ref_type": {"heads": "branch", "tags": "tag"}[kind],
+            "pusher_type": "user",
+        }
+        if old == ZERO_SHA:
+            plain |= {"master_branch": repo.default_branch, "description": repo.description}
+        self.store.emit("create" if old == ZERO_SHA else "delete", None, actor, repo, plain=plain)
+
+    @staticmethod
+    def _is_ancestor(git: Git, old: str, new: str) -> bool:
+        try:
+            git.run("merge-base", "--is-ancestor", old, new)
+        except GitError:
+            return False
+        return True

@@ -1,0 +1,23 @@
+"""What can be switched about the forge's behaviour."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class DragShape(StrEnum):
+    """What a person's drag to another column is announced as; both were seen from the real GitHub."""
+
+    EDITED = "edited"
+    REORDERED = "reordered"
+    BOTH = "both"
+    ALTERNATE = "alternate"
+
+
+@dataclass(slots=True)
+class Settings:
+    """The switches, each at its default."""
+
+    drag_shape: DragShape = DragShape.EDITED
+    closed_moves_to: str = ""  # a column name: the built-in "item closed" automation; empty: off
+    token_lifetime_s: int = 3600  # docs.github.com/rest/apps/apps: one hour
+    rate_limit: int = 5000  # requests an hour for one installation

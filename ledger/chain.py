@@ -1,0 +1,51 @@
+"""The hash chain: each event's digest covers the one before it, so that no past event can change unseen."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+
+from sqlalchemy import Connection, Text, cast, select
+
+from ledger.codec import canonical
+from ledger.errors import BrokenChainError
+from ledger.tables import events
+from ledger.types import stamp
+
+GENESIS = "0" * 64  # what the first event's digest covers
+PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """How many events were checked, and the digest of the last: note it elsewhere, and a cut-off end is found
+    too.
+    """
+
+    events: int
+    head: str
+
+
+def link(before: str, seq: int, stream: str, version: int, at: datetime | str, kind: str, body: str) -> str:
+    """Return the digest of an event whose predecessor has the digest `before`."""
+    when = at if isinstance(at, str) else stamp(at)
+    return sha256((before + canonical([seq, stream, version, when, kind, body])).encode()).hexdigest()
+
+
+def verify(db: Connection, upto: int | None = None) -> ChainReport:
+    """Return what was checked, up to the event `upto` or all.
+
+    Raises BrokenChainError at the first event that does not follow from the one before it.
+    """
+    seq, head = 0, GENESIS
+    names = (events.c.seq, events.c.stream, events.c.version, cast(events.c.at, Text), events.c.kind)
+    while True:
+        query = select(*names, events.c.body, events.c.digest).where(events.c.seq > seq)
+        if upto is not None:
+            query = query.where(events.c.seq <= upto)
+        page = db.execute(query.order_by(events.c.seq).limit(PAGE)).all()
+        for found, stream, version, at, kind, body, digest in page:
+            if found != seq + 1 or digest != link(head, found, stream, version, at, kind, body):
+                raise BrokenChainError(found)
+            seq, head = found, digest
+        if len(page) < PAGE:
+            return ChainReport(seq, head)

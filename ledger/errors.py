@@ -1,0 +1,90 @@
+"""The root of Cardinal's errors, and the ledger's: facts are attributes, the message is made of them."""
+
+
+class CardinalError(Exception):
+    """Every error that Cardinal raises on purpose; its text tells a person what to do next."""
+
+
+class LedgerError(CardinalError):
+    """The ledger refused or could not do what was asked."""
+
+
+class LateWriterError(LedgerError):
+    """Somebody else wrote to the stream first; read again and decide again."""
+
+    def __init__(self, stream: str, expected: int, found: int) -> None:
+        self.stream, self.expected, self.found = stream, expected, found
+        super().__init__(f"{stream} is at version {found}, not {expected}: read it again, then decide again")
+
+
+class StaleClaimError(LedgerError):
+    """A writer's claim was taken over or given back (`current` 0); it must stop and write nothing more."""
+
+    def __init__(self, name: str, generation: int, current: int) -> None:
+        self.name, self.generation, self.current = name, generation, current
+        held = f"held by generation {current}" if current else "held by nobody"
+        super().__init__(f"{name} is {held}; generation {generation} must stop")
+
+
+class IllegalStepError(LedgerError):
+    """A state was asked to take a step that its table does not have."""
+
+    def __init__(self, what: str, before: str, after: str) -> None:
+        self.what, self.before, self.after = what, before, after
+        super().__init__(f"{what} cannot go from {before} to {after}")
+
+
+class UnknownEventError(LedgerError):
+    """The log holds an event kind that this version does not know: a newer Cardinal wrote it."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        super().__init__(
+            f"unknown event kind {kind}: run the Cardinal version that wrote this ledger, or newer"
+        )
+
+
+class BrokenChainError(LedgerError):
+    """An event's digest does not follow from the one before it."""
+
+    def __init__(self, seq: int) -> None:
+        self.seq = seq
+        super().__init__(f"the hash chain breaks at event {seq}: restore a back-up made before it")
+
+
+class UnfitEventError(LedgerError):
+    """An event's fields are not what its kind says."""
+
+    def __init__(self, kind: str, why: str) -> None:
+        self.kind, self.why = kind, why
+        super().__init__(f"this is no {kind}: {why}")
+
+
+class LedgerUrlError(LedgerError):
+    """The ledger's address is of a kind that Cardinal has no code for."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        super().__init__(f"a ledger cannot be kept in {kind}: use sqlite:///path/to/file or postgresql://…")
+
+
+class NewerLedgerError(LedgerError):
+    """The ledger was written by a newer Cardinal, or is newer than the back-up that would replace it."""
+
+    def __init__(self, found: int, known: int, what: str = "migration") -> None:
+        self.found, self.known, self.what = found, known, what
+        super().__init__(f"the ledger is at {what} {found}, newer than {known}: nothing was changed")
+
+
+class OlderLedgerError(LedgerError):
+    """The ledger has not been brought to the shape that this code knows."""
+
+    def __init__(self, found: int, known: int) -> None:
+        self.found, self.known = found, known
+        super().__init__(
+            f"the ledger is at migration {found} of {known}, or other code folded it: open it to migrate"
+        )
+
+
+class BackupError(LedgerError):
+    """A back-up could not be made or restored; the text says what to do instead."""

@@ -1,0 +1,202 @@
+"""What happened on the board: its columns as seen, cards as seen, moved, ranked, archived; stops."""
+
+from dataclasses import dataclass
+
+from ledger.event import Event
+from ledger.ids import BoardId, CardId
+from ledger.states import CardState
+
+# The reasons that give the work up. Source: docs.github.com/rest/issues/issues (state_reason).
+ABANDONED = ("not_planned", "duplicate")
+
+
+@dataclass(frozen=True, slots=True)
+class BoardEvent(Event):
+    """The base of what belongs to a whole board."""
+
+    board_id: BoardId
+
+    @property
+    def stream(self) -> str:
+        return f"board:{self.board_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class CardEvent(Event):
+    """The base of what belongs to one card."""
+
+    card_id: CardId
+
+    @property
+    def stream(self) -> str:
+        return f"card:{self.card_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One option of the board's Status field."""
+
+    option_id: str
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One project field; `kind` is GitHub's dataType: TEXT, NUMBER, SINGLE_SELECT …"""
+
+    field_id: str
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardSeen(BoardEvent):
+    """The board's shape was read; appended only when it differs from the one known."""
+
+    owner: str
+    number: int
+    title: str
+    status_field_id: str
+    columns: tuple[Column, ...]
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CardSeen(CardEvent):
+    """A card was seen first. `repository` is owner/name; None with `number` for a draft issue.
+
+    `arrived` is false for a card that stood on the board before Cardinal did: it starts nothing by itself.
+    """
+
+    board_id: BoardId
+    content_id: str
+    repository: str | None
+    number: int | None
+    title: str
+    body: str
+    author: str
+    column: str | None
+    state: CardState
+    labels: tuple[str, ...] = ()
+    arrived: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CardDescribed(CardEvent):
+    """The title, description or labels of the card's issue differ from what was known."""
+
+    title: str
+    body: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CardConverted(CardEvent):
+    """A draft issue became an issue."""
+
+    content_id: str
+    repository: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CardMoved(CardEvent):
+    """The card stands in another column than known; `by_cardinal` tells an own move from a person's."""
+
+    before: str | None
+    after: str | None
+    by_cardinal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CardArchived(CardEvent):
+    """The card left the board: archived, or deleted for good; `reason` names what was seen."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CardRestored(CardEvent):
+    """An archived card is back on the board."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRanked(BoardEvent):
+    """The order of a column's cards from top to bottom was read and differs from the one known."""
+
+    column: str
+    order: tuple[CardId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CardStateChanged(CardEvent):
+    """The rules moved the card's state; `because` is the sentence that people read."""
+
+    before: CardState
+    after: CardState
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class CardExplained(CardEvent):
+    """Why the card waits or does not move, in one line, changed."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class CardHeldBack(CardEvent):
+    """Somebody dragged the card out mid-run; it is put back until they choose. Empty `wanted`: chosen."""
+
+    wanted: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class IssueClosed(CardEvent):
+    """The card's issue was closed; `reason` is GitHub's state_reason: completed, not_planned, duplicate.
+
+    `by` is empty when it is not known. `trusted`: is known to have write access or better.
+    """
+
+    reason: str
+    by: str
+    trusted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IssueReopened(CardEvent):
+    """The card's issue was opened again."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFailed(CardEvent):
+    """The rules could not decide the event numbered `seq`, of the kind `of`: nothing of it was done.
+
+    `because` is the error, for whoever mends Cardinal. A board's events use the board's id as `card_id`.
+    """
+
+    seq: int
+    of: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopOrdered(BoardEvent):
+    """No run starts in the scope, and those there were told to stop. `scope`: board, column or card."""
+
+    scope: str
+    target: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopLifted(BoardEvent):
+    """Runs may start in the scope again."""
+
+    scope: str
+    target: str
+    by: str

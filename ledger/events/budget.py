@@ -1,0 +1,26 @@
+"""The dollars of a run: what its claim may spend of what others share, and what people added."""
+
+from dataclasses import dataclass
+
+from ledger.events.run import RunEvent
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetReserved(RunEvent):
+    """From here on the run may spend `usd`, which no other run may count on any more.
+
+    `by_rule` is the limit that made it less than the run's own budget, as the policy calls it, with that
+    limit's dollars in `limit_usd`; both are empty where the run's budget is all that holds it.
+    """
+
+    usd: float
+    by_rule: str
+    limit_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRaised(RunEvent):
+    """Somebody added `usd` to the run's own budget."""
+
+    usd: float
+    by: str

@@ -1,0 +1,85 @@
+"""What people and the assistant said on a card, and the commands that people gave."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ledger.events.board import CardEvent
+
+
+@dataclass(frozen=True, slots=True)
+class PersonSaid(CardEvent):
+    """Somebody wrote a comment. `place`: issue, pull or review. `trusted`: has write access or better.
+
+    `role` is the author's in the card's repository; `said_at` is when GitHub got it, by GitHub's clock.
+    """
+
+    comment_id: int
+    place: str
+    author: str
+    trusted: bool
+    text: str
+    role: str = ""
+    said_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandGiven(CardEvent):
+    """A command was accepted. `source` is the comment's id, or `box:<name>` for a ticked checkbox.
+
+    `place` (issue, pull or review) and `comment_id` say where to acknowledge it; `said_at` is when GitHub got
+    it, by GitHub's clock.
+    """
+
+    command: str
+    argument: str
+    by: str
+    role: str
+    place: str
+    comment_id: int
+    source: str
+    said_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRefused(CardEvent):
+    """A command was refused; `because` says why and which role it needs, as the person reads it."""
+
+    command: str
+    by: str
+    role: str
+    because: str
+    place: str
+    comment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantReplied(CardEvent):
+    """The planning assistant answered the conversation; `brief` is the Ready-for-execution brief or empty."""
+
+    text: str
+    brief: str
+    answers: int  # comment_id of the newest message that was answered; 0 for the description itself
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAnswered(CardEvent):
+    """An `ai_task` rule of a column ran; `rule` is its place in the policy, e.g. `Planning/on_entry/0`."""
+
+    rule: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMetered(CardEvent):
+    """What one call of the assistant or of a rule cost; `tokens` are read and written ones together."""
+
+    usd: float
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantFailed(CardEvent):
+    """A call of the assistant or of a rule failed for good; `because` is what a person can act on."""
+
+    what: str
+    because: str

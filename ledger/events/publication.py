@@ -1,0 +1,29 @@
+"""What Cardinal did on GitHub: an outbox entry carried out, or given up."""
+
+from dataclasses import dataclass
+
+from ledger.events.board import CardEvent
+from ledger.ids import EntryKey
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPublished(CardEvent):
+    """An outward act was carried out; `remote_id` is what GitHub calls it (a comment's id …) or empty.
+
+    `digest` is the SHA-256 of what was sent, so that the same is not sent twice. Board-wide acts use the
+    board's id as `card_id`.
+    """
+
+    key: EntryKey
+    act: str
+    remote_id: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryGivenUp(CardEvent):
+    """An outward act failed for good; `because` is what a person can act on."""
+
+    key: EntryKey
+    act: str
+    because: str

@@ -1,0 +1,66 @@
+"""What happened to a card's pull request: opened, pushed to, reviewed, merged, closed."""
+
+from dataclasses import dataclass
+
+from ledger.events.board import CardEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One review thread: the comment that opened it, its place and text. `line` is 0 when unknown."""
+
+    thread_id: str  # database id of the first comment, as text
+    path: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PullOpened(CardEvent):
+    """Cardinal opened the pull request."""
+
+    repository: str
+    number: int
+    node_id: str
+    branch: str
+    head: str
+    draft: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PullChanged(CardEvent):
+    """The pull request was seen in another shape. `state`: open, closed or merged."""
+
+    number: int
+    state: str
+    draft: bool
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewSubmitted(CardEvent):
+    """Somebody submitted a review. `verdict`: approved, changes_requested or commented; threads are one
+    batch. `head` is the commit that was looked at.
+    """
+
+    review_id: int
+    author: str
+    trusted: bool
+    verdict: str
+    body: str
+    threads: tuple[Thread, ...]
+    head: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewDismissed(CardEvent):
+    """A review's verdict was taken back."""
+
+    review_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class BranchDeleted(CardEvent):
+    """The card's branch is gone from GitHub."""
+
+    branch: str

@@ -1,0 +1,279 @@
+"""The life of a run: queued, claimed, stepping, parked, ended; what its agent said and did on the way."""
+
+from dataclasses import dataclass
+
+from ledger.event import Event
+from ledger.ids import CardId, QuestionId, RunId
+from ledger.states import Ending, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent(Event):
+    """The base of what belongs to one run."""
+
+    run_id: RunId
+
+    @property
+    def stream(self) -> str:
+        return f"run:{self.run_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunQueued(RunEvent):
+    """A run was asked for. `attempt` counts on the card from 1; `kind`: first, revision or retry.
+
+    `settings` is the column's policy as JSON, fixed for the whole run. `session_id` is that of the run which
+    it continues, or empty. `plan_required` is false for a retry whose plan was approved already.
+    """
+
+    card_id: CardId
+    attempt: int
+    kind: str
+    column: str
+    repository: str
+    branch: str
+    agent: str
+    by: str
+    session_id: str
+    settings: str
+    plan_required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunClaimed(RunEvent):
+    """A worker holds the run; every later write of it carries this generation."""
+
+    generation: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStepped(RunEvent):
+    """The run's state moved along its table of legal steps."""
+
+    before: RunState
+    after: RunState
+
+
+@dataclass(frozen=True, slots=True)
+class BriefingMade(RunEvent):
+    """What the agent was told, as Markdown; `digest` is its SHA-256, `omitted` says what was left out."""
+
+    text: str
+    digest: str
+    omitted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStarted(RunEvent):
+    """The agent's resumable identity and its version, as the agent reported them."""
+
+    session_id: str
+    agent: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanProposed(RunEvent):
+    """The agent's plan, to be approved when the policy demands it. `revision` counts from 1."""
+
+    revision: int
+    summary: str
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanApproved(RunEvent):
+    """Somebody approved the plan; `by` is `policy` where no approval is demanded."""
+
+    revision: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRedirected(RunEvent):
+    """Somebody asked for another plan."""
+
+    revision: int
+    by: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTicked(RunEvent):
+    """The first `done` steps of the plan are done."""
+
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed(RunEvent):
+    """The agent's latest line for people."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSaid(RunEvent):
+    """Chatter of the agent: always collapsible."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noted(RunEvent):
+    """A finding that must survive the session."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUsed(RunEvent):
+    """The agent used a tool. `tool`: edit, run, commit, read …; `ok` is its own result."""
+
+    tool: str
+    summary: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAsked(RunEvent):
+    """The run needs a person. `asker`: agent, permission, budget, limit, rebase, validation or leave."""
+
+    question_id: QuestionId
+    asker: str
+    text: str
+    choices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnswered(RunEvent):
+    """A person answered; `text` is the reply or the chosen choice's text."""
+
+    question_id: QuestionId
+    by: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunSteered(RunEvent):
+    """A person's message that the agent gets at its next step. `comment_id` makes it unique."""
+
+    by: str
+    text: str
+    comment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunParked(RunEvent):
+    """The process ended, the session is kept. `why`: question, limit or pause."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequeued(RunEvent):
+    """The run may go on. `why`: answered, approved, redirected, resumed, reclaimed or handed_back."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStopAsked(RunEvent):
+    """The run was told to stop. `how`: cancel, or pause; the supervisor obeys at its next look."""
+
+    how: str
+    by: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandChecked(RunEvent):
+    """One validation command ran. `tier`: fast or full. `log_digest` is the SHA-256 of the log that is kept.
+
+    It ran on the commit `head`, while the base branch stood at `base`.
+    """
+
+    iteration: int
+    tier: str
+    command: str
+    exit_code: int
+    duration_s: float
+    log_digest: str
+    tail: str
+    head: str = ""
+    base: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationEnded(RunEvent):
+    """A tier as a whole passed or not, on `head`; the base branch stood at `base`."""
+
+    iteration: int
+    tier: str
+    passed: bool
+    head: str
+    base: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchExported(RunEvent):
+    """The workspace's branch reached the host's mirror; counts are against `base`."""
+
+    branch: str
+    base: str
+    head: str
+    files_changed: int
+    lines_changed: int
+    commits: int
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPushed(RunEvent):
+    """The branch stands on GitHub at `head`."""
+
+    branch: str
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageMetered(RunEvent):
+    """What a stretch of work cost since the last such event."""
+
+    usd: float
+    input_tokens: int
+    output_tokens: int
+    turns: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadAnswered(RunEvent):
+    """The agent's words on one review thread that it was given."""
+
+    thread_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinalReported(RunEvent):
+    """What was done, what changed, what to check, what is open: the deliberate end of the work."""
+
+    done: str
+    changed: tuple[str, ...]
+    check: tuple[str, ...]
+    open_questions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded(RunEvent):
+    """The run's one ending. `last_known` is the state that it ended in, with the last line it said.
+
+    `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
+    superseded, no_changes, cancelled, repository or internal; `detail` is what a person can act on.
+    """
+
+    ending: Ending
+    reason: str
+    detail: str
+    last_known: str

@@ -1,0 +1,51 @@
+"""The turns of a run: each time its agent was started, what it called, and how the turn went."""
+
+from dataclasses import dataclass
+
+from ledger.events.run import RunEvent
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted(RunEvent):
+    """The agent's program was started. `phase`: plan, redirect, work, answer, repair, revise or report.
+
+    `turn` names the piece of work; it stays the same when that piece is taken up again after a crash or an
+    answer.
+    """
+
+    phase: str
+    turn: str
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardToolCalled(RunEvent):
+    """The agent called a board tool: written together with its effect, so the same call is never obeyed
+    twice.
+
+    `body` is the call's input as JSON, checked and redacted.
+    """
+
+    session_id: str
+    call_id: str
+    tool: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class SteeringHeard(RunEvent):
+    """The agent was given people's messages of these comments."""
+
+    comment_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded(RunEvent):
+    """The agent's program ended. `outcome`: done, asked, stopped or broken; `exit_code` is negative for a
+    signal.
+    """
+
+    turn: str
+    outcome: str
+    exit_code: int
+    stopped_in_s: float

@@ -1,0 +1,113 @@
+"""Column types that mean the same in SQLite and PostgreSQL: moments, prose from outside, tuples, our closed
+sets.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from sqlalchemy import BigInteger, Dialect, Integer, Text
+from sqlalchemy.types import TypeDecorator
+
+T = TypeVar("T")
+C = TypeVar("C", bound=StrEnum)
+
+# SQLite makes a key its rowid only when it is declared INTEGER; PostgreSQL's INTEGER would end at 2**31.
+Serial = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def stamp(moment: datetime) -> str:
+    """Return `moment` in UTC as text of a fixed width, so that text order is time order.
+
+    Raises ValueError for a moment without a time zone: what it means would depend on the machine.
+    """
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment!r} has no time zone")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def moment_of(text: str) -> datetime:
+    """Return the moment that `stamp` wrote."""
+    return datetime.fromisoformat(text)
+
+
+def storable(text: str) -> str:
+    """Return `text` as both databases can hold it: no NUL, no lone surrogate; U+FFFD stands where one was."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+class Kept(TypeDecorator[T]):
+    """The base of values that are kept as text; NULL stays NULL."""
+
+    impl = Text
+    cache_ok = True
+
+    def write(self, value: T) -> str:
+        """Return the text to keep."""
+        raise NotImplementedError
+
+    def read(self, text: str) -> T:
+        """Return what the text was written for."""
+        raise NotImplementedError
+
+    def bind_processor(self, _dialect: Dialect) -> Callable[[T | None], str | None]:
+        return lambda value: None if value is None else self.write(value)
+
+    def result_processor(self, _dialect: Dialect, _coltype: object) -> Callable[[Any], T | None] | None:
+        return lambda text: None if text is None else self.read(text)
+
+
+class Moment(Kept[datetime]):
+    """A moment, kept as the text that `stamp` makes."""
+
+    cache_ok = True
+
+    def write(self, value: datetime) -> str:
+        return stamp(value)
+
+    def read(self, text: str) -> datetime:
+        return moment_of(text)
+
+
+class Prose(Kept[str]):
+    """Text written by others: what a database cannot hold is replaced, the rest is kept as it is."""
+
+    cache_ok = True
+
+    def write(self, value: str) -> str:
+        return storable(value)
+
+    def result_processor(self, _dialect: Dialect, _coltype: object) -> None:
+        return None  # read as it is: ten thousand calls for nothing are felt
+
+
+class Texts(Kept[tuple[str, ...]]):
+    """A tuple of texts, kept as a JSON list in ASCII."""
+
+    cache_ok = True
+
+    def write(self, value: tuple[str, ...]) -> str:
+        return json.dumps(value)
+
+    def read(self, text: str) -> tuple[str, ...]:
+        return tuple(json.loads(text))
+
+
+class Choice(Kept[C]):
+    """A member of one of our closed sets, kept as its text."""
+
+    cache_ok = True
+
+    def __init__(self, choices: type[C]) -> None:
+        super().__init__()
+        self.choices = choices
+
+    def write(self, value: C) -> str:
+        return str(value)
+
+    def read(self, text: str) -> C:
+        return self.choices(text)

@@ -1,0 +1,47 @@
+"""What each run's agent was told, word for word."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Table
+
+from ledger.event import Recorded
+from ledger.events.run import BriefingMade
+from ledger.fold import Fold
+from ledger.ids import RunId
+from ledger.rows import columns, many, one, pick
+from ledger.tables import VIEWS
+
+
+@dataclass(frozen=True, slots=True)
+class BriefingRow:
+    """A briefing; `seq` is its event's."""
+
+    seq: int
+    run_id: RunId
+    text: str
+    digest: str
+    omitted: tuple[str, ...]
+    at: datetime
+
+
+briefings = Table("view_briefings", VIEWS, *columns(BriefingRow, "run_id", "seq"))
+fold = Fold()
+
+
+def newest(db: Connection, run_id: RunId) -> BriefingRow | None:
+    """Return the run's newest briefing; None before the first."""
+    query = pick(BriefingRow, briefings).where(briefings.c.run_id == run_id)
+    return one(db, BriefingRow, query.order_by(briefings.c.seq.desc()))
+
+
+def of_run(db: Connection, run_id: RunId) -> tuple[BriefingRow, ...]:
+    """Return all briefings of the run, the oldest first: a later one never replaces an earlier one."""
+    query = pick(BriefingRow, briefings).where(briefings.c.run_id == run_id)
+    return many(db, BriefingRow, query.order_by(briefings.c.seq))
+
+
+@fold.on(BriefingMade)
+def _made(db: Connection, it: Recorded, event: BriefingMade) -> None:
+    told = {"text": event.text, "digest": event.digest, "omitted": event.omitted, "at": it.at}
+    db.execute(briefings.insert().values(seq=it.seq, run_id=event.run_id, **told))

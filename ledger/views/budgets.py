@@ -1,0 +1,166 @@
+"""The dollars of each run: its own budget as it stands, and what its claim reserved and has not used."""
+
+import json
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Index, Table, case, select, text
+
+from ledger.answers import GO_ON, extends
+from ledger.event import Recorded
+from ledger.events.budget import BudgetRaised, BudgetReserved
+from ledger.events.run import (
+    QuestionAnswered,
+    QuestionAsked,
+    RunEnded,
+    RunEvent,
+    RunParked,
+    RunQueued,
+    RunRequeued,
+    RunStepped,
+    UsageMetered,
+)
+from ledger.fold import Fold
+from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.rows import columns, many, one, pick
+from ledger.states import RunState
+from ledger.tables import VIEWS
+from ledger.views.cards import cards
+
+_OPEN = text("open_usd > 0")
+_MOST_USD = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRow:
+    """A run's dollars. `budget_usd` is what it may cost in all: `base_usd`, its column's, and what was added.
+
+    `granted_usd` is its newest reservation and `open_usd` what is left of that, 0 while no worker holds it;
+    `by_rule` and `limit_usd` say what made it less than the run's budget. `question_id` is an open question
+    whose first choice is as much again.
+    """
+
+    run_id: RunId
+    card_id: CardId
+    board_id: BoardId
+    column: str
+    by: str
+    base_usd: float
+    budget_usd: float
+    spent_usd: float
+    granted_usd: float
+    open_usd: float
+    by_rule: str
+    limit_usd: float
+    question_id: QuestionId
+    choices: tuple[str, ...]
+
+
+budgets = Table(
+    "view_budgets",
+    VIEWS,
+    *columns(BudgetRow, "run_id"),
+    Index("view_budgets_open", "board_id", sqlite_where=_OPEN, postgresql_where=_OPEN),
+)
+fold = Fold()
+
+
+def get(db: Connection, run_id: RunId) -> BudgetRow | None:
+    """Return the run's dollars; None for an unknown run."""
+    return one(db, BudgetRow, pick(BudgetRow, budgets).where(budgets.c.run_id == run_id))
+
+
+def of_runs(db: Connection, run_ids: tuple[RunId, ...]) -> dict[RunId, BudgetRow]:
+    """Return the dollars of each of the runs that are known."""
+    query = pick(BudgetRow, budgets).where(budgets.c.run_id.in_(run_ids))
+    return {row.run_id: row for row in many(db, BudgetRow, query)}
+
+
+def reserved(db: Connection, board_id: BoardId) -> tuple[BudgetRow, ...]:
+    """Return the board's runs that hold a reservation, by their ids."""
+    query = pick(BudgetRow, budgets).where(_OPEN, budgets.c.board_id == board_id)
+    return many(db, BudgetRow, query.order_by(budgets.c.run_id))
+
+
+@fold.on(RunQueued)
+def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
+    if get(db, event.run_id) is not None:
+        return  # never appended: the check of the runs refuses it
+    board_id = db.scalar(select(cards.c.board_id).where(cards.c.card_id == event.card_id))
+    base_usd = _base_usd(event.settings)
+    row = BudgetRow(
+        run_id=event.run_id,
+        card_id=event.card_id,
+        board_id=BoardId(board_id or ""),
+        column=event.column,
+        by=event.by,
+        base_usd=base_usd,
+        budget_usd=base_usd,
+        spent_usd=0.0,
+        granted_usd=0.0,
+        open_usd=0.0,
+        by_rule="",
+        limit_usd=0.0,
+        question_id=QuestionId(""),
+        choices=(),
+    )
+    db.execute(budgets.insert().values(**{name: getattr(row, name) for name in BudgetRow.__slots__}))
+
+
+def _base_usd(settings: str) -> float:
+    """Return the budget in a column's policy as JSON; 0 where it has none."""
+    try:
+        found = json.loads(settings)
+    except (ValueError, RecursionError):
+        return 0.0
+    usd = found.get("budget_usd") if isinstance(found, dict) else None
+    return float(usd) if isinstance(usd, int | float) and 0 < usd < _MOST_USD else 0.0
+
+
+@fold.on(BudgetReserved)
+def _reserved(db: Connection, _it: Recorded, event: BudgetReserved) -> None:
+    held = {"granted_usd": event.usd, "open_usd": event.usd}
+    _set(db, event, **held, by_rule=event.by_rule, limit_usd=event.limit_usd)
+
+
+@fold.on(BudgetRaised)
+def _raised(db: Connection, _it: Recorded, event: BudgetRaised) -> None:
+    _set(db, event, budget_usd=budgets.c.budget_usd + event.usd)
+
+
+@fold.on(UsageMetered)
+def _metered(db: Connection, _it: Recorded, event: UsageMetered) -> None:
+    used_up = case((budgets.c.open_usd > event.usd, budgets.c.open_usd - event.usd), else_=0.0)
+    _set(db, event, spent_usd=budgets.c.spent_usd + event.usd, open_usd=used_up)
+
+
+@fold.on(QuestionAsked)
+def _asked(db: Connection, _it: Recorded, event: QuestionAsked) -> None:
+    if event.choices[:1] == (GO_ON,):
+        _set(db, event, question_id=event.question_id, choices=event.choices)
+
+
+@fold.on(QuestionAnswered)
+def _answered(db: Connection, _it: Recorded, event: QuestionAnswered) -> None:
+    row = get(db, event.run_id)
+    if row is None or not event.question_id or row.question_id != event.question_id:
+        return
+    more_usd = row.base_usd if extends(row.choices, event.text) else 0.0
+    _set(db, event, question_id="", choices=(), budget_usd=row.budget_usd + more_usd)
+
+
+def _release(db: Connection, _it: Recorded, event: RunEvent) -> None:
+    _set(db, event, open_usd=0.0)
+
+
+for _kind in (RunParked, RunRequeued, RunEnded):
+    fold.on(_kind)(_release)
+
+
+@fold.on(RunStepped)
+def _stepped(db: Connection, it: Recorded, event: RunStepped) -> None:
+    if event.after is RunState.AWAITING_APPROVAL:
+        _release(db, it, event)
+
+
+def _set(db: Connection, event: RunEvent, **values: object) -> None:
+    db.execute(budgets.update().where(budgets.c.run_id == event.run_id).values(**values))

@@ -1,0 +1,382 @@
+"""The mirror of every card: where it stands, how it is doing, its pull request and the verdict on it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import (
+    Connection,
+    Index,
+    Table,
+    Text,
+    bindparam,
+    case,
+    func,
+    select,
+    text,
+    type_coerce,
+)
+
+from ledger.event import Recorded
+from ledger.events.board import (
+    ABANDONED,
+    CardArchived,
+    CardConverted,
+    CardDescribed,
+    CardEvent,
+    CardExplained,
+    CardHeldBack,
+    CardMoved,
+    CardRestored,
+    CardSeen,
+    CardStateChanged,
+    ColumnRanked,
+    IssueClosed,
+    IssueReopened,
+)
+from ledger.events.conversation import AssistantReplied, PersonSaid
+from ledger.events.pull import PullChanged, PullOpened
+from ledger.events.run import BranchPushed, RunQueued
+from ledger.fold import Fold
+from ledger.ids import BoardId, CardId, RunId
+from ledger.rows import columns, keep, many, one, pick
+from ledger.states import CardState
+from ledger.tables import VIEWS
+
+UNRANKED = 1_000_000  # a card whose place in its column was not read yet stands below all others
+ATTENTION = (CardState.NEEDS_INPUT, CardState.FAILED, CardState.WORK_COMPLETE)
+
+
+@dataclass(frozen=True, slots=True)
+class CardRow:
+    """A card as it is known; `run_id` is its newest run, `pull_number` is None before a pull request.
+
+    `put_back` counts Cardinal's own moves since that run was queued; `approved_head` is the commit that the
+    newest approval was about. `given_up`: its issue was closed as not planned by somebody with write access.
+    """
+
+    card_id: CardId
+    board_id: BoardId
+    content_id: str
+    repository: str | None
+    number: int | None
+    title: str
+    body: str
+    author: str
+    labels: tuple[str, ...]
+    column: str | None
+    rank: int
+    state: CardState
+    because: str
+    archived: bool
+    held_back: str
+    put_back: int
+    brief: str
+    run_id: RunId | None
+    attempts: int
+    pull_repository: str | None
+    pull_number: int | None
+    pull_node_id: str
+    pull_state: str
+    pull_draft: bool
+    pull_head: str
+    branch: str
+    verdict: str
+    approved_head: str
+    closed: str
+    given_up: bool
+    last_said: int
+    last_answered: int
+    created_at: datetime
+    moved_at: datetime
+    state_at: datetime
+
+
+class CardLine(NamedTuple):
+    """What a list of cards shows of each. A tuple: ten thousand dataclasses cost several times as much."""
+
+    card_id: CardId
+    repository: str | None
+    number: int | None
+    title: str
+    column: str | None
+    rank: int
+    state: str
+    because: str
+    run_id: RunId | None
+
+
+cards = Table(
+    "view_cards",
+    VIEWS,
+    *columns(CardRow, "card_id", long=("body", "brief")),
+    # Has all that a list shows, for thousands of whole rows do not fit SQLite's page cache. An index of
+    # PostgreSQL takes no long texts.
+    Index(
+        "view_cards_list",
+        *("board_id", "column", "rank", "card_id", "archived"),
+        *("repository", "number", "title", "state", "because", "run_id"),
+    ).ddl_if(dialect="sqlite"),
+    Index("view_cards_board", "board_id", "column", "rank", "card_id").ddl_if(dialect="postgresql"),
+    Index("view_cards_issue", "repository", "number"),
+    Index("view_cards_pull", "pull_repository", "pull_number"),
+    Index(
+        "view_cards_attention",
+        "state_at",
+        sqlite_where=text("state IN ('needs_input', 'failed', 'work_complete')"),
+        postgresql_where=text("state IN ('needs_input', 'failed', 'work_complete')"),
+    ),
+)
+
+fold = Fold()
+_state_text = type_coerce(cards.c.state, Text)
+
+
+def get(db: Connection, card_id: CardId) -> CardRow | None:
+    """Return the card; None when it was never seen."""
+    return one(db, CardRow, pick(CardRow, cards).where(cards.c.card_id == card_id))
+
+
+def by_issue(db: Connection, repository: str, number: int) -> CardRow | None:
+    """Return the issue's card, of several the first that is not archived; None when it is on no board."""
+    found = of_issue(db, repository, number)
+    return found[0] if found else None
+
+
+def of_issue(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]:
+    """Return the issue's cards, one per board that it is on; those that are archived last."""
+    query = pick(CardRow, cards).where(cards.c.repository == repository, cards.c.number == number)
+    return many(db, CardRow, query.order_by(cards.c.archived, cards.c.created_at))
+
+
+def by_pull(db: Connection, repository: str, number: int) -> CardRow | None:
+    """Return the card that the pull request was opened for; None when Cardinal did not open it."""
+    mine = (cards.c.pull_repository == repository) & (cards.c.pull_number == number)
+    return one(db, CardRow, pick(CardRow, cards).where(mine).order_by(cards.c.archived))
+
+
+def of_board(
+    db: Connection, board_id: BoardId, columns: tuple[str, ...] | None = None, limit: int | None = None
+) -> tuple[CardRow, ...]:
+    """Return the board's cards that are not archived, by column and rank, whole."""
+    query = pick(CardRow, cards).where(cards.c.board_id == board_id, ~cards.c.archived)
+    if columns is not None:
+        query = query.where(cards.c.column.in_(columns))
+    return many(db, CardRow, query.order_by(cards.c.column, cards.c.rank, cards.c.card_id).limit(limit))
+
+
+def lines(
+    db: Connection, board_id: BoardId, columns: tuple[str, ...] | None = None, limit: int | None = None
+) -> tuple[CardLine, ...]:
+    """Return what `of_board` does, of each card only what a list shows: several times faster."""
+    shown = (cards.c[name] if name != "state" else _state_text for name in CardLine._fields)
+    query = select(*shown).where(cards.c.board_id == board_id, ~cards.c.archived)
+    if columns is not None:
+        query = query.where(cards.c.column.in_(columns))
+    order = (cards.c.column, cards.c.rank, cards.c.card_id)
+    found = db.execute(query.order_by(*order).limit(limit))
+    # None of these columns has to be read back, so the driver's own tuples do: a fifth less time than Rows.
+    return tuple(map(CardLine._make, found.cursor.fetchall() if found.cursor else ()))
+
+
+def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
+    """Return what the cards say about why they are as they are."""
+    query = select(cards.c.card_id, cards.c.because).where(cards.c.card_id.in_(tuple(card_ids)))
+    return {CardId(card_id): because for card_id, because in db.execute(query)}
+
+
+def counts(db: Connection, board_id: BoardId) -> dict[str | None, int]:
+    """Return how many cards that are not archived stand in each column."""
+    query = select(cards.c.column, func.count()).where(cards.c.board_id == board_id, ~cards.c.archived)
+    return {column: count for column, count in db.execute(query.group_by(cards.c.column))}
+
+
+def columns_of(db: Connection, board_id: BoardId) -> dict[CardId, str | None]:
+    """Return the column of every card of the board that is not archived."""
+    query = select(cards.c.card_id, cards.c.column).where(cards.c.board_id == board_id, ~cards.c.archived)
+    return {CardId(card_id): column for card_id, column in db.execute(query)}
+
+
+def closed_of(db: Connection, board_id: BoardId) -> frozenset[CardId]:
+    """Return the cards of the board whose issue is closed, without the archived ones."""
+    closed = (cards.c.board_id == board_id) & ~cards.c.archived & (cards.c.closed != "")
+    return frozenset(CardId(card_id) for card_id in db.scalars(select(cards.c.card_id).where(closed)))
+
+
+def order_of(db: Connection, board_id: BoardId, column: str) -> tuple[CardId, ...]:
+    """Return the column's ranked cards from top to bottom."""
+    here = (cards.c.board_id == board_id) & (cards.c.column == column) & ~cards.c.archived
+    query = select(cards.c.card_id).where(here, cards.c.rank < UNRANKED).order_by(cards.c.rank)
+    return tuple(CardId(card_id) for card_id in db.scalars(query))
+
+
+def of_repository(db: Connection, repository: str) -> tuple[CardRow, ...]:
+    """Return the cards of a repository's issues that are not archived."""
+    return many(db, CardRow, pick(CardRow, cards).where(cards.c.repository == repository, ~cards.c.archived))
+
+
+def attention(db: Connection) -> tuple[CardRow, ...]:
+    """Return the cards that wait for a person: questions, then failures, then finished work, the oldest
+    first.
+    """
+    order = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
+    wanted = text("state IN ('needs_input', 'failed', 'work_complete')")
+    return many(
+        db, CardRow, pick(CardRow, cards).where(wanted, ~cards.c.archived).order_by(order, cards.c.state_at)
+    )
+
+
+@fold.on(CardSeen)
+def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
+    known = get(db, event.card_id)
+    described = {
+        "board_id": event.board_id,
+        "content_id": event.content_id,
+        "repository": event.repository,
+        "number": event.number,
+        "title": event.title,
+        "body": event.body,
+        "author": event.author,
+        "labels": event.labels,
+        "column": event.column,
+        "state": event.state,
+        "moved_at": it.at,
+        "state_at": it.at,
+        "archived": False,
+    }
+    fresh: dict[str, object] = {
+        "rank": UNRANKED,
+        "because": "",
+        "held_back": "",
+        "put_back": 0,
+        "brief": "",
+        "run_id": None,
+        "attempts": 0,
+        "pull_repository": None,
+        "pull_number": None,
+        "pull_node_id": "",
+        "pull_state": "",
+        "pull_draft": False,
+        "pull_head": "",
+        "branch": "",
+        "verdict": "none",
+        "approved_head": "",
+        "closed": "",
+        "given_up": False,
+        "last_said": 0,
+        "last_answered": 0,
+        "created_at": it.at,
+    }
+    keep(db, cards, {"card_id": event.card_id}, described if known else {**described, **fresh})
+
+
+@fold.on(CardDescribed)
+def _described(db: Connection, _it: Recorded, event: CardDescribed) -> None:
+    _set(db, event, title=event.title, body=event.body, labels=event.labels)
+
+
+@fold.on(CardConverted)
+def _converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
+    _set(db, event, content_id=event.content_id, repository=event.repository, number=event.number)
+
+
+@fold.on(IssueClosed)
+def _closed(db: Connection, _it: Recorded, event: IssueClosed) -> None:
+    given_up = event.trusted and event.reason in ABANDONED
+    _set(db, event, closed=event.reason or "completed", given_up=given_up)
+
+
+@fold.on(IssueReopened)
+def _reopened(db: Connection, _it: Recorded, event: IssueReopened) -> None:
+    _set(db, event, closed="", given_up=False)
+
+
+@fold.on(CardMoved)
+def _moved(db: Connection, it: Recorded, event: CardMoved) -> None:
+    own = cards.c.put_back + (1 if event.by_cardinal else 0)
+    _set(db, event, column=event.after, rank=UNRANKED, moved_at=it.at, put_back=own)
+
+
+@fold.on(ColumnRanked)
+def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
+    if event.order:
+        ranked = cards.update().where(cards.c.card_id == bindparam("of")).values(rank=bindparam("place"))
+        db.execute(ranked, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
+
+
+@fold.on(CardArchived)
+def _archived(db: Connection, _it: Recorded, event: CardArchived) -> None:
+    _set(db, event, archived=True)
+
+
+@fold.on(CardRestored)
+def _restored(db: Connection, _it: Recorded, event: CardRestored) -> None:
+    _set(db, event, archived=False)
+
+
+@fold.on(CardStateChanged)
+def _state_changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
+    _set(db, event, state=event.after, because=event.because, state_at=it.at)
+
+
+@fold.on(CardExplained)
+def _explained(db: Connection, _it: Recorded, event: CardExplained) -> None:
+    _set(db, event, because=event.because)
+
+
+@fold.on(CardHeldBack)
+def _held_back(db: Connection, _it: Recorded, event: CardHeldBack) -> None:
+    _set(db, event, held_back=event.wanted)
+
+
+@fold.on(PersonSaid)
+def _said(db: Connection, _it: Recorded, event: PersonSaid) -> None:
+    if event.trusted and event.place != "review":  # review comments are counted apart by GitHub
+        later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
+        _set(db, event, last_said=later)
+
+
+@fold.on(AssistantReplied)
+def _replied(db: Connection, _it: Recorded, event: AssistantReplied) -> None:
+    _set(db, event, last_answered=event.answers, **({"brief": event.brief} if event.brief else {}))
+
+
+@fold.on(RunQueued)
+def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
+    now = {"run_id": event.run_id, "attempts": event.attempt, "branch": event.branch, "put_back": 0}
+    db.execute(cards.update().where(cards.c.card_id == event.card_id).values(**now))
+
+
+@fold.on(PullOpened)
+def _pull_opened(db: Connection, _it: Recorded, event: PullOpened) -> None:
+    _set(
+        db,
+        event,
+        pull_repository=event.repository,
+        pull_number=event.number,
+        pull_node_id=event.node_id,
+        pull_state="open",
+        pull_draft=event.draft,
+        pull_head=event.head,
+        branch=event.branch,
+    )
+
+
+@fold.on(PullChanged)
+def _pull_changed(db: Connection, _it: Recorded, event: PullChanged) -> None:
+    mine = (cards.c.card_id == event.card_id) & (cards.c.pull_number == event.number)
+    shape = {"pull_state": event.state, "pull_draft": event.draft, "pull_head": event.head}
+    db.execute(cards.update().where(mine).values(**shape))
+
+
+@fold.on(BranchPushed)
+def _pushed(db: Connection, _it: Recorded, event: BranchPushed) -> None:
+    mine = (
+        (cards.c.run_id == event.run_id) & (cards.c.pull_state == "open") & (cards.c.branch == event.branch)
+    )
+    db.execute(cards.update().where(mine).values(pull_head=event.head))
+
+
+def _set(db: Connection, event: CardEvent, **values: object) -> None:
+    db.execute(cards.update().where(cards.c.card_id == event.card_id).values(**values))

@@ -1,0 +1,45 @@
+"""What the rules could not decide: passed by, so that the rest goes on, and kept for whoever mends it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Table, func, select
+
+from ledger.event import Recorded
+from ledger.events.board import DecisionFailed
+from ledger.fold import Fold
+from ledger.ids import CardId
+from ledger.rows import columns, many, pick
+from ledger.tables import VIEWS
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """An event `failed` of the kind `of` that was not decided; `seq` is that of the event that says so."""
+
+    seq: int
+    card_id: CardId
+    failed: int
+    of: str
+    because: str
+    at: datetime
+
+
+failures = Table("view_failures", VIEWS, *columns(FailureRow, "seq"))
+fold = Fold()
+
+
+def newest(db: Connection, limit: int) -> tuple[FailureRow, ...]:
+    """Return the newest failures, the newest first."""
+    return many(db, FailureRow, pick(FailureRow, failures).order_by(failures.c.seq.desc()).limit(limit))
+
+
+def count(db: Connection) -> int:
+    """Return how many events were passed by."""
+    return db.scalar(select(func.count()).select_from(failures)) or 0
+
+
+@fold.on(DecisionFailed)
+def _failed(db: Connection, it: Recorded, event: DecisionFailed) -> None:
+    told = {"card_id": event.card_id, "failed": event.seq, "of": event.of, "because": event.because}
+    db.execute(failures.insert().values(seq=it.seq, at=it.at, **told))

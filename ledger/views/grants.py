@@ -1,0 +1,51 @@
+"""What people allowed the agents of a card for good: patterns of commands."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Table, select
+
+from ledger.event import Recorded
+from ledger.events.agent import CardToolAllowed, ToolAllowed
+from ledger.fold import Fold
+from ledger.ids import CardId
+from ledger.rows import columns, where
+from ledger.tables import VIEWS
+from ledger.views.runs import runs
+
+
+@dataclass(frozen=True, slots=True)
+class GrantRow:
+    """What is allowed for a card, and who allowed it first. `exact`: that very command, no pattern."""
+
+    card_id: CardId
+    pattern: str
+    exact: bool
+    by: str
+
+
+grants = Table("view_grants", VIEWS, *columns(GrantRow, "card_id", "pattern", "exact"))
+fold = Fold()
+
+
+def of_card(db: Connection, card_id: CardId, *, exact: bool) -> tuple[str, ...]:
+    """Return the commands (`exact`) or the patterns that are allowed for the card."""
+    wanted = where(grants, {"card_id": card_id, "exact": exact})
+    return tuple(db.execute(select(grants.c.pattern).where(wanted).order_by(grants.c.pattern)).scalars())
+
+
+@fold.on(ToolAllowed)
+def _allowed(db: Connection, _it: Recorded, event: ToolAllowed) -> None:
+    card_id = db.scalar(select(runs.c.card_id).where(runs.c.run_id == event.run_id))
+    if card_id is not None:
+        _grant(db, card_id, event.pattern, event.by, exact=True)
+
+
+@fold.on(CardToolAllowed)
+def _allowed_card(db: Connection, _it: Recorded, event: CardToolAllowed) -> None:
+    _grant(db, event.card_id, event.pattern, event.by, exact=False)
+
+
+def _grant(db: Connection, card_id: CardId, pattern: str, by: str, *, exact: bool) -> None:
+    key = {"card_id": card_id, "pattern": pattern, "exact": exact}
+    if db.scalar(select(grants.c.by).where(where(grants, key))) is None:
+        db.execute(grants.insert().values(**key, by=by))

@@ -1,0 +1,86 @@
+"""The questions that runs asked, and what people answered."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Index, Table, select
+
+from ledger.event import Recorded
+from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded
+from ledger.fold import Fold
+from ledger.ids import CardId, QuestionId, RunId
+from ledger.rows import columns, keep, many, one, pick
+from ledger.tables import VIEWS
+from ledger.views.runs import runs
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """A question; `answered_at` is None while it waits. `withdrawn`: its run ended without an answer."""
+
+    question_id: QuestionId
+    run_id: RunId
+    card_id: CardId
+    asker: str
+    text: str
+    choices: tuple[str, ...]
+    asked_at: datetime
+    answer: str
+    answered_by: str
+    answered_at: datetime | None
+    withdrawn: bool
+
+
+questions = Table(
+    "view_questions", VIEWS, *columns(QuestionRow, "question_id"), Index("view_questions_run", "run_id")
+)
+fold = Fold()
+
+
+def get(db: Connection, question_id: QuestionId) -> QuestionRow | None:
+    """Return the question; None when it is unknown."""
+    return one(db, QuestionRow, pick(QuestionRow, questions).where(questions.c.question_id == question_id))
+
+
+def open_of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
+    """Return the run's questions that still wait for a person, the newest first."""
+    waits = (questions.c.run_id == run_id) & questions.c.answered_at.is_(None) & ~questions.c.withdrawn
+    order = (questions.c.asked_at.desc(), questions.c.question_id)
+    return many(db, QuestionRow, pick(QuestionRow, questions).where(waits).order_by(*order))
+
+
+def of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
+    """Return all questions of the run, the oldest first."""
+    query = pick(QuestionRow, questions).where(questions.c.run_id == run_id)
+    return many(db, QuestionRow, query.order_by(questions.c.asked_at, questions.c.question_id))
+
+
+@fold.on(QuestionAsked)
+def _asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
+    card_id = db.scalar(select(runs.c.card_id).where(runs.c.run_id == event.run_id))
+    asked = {
+        "run_id": event.run_id,
+        "card_id": card_id or "",
+        "asker": event.asker,
+        "text": event.text,
+        "choices": event.choices,
+        "asked_at": it.at,
+        "answer": "",
+        "answered_by": "",
+        "answered_at": None,
+        "withdrawn": False,
+    }
+    keep(db, questions, {"question_id": event.question_id}, asked)
+
+
+@fold.on(QuestionAnswered)
+def _answered(db: Connection, it: Recorded, event: QuestionAnswered) -> None:
+    mine = questions.c.question_id == event.question_id
+    answer = {"answer": event.text, "answered_by": event.by, "answered_at": it.at}
+    db.execute(questions.update().where(mine).values(**answer))
+
+
+@fold.on(RunEnded)
+def _ended(db: Connection, _it: Recorded, event: RunEnded) -> None:
+    waits = (questions.c.run_id == event.run_id) & questions.c.answered_at.is_(None)
+    db.execute(questions.update().where(waits).values(withdrawn=True))

@@ -1,0 +1,394 @@
+"""Every run as it is now, folded from its stream; and the queue of those that may start."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from datetime import datetime
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    Index,
+    Table,
+    bindparam,
+    case,
+    func,
+    literal,
+    select,
+    text,
+)
+
+from ledger.errors import IllegalStepError
+from ledger.event import Event, Recorded
+from ledger.events import run as happened
+from ledger.events.board import ColumnRanked
+from ledger.fold import Fold
+from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.rows import columns, many, one, pick
+from ledger.states import RUN_HELD, Ending, RunState, check_run_step
+from ledger.tables import VIEWS
+from ledger.types import Prose
+from ledger.views.cards import UNRANKED, cards
+
+_QUEUED = text("state = 'queued'")
+_HELD = text(f"state IN ({', '.join(repr(state.value) for state in RUN_HELD)})")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run. `plan_revision` is 0 before the first plan; `question_id` is the open question's or empty."""
+
+    run_id: RunId
+    card_id: CardId
+    board_id: BoardId
+    rank: int
+    attempt: int
+    kind: str
+    column: str
+    repository: str
+    branch: str
+    agent: str
+    by: str
+    settings: str
+    plan_required: bool
+    state: RunState
+    ending: Ending | None
+    reason: str
+    detail: str
+    last_known: str
+    generation: int
+    worker: str
+    reclaims: int
+    plan_revision: int
+    plan_summary: str
+    plan_steps: tuple[str, ...]
+    plan_done: int
+    plan_approved: bool
+    plan_approved_by: str
+    session_id: str
+    agent_version: str
+    last_line: str
+    stop_asked: str
+    stop_by: str
+    stop_why: str
+    parked_why: str
+    question_id: QuestionId
+    questions: int
+    notes: int
+    usd: float
+    input_tokens: int
+    output_tokens: int
+    turns: int
+    active_s: float
+    queued_at: datetime
+    claimed_at: datetime | None
+    ended_at: datetime | None
+    base: str
+    head: str
+    files_changed: int
+    lines_changed: int
+    commits: int
+    pushed_head: str
+    iteration: int
+    full_runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedRow:
+    """A run in the queue: enough to say whether it may start. `rank` is its card's place in the column."""
+
+    run_id: RunId
+    card_id: CardId
+    board_id: BoardId
+    column: str
+    repository: str
+    rank: int
+    attempt: int
+    kind: str
+    agent: str
+    queued_at: datetime
+    stop_asked: str
+    reclaims: int
+
+
+_PARKED = text("state IN ('parked', 'awaiting_approval')")
+
+runs = Table(
+    "view_runs",
+    VIEWS,
+    *columns(RunRow, "run_id", long=("settings", "detail", "plan_summary", "plan_steps")),
+    Column("serial", BigInteger, nullable=False),  # counts the runs of the whole ledger
+    Index("view_runs_serial", "serial", unique=True),
+    Index("view_runs_card", "card_id", "serial"),
+    Index("view_runs_parked", "serial", sqlite_where=_PARKED, postgresql_where=_PARKED),
+    Index("view_runs_held", "board_id", sqlite_where=_HELD, postgresql_where=_HELD),
+    Index(
+        "view_runs_queue",
+        "board_id",
+        "column",
+        "rank",
+        "serial",
+        sqlite_where=_QUEUED,
+        postgresql_where=_QUEUED,
+    ),
+)
+
+fold = Fold()
+_STOP = ("stop_asked", "stop_by", "stop_why")
+_TOLD = tuple(field.name for field in fields(happened.RunQueued))
+# What a run is before anything but its queueing happened.
+_BLANK = {"state": RunState.QUEUED, "plan_steps": (), "plan_approved": False} | {
+    column.name: "" if isinstance(column.type, Prose) else 0
+    for column in runs.c
+    if not column.nullable
+    and isinstance(column.type, Prose | BigInteger | Float)
+    and column.name not in {*_TOLD, "serial", "board_id", "rank"}
+}
+
+
+def get(db: Connection, run_id: RunId) -> RunRow | None:
+    """Return the run; None when it is unknown."""
+    return one(db, RunRow, pick(RunRow, runs).where(runs.c.run_id == run_id))
+
+
+def next_id(db: Connection) -> RunId:
+    """Return the id for a run to be queued in this writing transaction."""
+    return RunId(f"r{_next_serial(db)}")
+
+
+def of_card(db: Connection, card_id: CardId, limit: int = 20) -> tuple[RunRow, ...]:
+    """Return the card's newest runs, newest first."""
+    query = pick(RunRow, runs).where(runs.c.card_id == card_id).order_by(runs.c.serial.desc())
+    return many(db, RunRow, query.limit(limit))
+
+
+def newest(db: Connection, limit: int) -> tuple[RunRow, ...]:
+    """Return the newest runs of the whole ledger, newest first."""
+    return many(db, RunRow, pick(RunRow, runs).order_by(runs.c.serial.desc()).limit(limit))
+
+
+def queued(
+    db: Connection, board_id: BoardId | None = None, column: str | None = None, limit: int = 200
+) -> tuple[QueuedRow, ...]:
+    """Return the queue's head by column, the card's place there, then age; of one board or column."""
+    query = pick(QueuedRow, runs).where(_QUEUED)
+    if board_id is not None:
+        query = query.where(runs.c.board_id == board_id)
+    if column is not None:
+        query = query.where(runs.c.column == column)
+    order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
+    return many(db, QueuedRow, query.order_by(*order).limit(limit))
+
+
+def queued_elsewhere(
+    db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
+) -> tuple[QueuedRow, ...]:
+    """Return queued runs whose column is none of those named, the oldest of each column first."""
+    query = pick(QueuedRow, runs).where(_QUEUED, runs.c.board_id == board_id)
+    query = query.where(runs.c.column.not_in(tuple(columns)))
+    return many(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
+
+
+def begun(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
+    """Return when the card's newest runs were queued, the newest first."""
+    query = select(runs.c.queued_at).where(runs.c.card_id == card_id)
+    return tuple(db.scalars(query.order_by(runs.c.serial.desc()).limit(limit)))
+
+
+def cards_of(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:
+    """Return the card of each of the runs that are known."""
+    query = select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(tuple(run_ids)))
+    return {RunId(run_id): CardId(card_id) for run_id, card_id in db.execute(query)}
+
+
+def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
+    """Return the runs that a worker holds, the oldest first."""
+    query = pick(RunRow, runs).where(_HELD)
+    if board_id is not None:
+        query = query.where(runs.c.board_id == board_id)
+    return many(db, RunRow, query.order_by(runs.c.serial))
+
+
+def parked(db: Connection) -> tuple[RunRow, ...]:
+    """Return the runs that wait for a person, the oldest first."""
+    return many(db, RunRow, pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
+
+
+def counts(db: Connection) -> dict[RunState, int]:
+    """Return how many runs are in each state."""
+    query = select(runs.c.state, func.count()).group_by(runs.c.state)
+    return {state: count for state, count in db.execute(query)}
+
+
+def check(db: Connection, event: Event) -> None:
+    """Raise IllegalStepError when `event` asks a known run for a step that its table does not have."""
+    after = _after(event)
+    if after is None or not isinstance(event, happened.RunEvent):
+        return
+    found = db.scalar(select(runs.c.state).where(runs.c.run_id == event.run_id))
+    if found is None:
+        return
+    if isinstance(event, happened.RunStepped) and event.before is not found:
+        raise IllegalStepError(f"a run that is {found}", event.before, event.after)
+    check_run_step(found, after)
+
+
+def _after(event: Event) -> RunState | None:
+    match event:
+        case happened.RunQueued() | happened.RunRequeued():
+            return RunState.QUEUED
+        case happened.RunClaimed():
+            return RunState.CLAIMED
+        case happened.RunStepped():
+            return event.after
+        case happened.RunParked():
+            return RunState.PARKED
+        case happened.RunEnded():
+            return RunState.ENDED
+        case _:
+            return None
+
+
+def _next_serial(db: Connection) -> int:
+    return (db.scalar(select(func.max(runs.c.serial))) or 0) + 1
+
+
+@fold.on(happened.RunQueued)
+def _queued(db: Connection, it: Recorded, event: happened.RunQueued) -> None:
+    if db.scalar(select(runs.c.run_id).where(runs.c.run_id == event.run_id)) is not None:
+        return  # never appended: `check` refuses it
+    card = db.execute(select(cards.c.board_id, cards.c.rank).where(cards.c.card_id == event.card_id)).first()
+    board_id, rank = (card.board_id, card.rank) if card else ("", UNRANKED)
+    told = {name: getattr(event, name) for name in _TOLD}
+    db.execute(
+        runs.insert().values(
+            **_BLANK, **told, serial=_next_serial(db), board_id=board_id, rank=rank, queued_at=it.at
+        )
+    )
+
+
+@fold.on(happened.RunClaimed)
+def _claimed(db: Connection, it: Recorded, event: happened.RunClaimed) -> None:
+    claim = {"generation": event.generation, "worker": event.worker, "claimed_at": it.at}
+    _set(db, event, state=RunState.CLAIMED, **claim)
+
+
+@fold.on(happened.RunStepped)
+def _stepped(db: Connection, _it: Recorded, event: happened.RunStepped) -> None:
+    _set(db, event, state=event.after)
+
+
+@fold.on(happened.RunParked)
+def _parked(db: Connection, _it: Recorded, event: happened.RunParked) -> None:
+    _set(db, event, state=RunState.PARKED, parked_why=event.why)
+
+
+@fold.on(happened.RunRequeued)
+def _requeued(db: Connection, _it: Recorded, event: happened.RunRequeued) -> None:
+    place = select(cards.c.rank).where(cards.c.card_id == runs.c.card_id).scalar_subquery()
+    # Nobody let go on what only lost its worker: a pause outlives that.
+    let_go = (runs.c.stop_asked == "pause") & literal(event.why not in ("reclaimed", "handed_back"))
+    kept = {name: case((let_go, ""), else_=runs.c[name]) for name in _STOP}
+    # In a row: a run that people have let go on since has shown that it can live.
+    by_itself = {"reclaimed": runs.c.reclaims + 1, "handed_back": runs.c.reclaims}
+    again = by_itself.get(event.why, 0)
+    rank = func.coalesce(place, UNRANKED)
+    _set(db, event, state=RunState.QUEUED, parked_why="", rank=rank, reclaims=again, **kept)
+
+
+@fold.on(happened.RunEnded)
+def _ended(db: Connection, it: Recorded, event: happened.RunEnded) -> None:
+    told = {name: getattr(event, name) for name in ("ending", "reason", "detail", "last_known")}
+    _set(db, event, state=RunState.ENDED, ended_at=it.at, question_id="", parked_why="", **told)
+
+
+@fold.on(happened.RunStopAsked)
+def _stop_asked(db: Connection, _it: Recorded, event: happened.RunStopAsked) -> None:
+    _set(db, event, stop_asked=event.how, stop_by=event.by, stop_why=event.why)
+
+
+@fold.on(happened.SessionStarted)
+def _session_started(db: Connection, _it: Recorded, event: happened.SessionStarted) -> None:
+    _set(db, event, session_id=event.session_id, agent_version=event.version)
+
+
+@fold.on(happened.PlanProposed)
+def _planned(db: Connection, _it: Recorded, event: happened.PlanProposed) -> None:
+    plan = {"plan_revision": event.revision, "plan_summary": event.summary, "plan_steps": event.steps}
+    _set(db, event, **plan, plan_done=0, plan_approved=False, plan_approved_by="")
+
+
+@fold.on(happened.PlanApproved)
+def _approved(db: Connection, _it: Recorded, event: happened.PlanApproved) -> None:
+    mine = (runs.c.run_id == event.run_id) & (runs.c.plan_revision == event.revision)
+    db.execute(runs.update().where(mine).values(plan_approved=True, plan_approved_by=event.by))
+
+
+@fold.on(happened.PlanRedirected)
+def _redirected(db: Connection, _it: Recorded, event: happened.PlanRedirected) -> None:
+    _set(db, event, plan_approved=False, plan_approved_by="")
+
+
+@fold.on(happened.PlanTicked)
+def _ticked(db: Connection, _it: Recorded, event: happened.PlanTicked) -> None:
+    _set(db, event, plan_done=event.done)
+
+
+@fold.on(happened.Progressed)
+def _progressed(db: Connection, _it: Recorded, event: happened.Progressed) -> None:
+    _set(db, event, last_line=event.text)
+
+
+@fold.on(happened.QuestionAsked)
+def _asked(db: Connection, _it: Recorded, event: happened.QuestionAsked) -> None:
+    _set(db, event, question_id=event.question_id, questions=runs.c.questions + 1)
+
+
+@fold.on(happened.QuestionAnswered)
+def _answered(db: Connection, _it: Recorded, event: happened.QuestionAnswered) -> None:
+    mine = (runs.c.run_id == event.run_id) & (runs.c.question_id == event.question_id)
+    db.execute(runs.update().where(mine).values(question_id=""))
+
+
+@fold.on(happened.Noted)
+def _noted(db: Connection, _it: Recorded, event: happened.Noted) -> None:
+    _set(db, event, notes=runs.c.notes + 1)
+
+
+@fold.on(happened.UsageMetered)
+def _metered(db: Connection, _it: Recorded, event: happened.UsageMetered) -> None:
+    more = {
+        name: runs.c[name] + getattr(event, name)
+        for name in ("usd", "input_tokens", "output_tokens", "turns")
+    }
+    _set(db, event, **more, active_s=runs.c.active_s + event.seconds)
+
+
+@fold.on(happened.ValidationEnded)
+def _validated(db: Connection, _it: Recorded, event: happened.ValidationEnded) -> None:
+    full = runs.c.full_runs + (1 if event.tier == "full" else 0)
+    _set(db, event, iteration=event.iteration, full_runs=full)
+
+
+@fold.on(happened.BranchExported)
+def _exported(db: Connection, _it: Recorded, event: happened.BranchExported) -> None:
+    names = ("branch", "base", "head", "files_changed", "lines_changed", "commits")
+    _set(db, event, **{name: getattr(event, name) for name in names})
+
+
+@fold.on(happened.BranchPushed)
+def _pushed(db: Connection, _it: Recorded, event: happened.BranchPushed) -> None:
+    _set(db, event, pushed_head=event.head)
+
+
+@fold.on(ColumnRanked)
+def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
+    if event.order:
+        waiting = (runs.c.card_id == bindparam("of")) & (runs.c.state == RunState.QUEUED)
+        ranked = runs.update().where(waiting).values(rank=bindparam("place"))
+        db.execute(ranked, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
+
+
+def _set(db: Connection, event: happened.RunEvent, **values: object) -> None:
+    db.execute(runs.update().where(runs.c.run_id == event.run_id).values(**values))

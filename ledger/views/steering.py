@@ -1,0 +1,41 @@
+"""What people said to a run while it worked, in order, for its agent's next step."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Table
+
+from ledger.event import Recorded
+from ledger.events.run import RunSteered
+from ledger.fold import Fold
+from ledger.ids import RunId
+from ledger.rows import columns, many, pick
+from ledger.tables import VIEWS
+
+
+@dataclass(frozen=True, slots=True)
+class SteeringRow:
+    """A message to the agent; `seq` is its event's: the place to read on from."""
+
+    seq: int
+    run_id: RunId
+    by: str
+    text: str
+    comment_id: int
+    at: datetime
+
+
+steering = Table("view_steering", VIEWS, *columns(SteeringRow, "run_id", "seq"))
+fold = Fold()
+
+
+def after(db: Connection, run_id: RunId, seq: int) -> tuple[SteeringRow, ...]:
+    """Return the run's messages that came after the event `seq`, the oldest first."""
+    mine = (steering.c.run_id == run_id) & (steering.c.seq > seq)
+    return many(db, SteeringRow, pick(SteeringRow, steering).where(mine).order_by(steering.c.seq))
+
+
+@fold.on(RunSteered)
+def _steered(db: Connection, it: Recorded, event: RunSteered) -> None:
+    said = {"by": event.by, "text": event.text, "comment_id": event.comment_id}
+    db.execute(steering.insert().values(seq=it.seq, run_id=event.run_id, at=it.at, **said))

@@ -1,0 +1,45 @@
+"""The kill switches that are on."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Table
+
+from ledger.event import Recorded
+from ledger.events.board import StopLifted, StopOrdered
+from ledger.fold import Fold
+from ledger.ids import BoardId
+from ledger.rows import columns, keep, many, pick, where
+from ledger.tables import VIEWS
+
+
+@dataclass(frozen=True, slots=True)
+class StopRow:
+    """A stop of everything in `scope` (board, column or card) that `target` names."""
+
+    board_id: BoardId
+    scope: str
+    target: str
+    by: str
+    at: datetime
+
+
+stops = Table("view_stops", VIEWS, *columns(StopRow, "board_id", "scope", "target"))
+fold = Fold()
+
+
+def of_board(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
+    """Return the stops on the board, the oldest first."""
+    return many(db, StopRow, pick(StopRow, stops).where(stops.c.board_id == board_id).order_by(stops.c.at))
+
+
+@fold.on(StopOrdered)
+def _ordered(db: Connection, it: Recorded, event: StopOrdered) -> None:
+    key = {"board_id": event.board_id, "scope": event.scope, "target": event.target}
+    keep(db, stops, key, {"by": event.by, "at": it.at})
+
+
+@fold.on(StopLifted)
+def _lifted(db: Connection, _it: Recorded, event: StopLifted) -> None:
+    key = {"board_id": event.board_id, "scope": event.scope, "target": event.target}
+    db.execute(stops.delete().where(where(stops, key)))

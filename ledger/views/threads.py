@@ -1,0 +1,90 @@
+"""Review threads that people with write access opened, and the runs that answered them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Index, Table, func, select
+
+from ledger.event import Recorded
+from ledger.events.pull import ReviewSubmitted
+from ledger.events.run import ThreadAnswered
+from ledger.fold import Fold
+from ledger.ids import CardId, RunId
+from ledger.rows import columns, keep, many, one, pick
+from ledger.tables import VIEWS
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRow:
+    """A thread; `answered_by` is the run that answered it, None while it waits. Threads of a review are one
+    batch.
+    """
+
+    thread_id: str
+    card_id: CardId
+    review_id: int
+    seq: int
+    author: str
+    path: str
+    line: int
+    text: str
+    at: datetime
+    answered_by: RunId | None
+    answer: str
+
+
+threads = Table(
+    "view_threads", VIEWS, *columns(ThreadRow, "thread_id"), Index("view_threads_card", "card_id", "seq")
+)
+fold = Fold()
+
+
+def get(db: Connection, thread_id: str) -> ThreadRow | None:
+    """Return the thread; None when it is unknown or nobody trusted opened it."""
+    return one(db, ThreadRow, pick(ThreadRow, threads).where(threads.c.thread_id == thread_id))
+
+
+def pending(db: Connection, card_id: CardId) -> tuple[ThreadRow, ...]:
+    """Return the card's threads that no run has answered, the oldest first."""
+    waits = (threads.c.card_id == card_id) & threads.c.answered_by.is_(None)
+    return many(
+        db, ThreadRow, pick(ThreadRow, threads).where(waits).order_by(threads.c.seq, threads.c.thread_id)
+    )
+
+
+def pending_count(db: Connection, card_id: CardId) -> int:
+    """Return how many of the card's threads no run has answered."""
+    waits = (threads.c.card_id == card_id) & threads.c.answered_by.is_(None)
+    return db.scalar(select(func.count()).where(waits)) or 0
+
+
+def of_run(db: Connection, run_id: RunId) -> tuple[ThreadRow, ...]:
+    """Return the threads that the run answered."""
+    query = pick(ThreadRow, threads).where(threads.c.answered_by == run_id)
+    return many(db, ThreadRow, query.order_by(threads.c.seq, threads.c.thread_id))
+
+
+@fold.on(ReviewSubmitted)
+def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
+    if not event.trusted:
+        return
+    for thread in event.threads:
+        opened = {
+            "card_id": event.card_id,
+            "review_id": event.review_id,
+            "seq": it.seq,
+            "author": event.author,
+            "path": thread.path,
+            "line": thread.line,
+            "text": thread.text,
+            "at": it.at,
+            "answered_by": None,
+            "answer": "",
+        }
+        keep(db, threads, {"thread_id": thread.thread_id}, opened)
+
+
+@fold.on(ThreadAnswered)
+def _answered(db: Connection, _it: Recorded, event: ThreadAnswered) -> None:
+    mine = threads.c.thread_id == event.thread_id
+    db.execute(threads.update().where(mine).values(answered_by=event.run_id, answer=event.text))

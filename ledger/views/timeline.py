@@ -1,0 +1,191 @@
+"""A card's story in lines that people read, at three depths: conversation, activity, debug."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, Index, Table, bindparam, select
+
+from ledger.event import Event, Recorded
+from ledger.events.agent import ProviderFailed
+from ledger.events.board import CardEvent
+from ledger.events.run import RunEnded, RunEvent, RunQueued
+from ledger.ids import CardId, RunId
+from ledger.rows import columns, many, pick
+from ledger.tables import VIEWS
+from ledger.views.runs import runs
+
+LINE_CHARS = 500
+_RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is related to"}
+
+
+class Zoom(StrEnum):
+    """How deep a reader looks; each depth shows what those before it show."""
+
+    CONVERSATION = "conversation"
+    ACTIVITY = "activity"
+    DEBUG = "debug"
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineRow:
+    """One line; `seq` is its event's, `run_id` is None for what belongs to no run."""
+
+    seq: int
+    card_id: CardId
+    run_id: RunId | None
+    zoom: Zoom
+    kind: str
+    text: str
+    at: datetime
+
+
+timeline = Table(
+    "view_timeline", VIEWS, *columns(TimelineRow, "seq"), Index("view_timeline_card", "card_id", "seq")
+)
+_INSERT = timeline.insert()
+_CARD = select(runs.c.card_id).where(runs.c.run_id == bindparam("run"))
+
+Line = tuple[Zoom, Callable[[Any], str]]
+_C, _A = Zoom.CONVERSATION, Zoom.ACTIVITY
+# What a kind says in one line. A kind that is not here is told by its name at the depth debug.
+_LINES: Mapping[str, Line] = {
+    "CardSeen": (_C, lambda e: f"appeared in {e.column or 'no column'}: {e.title}"),
+    "CardMoved": (_C, lambda e: f"moved from {e.before or 'no column'} to {e.after or 'no column'}"),
+    "CardArchived": (_C, lambda e: f"left the board: {e.reason}"),
+    "CardRestored": (_C, lambda _e: "is back on the board"),
+    "CardConverted": (_A, lambda e: f"became {e.repository}#{e.number}"),
+    "CardStateChanged": (_A, lambda e: f"{e.before} → {e.after}: {e.because}"),
+    "CardExplained": (_A, lambda e: e.because),
+    "CardHeldBack": (
+        _C,
+        lambda e: f"{e.by} dragged it to {e.wanted}; held back" if e.wanted else f"{e.by} chose",
+    ),
+    "IssueClosed": (_C, lambda e: f"{e.by or 'somebody'} closed the issue: {e.reason}"),
+    "IssueReopened": (_C, lambda e: f"{e.by or 'somebody'} reopened the issue"),
+    "DecisionFailed": (_C, lambda e: f"nothing was decided about {e.of} (event {e.seq}): {e.because}"),
+    "PersonSaid": (_C, lambda e: f"{e.author}: {e.text}"),
+    "CommandGiven": (_C, lambda e: f"{e.by}: /cardinal {e.command} {e.argument}"),
+    "CommandRefused": (_C, lambda e: f"refused /cardinal {e.command} of {e.by}: {e.because}"),
+    "AssistantReplied": (_C, lambda e: f"assistant: {e.text}"),
+    "TaskAnswered": (_A, lambda e: f"{e.rule}: {e.text}"),
+    "AssistantFailed": (_C, lambda e: f"{e.what} failed: {e.because}"),
+    "PullOpened": (_C, lambda e: f"opened pull request #{e.number}"),
+    "PullChanged": (_A, lambda e: f"pull request #{e.number} is {e.state}{', a draft' if e.draft else ''}"),
+    "ReviewSubmitted": (_C, lambda e: f"{e.author} {e.verdict.replace('_', ' ')}: {e.body}"),
+    "ReviewDismissed": (_A, lambda e: f"review {e.review_id} was dismissed"),
+    "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
+    "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
+    "RunQueued": (_C, lambda e: f"run {e.run_id} queued in {e.column} (attempt {e.attempt}, {e.kind})"),
+    "RunClaimed": (_A, lambda e: f"run {e.run_id} got a worker"),
+    "RunStepped": (Zoom.DEBUG, lambda e: f"{e.before} → {e.after}"),
+    "PlanProposed": (_C, lambda e: f"plan {e.revision}: {e.summary}"),
+    "PlanApproved": (_C, lambda e: f"plan {e.revision} approved by {e.by}"),
+    "PlanRedirected": (_C, lambda e: f"{e.by} redirected plan {e.revision}: {e.text}"),
+    "PlanTicked": (_A, lambda e: f"step {e.done} of the plan is done"),
+    "Progressed": (_A, lambda e: e.text),
+    "Noted": (_A, lambda e: f"note: {e.text}"),
+    "CardProposed": (_C, lambda e: f"wants a new card: {e.title} ({e.reason})"),
+    "CardLinked": (
+        _C,
+        lambda e: f"this card {_RELATIONS.get(e.relation, e.relation)} {e.target}: {e.reason}",
+    ),
+    "BudgetReserved": (Zoom.DEBUG, lambda e: f"may spend ${e.usd:.2f} {e.by_rule}"),
+    "BudgetRaised": (_C, lambda e: f"{e.by} added ${e.usd:.2f} to the budget"),
+    "TodoListed": (_A, lambda e: f"its own list: {sum(e.done)} of {len(e.items)} done"),
+    "PermissionRefused": (_A, lambda e: f"may not use {e.tool}: {e.command} ({e.why})"),
+    "ToolAllowed": (_C, lambda e: f"{e.by} allowed for this card: {e.pattern}"),
+    "CardToolAllowed": (_C, lambda e: f"{e.by} allowed for this card: {e.pattern}"),
+    "ProviderFailed": (_A, lambda e: _provider_failed(e)),
+    "CallRefused": (_A, lambda e: f"a model call was refused ({e.kind}): {e.detail}"),
+    "HostReached": (
+        Zoom.DEBUG,
+        lambda e: f"{'reached' if e.allowed else 'was kept from'} {e.host}:{e.port} ({e.why})",
+    ),
+    "AgentSaid": (Zoom.DEBUG, lambda e: e.text),
+    "ToolUsed": (Zoom.DEBUG, lambda e: f"{e.tool}: {e.summary}{'' if e.ok else ' (failed)'}"),
+    "QuestionAsked": (_C, lambda e: f"question: {e.text}"),
+    "QuestionAnswered": (_C, lambda e: f"{e.by} answered: {e.text}"),
+    "RunSteered": (_C, lambda e: f"{e.by} to the agent: {e.text}"),
+    "RunParked": (_A, lambda e: f"waits, without a worker: {e.why.replace('_', ' ')}"),
+    "RunRequeued": (_A, lambda e: f"goes on: {e.why.replace('_', ' ')}"),
+    "RunStopAsked": (_C, lambda e: f"{e.by} asked to {e.how}: {e.why}"),
+    "CommandChecked": (_A, lambda e: f"{e.tier}: {e.command} → exit code {e.exit_code}"),
+    "ValidationEnded": (_A, lambda e: f"{e.tier} validation {'passed' if e.passed else 'failed'}"),
+    "BranchExported": (
+        _A,
+        lambda e: f"files: {e.files_changed}, lines: {e.lines_changed}, commits: {e.commits}",
+    ),
+    "BranchPushed": (_A, lambda e: f"pushed {e.head[:12]} to {e.branch}"),
+    "ThreadAnswered": (_C, lambda e: f"answered a review thread: {e.text}"),
+    "FinalReported": (_C, lambda e: f"report: {e.done}"),
+    "RunEnded": (_C, lambda e: _ended(e)),
+}
+
+
+def _provider_failed(event: ProviderFailed) -> str:
+    what = f"answered {event.status}" if event.status else "did not answer"
+    again = f", {event.in_a_row} times in a row" if event.in_a_row > 1 else ""
+    return f"the model's provider {what}{again}: {event.detail}"
+
+
+def _ended(event: RunEnded) -> str:
+    reason = "" if event.reason == event.ending else event.reason.replace("_", " ")
+    return f"run {event.run_id} {': '.join(part for part in (event.ending, reason, event.detail) if part)}"
+
+
+def of_card(
+    db: Connection, card_id: CardId, zoom: Zoom = Zoom.ACTIVITY, limit: int = 100, before: int | None = None
+) -> tuple[TimelineRow, ...]:
+    """Return the card's newest lines at that depth, or those before the event `before`, the oldest of them
+    first.
+    """
+    shown = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
+    query = pick(TimelineRow, timeline).where(timeline.c.card_id == card_id, timeline.c.zoom.in_(shown))
+    if before is not None:
+        query = query.where(timeline.c.seq < before)
+    return many(db, TimelineRow, query.order_by(timeline.c.seq.desc()).limit(limit))[::-1]
+
+
+def times_of(db: Connection, card_id: CardId, kind: str, since: datetime) -> tuple[datetime, ...]:
+    """Return when events of that kind happened to the card after `since`, the oldest first."""
+    mine = (timeline.c.card_id == card_id) & (timeline.c.kind == kind) & (timeline.c.at > since)
+    return tuple(db.scalars(select(timeline.c.at).where(mine).order_by(timeline.c.seq)))
+
+
+def fold(db: Connection, recorded: Recorded) -> None:
+    """Add the event's line; an event of a run that was never queued belongs to the card with the empty id."""
+    event = recorded.event
+    place = _place(db, event)
+    if place is None:
+        return
+    kind = type(event).__name__
+    zoom, tell = _LINES.get(kind, (Zoom.DEBUG, lambda _e: kind))
+    line = {
+        "card_id": place[0],
+        "run_id": place[1],
+        "zoom": zoom,
+        "kind": kind,
+        "text": one_line(tell(event)),
+    }
+    db.execute(_INSERT, {"seq": recorded.seq, "at": recorded.at, **line})
+
+
+def one_line(text: str) -> str:
+    """Return `text` without line breaks and control characters, at most LINE_CHARS long."""
+    words = "".join(char if char.isprintable() else " " for char in text[: LINE_CHARS * 4]).split()
+    line = " ".join(words)
+    return line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
+
+
+def _place(db: Connection, event: Event) -> tuple[CardId, RunId | None] | None:
+    if isinstance(event, CardEvent):
+        return event.card_id, None
+    if isinstance(event, RunQueued):
+        return event.card_id, event.run_id
+    if isinstance(event, RunEvent):
+        card_id = db.scalar(_CARD, {"run": event.run_id})
+        return CardId(card_id or ""), event.run_id
+    return None

@@ -1,0 +1,77 @@
+"""Every review that was heard of, and the verdict that the standing ones come to."""
+
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Table, select
+
+from ledger.event import Recorded
+from ledger.events.board import CardEvent
+from ledger.events.pull import ReviewDismissed, ReviewSubmitted
+from ledger.fold import Fold
+from ledger.ids import CardId
+from ledger.rows import keep, where
+from ledger.tables import VIEWS
+from ledger.types import Prose
+from ledger.views.cards import cards
+
+# The verdict that each trusted person's newest standing review gives.
+verdicts = Table(
+    "view_card_verdicts",
+    VIEWS,
+    Column("card_id", Prose, primary_key=True),
+    Column("author", Prose, primary_key=True),
+    Column("review_id", BigInteger, nullable=False),
+    Column("verdict", Prose, nullable=False),
+    Column("head", Prose, nullable=False),
+)
+# Every review, whoever submitted it. Deliveries come in any order: it may be dismissed before it is heard of.
+reviews = Table(
+    "view_card_reviews",
+    VIEWS,
+    Column("card_id", Prose, primary_key=True),
+    Column("review_id", BigInteger, primary_key=True),
+    Column("heard", Boolean, nullable=False),
+    Column("dismissed", Boolean, nullable=False),
+)
+fold = Fold()
+
+
+def knows(db: Connection, card_id: CardId, review_id: int) -> bool:
+    """Tell whether the review was recorded, so that hearing of it twice is one event."""
+    mine = (reviews.c.card_id == card_id) & (reviews.c.review_id == review_id)
+    return bool(db.scalar(select(reviews.c.heard).where(mine)))
+
+
+@fold.on(ReviewSubmitted)
+def _reviewed(db: Connection, _it: Recorded, event: ReviewSubmitted) -> None:
+    review = {"card_id": event.card_id, "review_id": event.review_id}
+    dismissed = bool(db.scalar(select(reviews.c.dismissed).where(where(reviews, review))))
+    keep(db, reviews, review, {"heard": True, "dismissed": dismissed})
+    if not event.trusted or event.verdict not in ("approved", "changes_requested"):
+        return
+    key = {"card_id": event.card_id, "author": event.author}
+    mine = (verdicts.c.card_id == event.card_id) & (verdicts.c.author == event.author)
+    newest = db.scalar(select(verdicts.c.review_id).where(mine)) or 0
+    if event.review_id > newest:  # deliveries come in any order; reviews are counted up
+        newer = {"review_id": event.review_id, "verdict": event.verdict, "head": event.head}
+        keep(db, verdicts, key, newer)
+        if dismissed:
+            db.execute(verdicts.delete().where(mine))
+        _judge(db, event)
+
+
+@fold.on(ReviewDismissed)
+def _dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
+    review = {"card_id": event.card_id, "review_id": event.review_id}
+    heard = bool(db.scalar(select(reviews.c.heard).where(where(reviews, review))))
+    keep(db, reviews, review, {"heard": heard, "dismissed": True})
+    db.execute(verdicts.delete().where(where(verdicts, review)))
+    _judge(db, event)
+
+
+def _judge(db: Connection, event: CardEvent) -> None:
+    """Set the verdict as GitHub does: one person who requests changes outweighs all who approve."""
+    standing = set(db.scalars(select(verdicts.c.verdict).where(verdicts.c.card_id == event.card_id)))
+    worst = next((verdict for verdict in ("changes_requested", "approved") if verdict in standing), "none")
+    approvals = (verdicts.c.card_id == event.card_id) & (verdicts.c.verdict == "approved")
+    newest = select(verdicts.c.head).where(approvals).order_by(verdicts.c.review_id.desc()).limit(1)
+    judged = {"verdict": worst, "approved_head": db.scalar(newest) or ""}
+    db.execute(cards.update().where(cards.c.card_id == event.card_id).values(**judged))

@@ -1,0 +1,35 @@
+"""delete_branch: delete the card's branch once its pull request is merged."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from ledger.states import Archetype
+from rules.intents import Decision, DeleteBranch
+from rules.occasion import Occasion
+from rules.policy import Policy
+from rules.policy_repository import Part
+from rules.snapshot import Snapshot
+
+ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})
+
+
+class Settings(Part):
+    """It has none."""
+
+    action: Literal["delete_branch"] = Field(description="`delete_branch`.")
+
+
+def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occasion) -> Decision:
+    """Delete the branch of a merged pull request; while it is open the merge comes first and calls again."""
+    pull = snapshot.pull
+    if pull is None or pull.state != "merged":
+        return Decision((), ("the branch stays until its pull request is merged",))
+    return Decision(
+        (DeleteBranch(snapshot.card_id, pull.branch),), (f"pull request #{pull.number} is merged",)
+    )
+
+
+def headline(settings: Settings) -> str:
+    """Say it for the column's header."""
+    return "deletes the branch"

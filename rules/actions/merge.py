@@ -1,0 +1,69 @@
+"""merge: merge the card's pull request, guarded by the head that was seen."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from ledger.states import Archetype, CardState, Ending
+from rules.card_state import change
+from rules.intents import Decision, Explain, MarkReady, MergePull, Say
+from rules.occasion import Occasion
+from rules.policy import Policy
+from rules.policy_repository import Part
+from rules.snapshot import PullSeen, Snapshot
+from rules.words import plain, sentence
+
+ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})
+
+
+class Settings(Part):
+    """How it is merged."""
+
+    action: Literal["merge"] = Field(description="`merge`.")
+    method: Literal["merge", "squash", "rebase"] = Field("squash", description="GitHub's merge method.")
+    requires: Literal["approved", "none"] = Field(
+        "approved",
+        description="`approved`: only a commit that somebody with write access has approved; `none`: any.",
+    )
+
+
+def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occasion) -> Decision:
+    """Merge an open pull request; one that its run left unfinished is not merged."""
+    pull, run, card = snapshot.open_pull, snapshot.run, snapshot.card_id
+    if pull is None:
+        return Decision((), ("there is no open pull request to merge",))
+    finished = run is not None and run.ending is Ending.SUCCEEDED
+    if pull.draft and not finished:
+        because = f"pull request #{pull.number} is a draft and its work is not finished: it was not merged"
+        return change(policy, snapshot, CardState.BLOCKED, because)
+    missing = _missing(snapshot, pull, settings)
+    if missing:
+        because = f"pull request #{pull.number} could not be merged: {missing}"
+        # Nobody looks at a card in its last column again: the comment calls for somebody.
+        told = Say(card, f"merge:{occasion.key}", sentence(because), "pull")
+        return change(policy, snapshot, CardState.BLOCKED, because) + Decision((told,))
+    ready = (MarkReady(card, about=occasion.key),) if pull.draft else ()
+    because = f"merging pull request #{pull.number}"
+    act = MergePull(card, settings.method, pull.head, about=occasion.key, requires=settings.requires)
+    return Decision((*ready, act, Explain(card, because)), (because,))
+
+
+def _missing(snapshot: Snapshot, pull: PullSeen, settings: Settings) -> str:
+    """Return what people have to do before it may be merged; empty when nothing is missing."""
+    then = "then drag the card here again, or say /cardinal retry"
+    if snapshot.verdict == "changes_requested":
+        return f"a review requested changes. Let it be served or dismissed, {then}"
+    if settings.requires == "none":
+        return ""
+    if snapshot.verdict != "approved":
+        return f"it waits for an approving review by somebody with write access, {then}"
+    if snapshot.approved_head != pull.head:
+        seen = f"commit {plain(snapshot.approved_head, 7)}" if snapshot.approved_head else "another commit"
+        return f"the review approved {seen}, and it has changed since. Let it be approved again, {then}"
+    return ""
+
+
+def headline(settings: Settings) -> str:
+    """Say it for the column's header."""
+    approved = "approved " if settings.requires == "approved" else ""
+    return f"merges the {approved}pull request ({settings.method})"

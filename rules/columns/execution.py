@@ -1,0 +1,78 @@
+"""execution: a coding agent is hired for the card and works on its branch."""
+
+from ledger.states import CardState, Ending
+from rules.acting import act, has_action, headlines
+from rules.card_state import Rest, feedback_waits, settle
+from rules.intents import ConvertDraft, Decision
+from rules.occasion import Occasion
+from rules.policy import Policy
+from rules.policy_column import ColumnPolicy
+from rules.snapshot import RunSeen, Snapshot
+from rules.words import count, plain, usd
+
+
+def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Occasion) -> Decision:
+    """Carry out the actions; where none of them starts a run, say how one starts."""
+    if snapshot.is_draft:
+        return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
+    decided = act(policy, snapshot, column.entry_actions, occasion)
+    if has_action(column.entry_actions, "start_run"):
+        return decided
+    return settle(policy, snapshot) + decided
+
+
+def rest(policy: Policy, snapshot: Snapshot) -> Rest:
+    """Say how the card stands by its pull request's verdict and its newest run's ending."""
+    run, pull = snapshot.run, snapshot.pull
+    if pull and pull.state == "merged":
+        return Rest(CardState.WORK_COMPLETE, f"pull request #{pull.number} is merged: drag the card on")
+    if snapshot.closed:
+        return Rest(
+            CardState.BLOCKED,
+            f"the issue is closed ({snapshot.closed.replace('_', ' ')}): reopen it to go on",
+        )
+    if run is None:
+        return Rest(CardState.BLOCKED, "no run has started: /cardinal retry starts one")
+    if run.ending is Ending.SUCCEEDED:
+        return _of_success(snapshot, run)
+    if run.ending is Ending.CANCELLED:
+        who = f" by {run.stop_by}" if run.stop_by else ""
+        return Rest(CardState.BLOCKED, f"{run.run_id} was cancelled{who}: /cardinal retry starts another")
+    reason = plain(run.detail or run.reason or "it stopped", 160)
+    return Rest(
+        CardState.FAILED, f"{run.run_id} {'was lost' if run.ending is Ending.LOST else 'failed'}: {reason}"
+    )
+
+
+def _of_success(snapshot: Snapshot, run: RunSeen) -> Rest:
+    pull = snapshot.pull
+    if pull and pull.state == "closed":
+        return Rest(
+            CardState.BLOCKED, f"pull request #{pull.number} was closed: reopen it, or /cardinal retry"
+        )
+    if pull and snapshot.verdict == "approved":
+        return Rest(CardState.APPROVED, f"pull request #{pull.number} is approved: drag the card on")
+    if feedback_waits(snapshot):
+        asked = count(snapshot.pending_threads, "review thread") if snapshot.pending_threads else "a review"
+        return Rest(CardState.CHANGES_REQUESTED, f"{asked} waits: /cardinal retry lets an agent work on it")
+    return Rest(CardState.WORK_COMPLETE, f"{run.run_id} is done: look at its report, then drag the card on")
+
+
+def headline(column: ColumnPolicy) -> str:
+    """Say what entering means: an agent, its plan, its limits."""
+    bounds = (
+        f"up to {usd(column.budget_usd)} and {column.timeout_minutes} min, {_network(column.tools.network)}"
+    )
+    if not has_action(column.entry_actions, "start_run"):
+        actions = headlines(column.entry_actions)
+        entering = f"Entering {', '.join(actions)}. " if actions else ""
+        return f"{entering}An agent starts work on /cardinal retry: {bounds}."
+    first = "plan first, " if column.plan_required else ""
+    only = " (reads only)" if column.mode == "investigate" else ""
+    return f"An agent will be assigned and start work{only}: {first}{bounds}."
+
+
+def _network(hosts: tuple[str, ...]) -> str:
+    if not hosts:
+        return "no network"
+    return "open network" if "*" in hosts else f"network to {count(len(hosts), 'host')}"

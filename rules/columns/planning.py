@@ -1,0 +1,42 @@
+"""planning: a shared assistant talks with people until the card has acceptance criteria."""
+
+from ledger.states import CardState
+from rules.acting import act, headlines
+from rules.card_state import Rest, settle
+from rules.intents import AskAssistant, ConvertDraft, Decision
+from rules.occasion import Occasion
+from rules.policy import Policy
+from rules.policy_column import ColumnPolicy
+from rules.snapshot import Snapshot
+
+
+def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Occasion) -> Decision:
+    """Let the assistant answer what was said, if it was not answered yet."""
+    actions = act(policy, snapshot, column.entry_actions, occasion)
+    return settle(policy, snapshot) + ask(snapshot) + actions
+
+
+def ask(snapshot: Snapshot) -> Decision:
+    """Ask the assistant where there is something that it has not answered; a draft is converted first."""
+    said = bool(snapshot.body.strip()) or snapshot.last_said > 0
+    if not said:
+        return Decision((), ("the card says nothing yet that could be answered",))
+    if snapshot.last_answered >= snapshot.last_said > 0:
+        return Decision((), ("the assistant has answered everything",))
+    if snapshot.is_draft:
+        return Decision((ConvertDraft(snapshot.card_id),), ("a conversation needs an issue",))
+    return Decision((AskAssistant(snapshot.card_id, snapshot.last_said),), ("the assistant answers",))
+
+
+def rest(policy: Policy, snapshot: Snapshot) -> Rest:
+    """A card here is discussed."""
+    if snapshot.brief:
+        return Rest(CardState.DISCUSSING, "ready for execution: drag the card on, or write what is missing")
+    return Rest(CardState.DISCUSSING, "write on the issue: the planning assistant answers")
+
+
+def headline(column: ColumnPolicy) -> str:
+    """Say what entering means."""
+    served = "The planning assistant answers here and drives to acceptance criteria."
+    actions = headlines(column.entry_actions)
+    return f"{served} Entering {', '.join(actions)}." if actions else served

@@ -1,0 +1,49 @@
+"""review: people look at the pull request and give their verdict."""
+
+from ledger.states import CardState
+from rules.acting import act, headlines
+from rules.card_state import Rest, feedback_waits, settle
+from rules.intents import Decision
+from rules.occasion import Occasion
+from rules.policy import Policy
+from rules.policy_column import ColumnPolicy
+from rules.snapshot import Snapshot
+from rules.words import count
+
+
+def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Occasion) -> Decision:
+    """Show the verdict and carry out the actions."""
+    return settle(policy, snapshot) + act(policy, snapshot, column.entry_actions, occasion)
+
+
+def rest(policy: Policy, snapshot: Snapshot) -> Rest:
+    """Say how the review stands."""
+    pull = snapshot.pull
+    if pull is None:
+        return Rest(CardState.IN_REVIEW, "there is no pull request to review")
+    number = f"pull request #{pull.number}"
+    if pull.state == "closed":
+        return Rest(
+            CardState.BLOCKED, f"{number} was closed without merging: reopen it, or drag the card back"
+        )
+    if pull.state == "merged":
+        return Rest(CardState.APPROVED, f"{number} is merged: drag the card on")
+    if snapshot.verdict == "approved":
+        return Rest(CardState.APPROVED, f"{number} is approved: drag the card on")
+    if feedback_waits(snapshot):
+        return Rest(CardState.CHANGES_REQUESTED, changes_asked(policy, snapshot))
+    return Rest(CardState.IN_REVIEW, f"{number} waits for a review")
+
+
+def changes_asked(policy: Policy, snapshot: Snapshot) -> str:
+    """Say what sends the requested changes to an agent."""
+    threads = count(snapshot.pending_threads, "thread")
+    work = f"an agent works on the {threads}" if snapshot.pending_threads else "an agent works on them"
+    home = snapshot.run.column if snapshot.run else "an execution column"
+    return f"changes requested: drag the card to {home} and {work}"
+
+
+def headline(column: ColumnPolicy) -> str:
+    """Say what entering means."""
+    actions = headlines(column.entry_actions)
+    return f"People review here. Entering {', '.join(actions)}." if actions else "People review here."

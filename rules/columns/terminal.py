@@ -1,0 +1,29 @@
+"""terminal: the end of a card's way; what is delivered is merged here, where the policy says so."""
+
+from ledger.states import CardState
+from rules.acting import act, has_action, headlines
+from rules.card_state import Rest, settle
+from rules.intents import Decision
+from rules.occasion import Occasion
+from rules.policy import Policy
+from rules.policy_column import ColumnPolicy
+from rules.snapshot import Snapshot
+
+
+def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Occasion) -> Decision:
+    """Carry out the actions; the card is done once its pull request is merged, or at once without one."""
+    return settle(policy, snapshot) + act(policy, snapshot, column.entry_actions, occasion)
+
+
+def rest(policy: Policy, snapshot: Snapshot) -> Rest | None:
+    """A card is done unless its pull request still has to be merged here."""
+    pull, column = snapshot.pull, policy.column(snapshot.column)
+    if pull and pull.state == "open" and column and has_action(column.entry_actions, "merge"):
+        return None
+    return Rest(CardState.DONE, f"pull request #{pull.number} is {pull.state}" if pull else "done")
+
+
+def headline(column: ColumnPolicy) -> str:
+    """Say what entering means."""
+    actions = headlines(column.entry_actions)
+    return f"Entering {' and '.join(actions)}." if actions else "Finished cards rest here."

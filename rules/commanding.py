@@ -1,0 +1,47 @@
+"""A command was given: acknowledge it and let its file decide; or it was refused: say why."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven, CommandRefused
+from rules import registry
+from rules.intents import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
+from rules.policy import Policy
+from rules.policy_checks import COMMANDS
+from rules.roles import Role, role_of
+from rules.snapshot import Snapshot
+
+
+def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+    """Obey the command; its comment gets a thumb, or eyes where there was nothing to do but to answer."""
+    part = registry.part(COMMANDS, event.command.replace("-", "_"))
+    obeyed: Decision = part.obey(policy, snapshot, event, now)
+    if not role_of(event.role).covers(Role.WRITE):
+        obeyed = _once_an_hour(obeyed, event.by, now)
+    if event.source.startswith("box:"):
+        # The tick stays in the comment until it is written anew; a reaction to oneself would say nothing.
+        run = snapshot.run
+        again: tuple[Intent, ...] = (WriteRunComment(snapshot.card_id, run.run_id),) if run else ()
+        return obeyed + Decision(again)
+    answered = bool(obeyed.intents) and all(isinstance(intent, Say) for intent in obeyed.intents)
+    mark = React(snapshot.card_id, event.place, event.comment_id, "eyes" if answered else "+1")
+    return Decision((mark,)) + obeyed
+
+
+def refused(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: datetime) -> Decision:
+    """Say why the command was refused and which role it needs; a box that was ticked is restored."""
+    card, place = snapshot.card_id, "issue" if event.place == "issue" else "pull"
+    if event.command.startswith("box:"):
+        about = f"command:{event.comment_id}:{event.by}:{event.command}"
+        untick = UntickBoxes(card, event.place, event.comment_id)
+        return Decision((untick, Say(card, about, event.because, place)), (event.because,))
+    mark = React(card, event.place, event.comment_id, "confused")
+    told = Decision((mark, Say(card, f"command:{event.comment_id}", event.because, place)), (event.because,))
+    return told if role_of(event.role).covers(Role.WRITE) else _once_an_hour(told, event.by, now)
+
+
+def _once_an_hour(decided: Decision, by: str, now: datetime) -> Decision:
+    """Answer anybody without write access in words once an hour and card: each comment is a mail to many."""
+    about = f"outsider:{by}:{now:%Y%m%d%H}"
+    intents = (replace(one, about=about) if isinstance(one, Say) else one for one in decided.intents)
+    return Decision(tuple(intents), decided.because)

@@ -1,0 +1,34 @@
+"""Allow the agents of this card what matches a pattern, unasked: `git push:*` is git push with anything."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules.intents import AllowTool, Decision
+from rules.policy import Policy
+from rules.replies import say
+from rules.roles import Role
+from rules.snapshot import Snapshot
+from rules.words import code, plain
+
+USAGE = "/cardinal allow <pattern>"
+ROLE = Role.MAINTAIN
+TAKES = "optional"
+MOST_CHARACTERS = 200
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Record the pattern for the card; the next start of an agent knows it."""
+    pattern = given.argument.strip().strip("`").strip()
+    if not pattern:
+        return say(snapshot, given, "Say what to allow: `/cardinal allow git push:*`.")
+    if not any(char.isalnum() for char in pattern):
+        text = f"{code(pattern)} would allow everything, so nothing was done: begin it with a command."
+        return say(snapshot, given, text)
+    if plain(pattern, MOST_CHARACTERS) != " ".join(pattern.split()):
+        text = (
+            f"Nothing was allowed: a pattern is one line of at most {MOST_CHARACTERS} characters that"
+            " can be seen."
+        )
+        return say(snapshot, given, text)
+    allowed = AllowTool(snapshot.card_id, " ".join(pattern.split()), given.by)
+    return Decision((allowed,), (f"{given.by} allows {code(pattern)} on this card",))

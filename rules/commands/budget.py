@@ -1,0 +1,56 @@
+"""Give the run more dollars; one that waits because its own ran out goes on."""
+
+import re
+from datetime import datetime
+
+from ledger.answers import raised
+from ledger.events.conversation import CommandGiven
+from rules import replies
+from rules.command_line import raised_run
+from rules.intents import Decision, RaiseBudget
+from rules.policy import Policy
+from rules.roles import Role
+from rules.snapshot import RunSeen, Snapshot
+from rules.words import usd
+
+USAGE = "/cardinal budget +<usd>"
+ROLE = Role.MAINTAIN
+TAKES = "optional"
+LEAST_USD, MOST_USD = 0.01, 1000.0
+ASKER = "budget"  # who asks when a run's own dollars are spent
+_AMOUNT = re.compile(r"\+?[ ]?\$?(?P<usd>[0-9]{1,6}(?:\.[0-9]{1,2})?)", re.ASCII)
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Raise the budget of the live run, and answer its question where it asked for just that."""
+    run, amount = snapshot.live_run, _AMOUNT.fullmatch(given.argument.strip())
+    added_usd = float(amount["usd"]) if amount else 0.0
+    if not LEAST_USD <= added_usd <= MOST_USD:
+        text = f"Say how many dollars to add, {usd(LEAST_USD)} to {usd(MOST_USD)}: `/cardinal budget +2`."
+        return replies.say(snapshot, given, text)
+    if run is None:
+        return replies.say(
+            snapshot, given, "No run is alive whose budget could be raised. `/cardinal retry` starts one."
+        )
+    if run.stop_asked == "cancel":
+        return replies.say(snapshot, given, f"{run.run_id} is being cancelled: it needs no more dollars.")
+    boxed = raised_run(given.source)
+    if boxed and (boxed != run.run_id or not _asks(run)):
+        return replies.say(snapshot, given, "That run does not wait for dollars any more: nothing was added.")
+    because = f"{given.by} added {usd(added_usd)} to the budget of {run.run_id}"
+    added = RaiseBudget(snapshot.card_id, run.run_id, added_usd, given.by, now)
+    return Decision((added,), (because,)) + _go_on(snapshot, run, given, added_usd)
+
+
+def _asks(run: RunSeen) -> bool:
+    return run.question is not None and run.question.asker == ASKER
+
+
+def _go_on(snapshot: Snapshot, run: RunSeen, given: CommandGiven, added_usd: float) -> Decision:
+    question = run.question
+    if question is None:
+        return Decision()
+    if question.asker == ASKER:
+        return replies.answer(snapshot, run, question, given.by, raised(added_usd))
+    text = f"{run.run_id} may spend {usd(added_usd)} more. Its question still waits for an answer."
+    return replies.say(snapshot, given, text)

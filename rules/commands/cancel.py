@@ -1,0 +1,27 @@
+"""Cancel the run; what it committed is kept."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules.intents import Decision, StopRun
+from rules.policy import Policy
+from rules.replies import say, settle_leaving
+from rules.roles import Role
+from rules.snapshot import Snapshot
+
+USAGE = "/cardinal cancel"
+ROLE = Role.WRITE
+TAKES = "none"
+INSTEAD = "To tell the agent something: write a plain comment."
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Stop the live run for good; a card that was held back moves on once it has ended."""
+    run = snapshot.live_run
+    if run is None:
+        return say(snapshot, given, "No run is alive on this card, so there is nothing to cancel.")
+    if run.stop_asked == "cancel":
+        return say(snapshot, given, f"{run.run_id} is being cancelled already.")
+    stop = StopRun(snapshot.card_id, run.run_id, "cancel", given.by, "/cardinal cancel")
+    because = (f"{given.by} cancels {run.run_id}",)
+    return settle_leaving(snapshot, run, given.by, cancel=True) + Decision((stop,), because)

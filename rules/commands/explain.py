@@ -1,0 +1,22 @@
+"""Say in one line why the card does or does not move."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules.intents import Decision
+from rules.policy import Policy
+from rules.replies import say
+from rules.roles import Role
+from rules.snapshot import Snapshot
+from rules.why import why
+from rules.words import sentence
+
+USAGE = "/cardinal explain"
+ROLE = Role.READ
+TAKES = "none"
+INSTEAD = "It always speaks of this card."
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Post the reason."""
+    return say(snapshot, given, sentence(why(policy, snapshot, now)))

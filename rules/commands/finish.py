@@ -1,0 +1,32 @@
+"""Let the run finish before the card goes where it was dragged."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules.intents import Decision
+from rules.policy import Policy
+from rules.replies import say, settle_leaving
+from rules.roles import Role
+from rules.snapshot import Snapshot
+from rules.words import code
+
+USAGE = "/cardinal finish"
+ROLE = Role.WRITE
+TAKES = "none"
+INSTEAD = "To tell the agent something: write a plain comment."
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Choose that a run whose card was dragged out goes on to its end."""
+    run = snapshot.live_run
+    if run is None:
+        return say(snapshot, given, "No run is alive on this card, so there is nothing to finish.")
+    if not snapshot.held_back:
+        text = f"{run.run_id} finishes by itself: this is for a card that was dragged away mid-run."
+        return say(snapshot, given, text)
+    if run.stop_asked == "cancel":
+        return say(
+            snapshot, given, f"{run.run_id} is being cancelled already. `/cardinal retry` starts another run."
+        )
+    because = f"{run.run_id} may finish, then the card goes to {code(snapshot.held_back)}"
+    return settle_leaving(snapshot, run, given.by, cancel=False) + Decision((), (because,))

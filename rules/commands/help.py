@@ -1,0 +1,34 @@
+"""List the commands and who may give them."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules import registry
+from rules.command_line import needs
+from rules.intents import Decision
+from rules.policy import Policy
+from rules.policy_checks import COMMANDS, command_names
+from rules.replies import say
+from rules.roles import Role
+from rules.snapshot import Snapshot
+from rules.words import alternatives, code
+
+USAGE = "/cardinal help"
+ROLE = Role.READ
+TAKES = "optional"
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Post the table of all commands."""
+    return say(snapshot, given, table(policy))
+
+
+def table(policy: Policy) -> str:
+    """Return a Markdown table of the commands with what they do and who may give them."""
+    rows = ["| command | what it does | who |", "| --- | --- | --- |"]
+    for name in command_names():
+        part = registry.part(COMMANDS, name.replace("-", "_"))
+        who = alternatives(code(word) for word in needs(policy, name))
+        usage = part.USAGE.replace("|", "\\|")
+        rows.append(f"| `{usage}` | {registry.charter(part)} | {who} |")
+    return "\n".join((*rows, "", "A command stands in the first line of a comment."))

@@ -1,0 +1,38 @@
+"""Pause the run or the card; `column` or `board` stops everything there."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from ledger.states import RUN_HELD
+from rules.intents import Decision, OrderStop, StopRun
+from rules.policy import Policy
+from rules.replies import say
+from rules.roles import Role
+from rules.snapshot import Snapshot
+from rules.stopping import targets
+
+USAGE = "/cardinal pause [column|board]"
+ROLE = Role.WRITE
+TAKES = "optional"
+SCOPES = {"column": "stop-all", "board": "stop-all"}  # stopping what is everybody's needs that command's role
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Pause a run that a worker holds; else stop the card, the column or the board."""
+    scope = given.argument.strip().lower() or "card"
+    run, card = snapshot.live_run, snapshot.card_id
+    if scope not in ("card", "column", "board"):
+        return say(snapshot, given, f"Nothing was paused: say `{USAGE}`.")
+    if scope == "card" and run and run.state in RUN_HELD:
+        if run.stop_asked:
+            return say(snapshot, given, f"{run.run_id} is being stopped already.")
+        stop = StopRun(card, run.run_id, "pause", given.by, "/cardinal pause")
+        return Decision((stop,), (f"{given.by} pauses {run.run_id}",))
+    if scope == "card" and run and run.paused:
+        return say(snapshot, given, f"{run.run_id} is paused already. `/cardinal resume` lets it go on.")
+    target = targets(snapshot)[scope]
+    if any(stop.scope == scope and stop.target == target for stop in snapshot.stops):
+        undo = "/cardinal resume" if scope == "card" else f"/cardinal resume {scope}"
+        return say(snapshot, given, f"The {scope} is stopped already. `{undo}` lets it go on.")
+    order = OrderStop(card, snapshot.board_id, scope, target, given.by)
+    return Decision((order,), (f"{given.by} stops the {scope}",))

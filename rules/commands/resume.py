@@ -1,0 +1,47 @@
+"""Let a paused run or card go on; `column` or `board` lifts what stops everything there."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules.intents import Decision, Intent, LiftStop, RequeueRun
+from rules.policy import Policy
+from rules.queue import stopped_by
+from rules.replies import say
+from rules.roles import Role
+from rules.snapshot import Snapshot
+from rules.stopping import targets
+
+USAGE = "/cardinal resume [column|board]"
+ROLE = Role.WRITE
+TAKES = "optional"
+SCOPES = {"column": "stop-all", "board": "stop-all"}  # who may not stop it may not start it either
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Lift the stop of that scope; without one, requeue the paused run and lift the card's own stop."""
+    scope = given.argument.strip().lower() or "card"
+    if scope not in ("card", "column", "board"):
+        return say(snapshot, given, f"Nothing was resumed: say `{USAGE}`.")
+    card, run, target = snapshot.card_id, snapshot.live_run, targets(snapshot)[scope]
+    intents: list[Intent] = [
+        LiftStop(card, snapshot.board_id, scope, target, given.by)
+        for stop in snapshot.stops
+        if stop.scope == scope and stop.target == target
+    ]
+    if scope == "card" and run and run.paused:
+        intents.append(RequeueRun(card, run.run_id, "resumed"))
+    if intents:
+        return Decision(tuple(intents), (f"{given.by} resumes the {scope}",))
+    return say(snapshot, given, _nothing(snapshot, scope))
+
+
+def _nothing(snapshot: Snapshot, scope: str) -> str:
+    run = snapshot.live_run
+    if scope != "card":
+        return f"Nothing stops the {scope}."
+    if run and run.question:
+        return f"{run.run_id} is not paused, it waits for an answer: `/cardinal answer <text>`."
+    if run and run.stop_asked == "pause":
+        return f"{run.run_id} is still stopping: resume it in a moment."
+    wider = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
+    return f"The card itself is not paused, but {wider}." if wider else "Nothing is paused on this card."

@@ -1,0 +1,94 @@
+"""People and the assistant talk on a card: what answers, what steers, what waits for somebody with access."""
+
+from datetime import datetime
+
+from ledger.events.conversation import AssistantFailed, AssistantReplied, PersonSaid, TaskAnswered
+from ledger.states import RUN_HELD, Archetype, CardState, RunState
+from rules import replies
+from rules.card_state import change, settle
+from rules.command_line import parse, refusal_to_answer
+from rules.intents import AskAssistant, Decision, Say, SteerRun
+from rules.leaving import ASKER
+from rules.occasion import stamp, was_before
+from rules.policy import Policy
+from rules.snapshot import OpenQuestion, RunSeen, Snapshot
+from rules.words import plain
+
+
+def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -> Decision:
+    """Take a trusted comment as an answer, a word to the assistant or to the running agent."""
+    if snapshot.archived or not event.text.strip():
+        return Decision((), ("nothing to answer",))
+    if parse(event.text) is not None:
+        return Decision((), ("a command is no conversation",))
+    if not event.trusted:
+        return _untrusted(snapshot, event)
+    if event.place == "review":
+        return Decision((), ("a comment on a line belongs to its review",))
+    if snapshot.live_run:
+        return _to_run(policy, snapshot, snapshot.live_run, event)
+    if policy.archetype(snapshot.column) is Archetype.PLANNING and event.comment_id > snapshot.last_answered:
+        return Decision((AskAssistant(snapshot.card_id, event.comment_id),), ("the assistant answers",))
+    return Decision((), ("nobody listens in this column",))
+
+
+def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: datetime) -> Decision:
+    """Post what the assistant said; what was said meanwhile is answered next."""
+    card = snapshot.card_id
+    posted = Decision((Say(card, f"assistant:{event.answers}", event.text),), ("the assistant replied",))
+    if policy.archetype(snapshot.column) is not Archetype.PLANNING or snapshot.live_run:
+        return posted
+    if snapshot.last_said > max(event.answers, snapshot.last_answered):
+        return posted + Decision((AskAssistant(card, snapshot.last_said),), ("more was said meanwhile",))
+    return posted + settle(policy, snapshot)
+
+
+def task_answered(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: datetime) -> Decision:
+    """Post what a rule's model said."""
+    about = f"task:{event.rule}:{stamp(now)}"
+    return Decision((Say(snapshot.card_id, about, event.text),), (f"{event.rule} was answered",))
+
+
+def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed, now: datetime) -> Decision:
+    """Say on the card that nobody answered, and why."""
+    because = f"the assistant could not answer: {plain(event.because, 200)}"
+    told = Decision(
+        (Say(snapshot.card_id, f"failed:{plain(event.what, 60)}:{stamp(now)}", because),), (because,)
+    )
+    if policy.archetype(snapshot.column) is not Archetype.PLANNING:
+        return told
+    return told + change(policy, snapshot, CardState.BLOCKED, because)
+
+
+def _untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:
+    run = snapshot.live_run
+    because = ("a comment by somebody without write access steers nothing",)
+    if run is None or run.question is None:
+        return Decision((), because)
+    text = "Thank you. This question waits for an answer by somebody with write access."
+    return Decision((Say(snapshot.card_id, f"untrusted:{run.question.question_id}", text),), because)
+
+
+def _answer(
+    policy: Policy, snapshot: Snapshot, run: RunSeen, question: OpenQuestion, event: PersonSaid
+) -> Decision:
+    refused = refusal_to_answer(policy, question.asker, role=event.role or "write", login=event.author)
+    if not refused:
+        return replies.answer(snapshot, run, question, event.author, event.text)
+    about = f"refused:{question.question_id}:{event.author}"
+    return Decision((Say(snapshot.card_id, about, refused),), (refused,))
+
+
+def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
+    card, question = snapshot.card_id, run.question
+    late = question is not None and was_before(event.said_at, question.asked_at)
+    if question and question.asker != ASKER and not late:
+        return _answer(policy, snapshot, run, question, event)
+    if run.state is RunState.AWAITING_APPROVAL:
+        text = "The plan still waits: `/cardinal approve`, or `/cardinal redirect <text>` to change it."
+        about = f"approve:{run.run_id}:{run.plan_revision}"
+        return Decision((Say(card, about, text),), ("a plain comment neither approves nor redirects",))
+    if run.state in RUN_HELD or run.session_id:
+        steer = SteerRun(card, run.run_id, event.author, event.text, event.comment_id)
+        return Decision((steer,), (f"{run.run_id} reads it at its next step",))
+    return Decision((), (f"{run.run_id} has not begun: it reads the conversation when it does",))

@@ -1,0 +1,103 @@
+"""The one entry to the rules: what should happen now that this event has."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from ledger.event import Event
+from ledger.events import agent, board, budget, conversation, publication, pull, related
+from ledger.events import policy as policies
+from ledger.events import run as runs
+from ledger.states import CardState
+from rules import boarding, card_state, commanding, conversing, entering, publishing, reviewing, running
+from rules.card_state import change
+from rules.intents import Decision, Intent, MoveCard, UpdateFace
+from rules.policy import Policy
+from rules.snapshot import Snapshot
+from rules.words import plain
+
+# The event's type chooses the rule, which alone knows its fields: hence Any.
+_OfCard = Callable[[Policy, Snapshot, Any, datetime], Decision]
+_OfBoard = Callable[[Policy, Any, datetime], Decision]
+
+BOARD_RULES: Mapping[type[Event], _OfBoard] = {
+    board.BoardSeen: boarding.shaped,
+    board.StopOrdered: boarding.ticked,
+    board.StopLifted: boarding.ticked,
+    policies.PolicyLoaded: boarding.shaped,
+    policies.PolicyRejected: boarding.rejected,
+}
+CARD_RULES: Mapping[type[Event], _OfCard] = {
+    board.CardSeen: entering.seen,
+    board.CardExplained: card_state.explained,
+    board.CardMoved: entering.moved,
+    board.CardConverted: entering.converted,
+    board.CardDescribed: entering.described,
+    board.CardRestored: entering.restored,
+    board.CardArchived: reviewing.archived,
+    board.IssueClosed: reviewing.closed,
+    board.IssueReopened: reviewing.reopened,
+    board.DecisionFailed: publishing.undecided,
+    conversation.PersonSaid: conversing.said,
+    conversation.AssistantReplied: conversing.replied,
+    conversation.TaskAnswered: conversing.task_answered,
+    conversation.AssistantFailed: conversing.assistant_failed,
+    conversation.CommandGiven: commanding.given,
+    conversation.CommandRefused: commanding.refused,
+    publication.EntryGivenUp: publishing.given_up,
+    pull.PullOpened: reviewing.opened,
+    pull.PullChanged: reviewing.changed,
+    pull.ReviewSubmitted: reviewing.submitted,
+    pull.ReviewDismissed: reviewing.dismissed,
+    runs.RunQueued: running.stepped,
+    runs.RunClaimed: running.stepped,
+    runs.RunStepped: running.stepped,
+    runs.RunParked: running.stepped,
+    runs.RunRequeued: running.stepped,
+    runs.PlanProposed: running.shown,
+    runs.PlanApproved: running.plan_settled,
+    runs.PlanRedirected: running.plan_settled,
+    runs.QuestionAsked: running.asked,
+    runs.QuestionAnswered: running.answered,
+    runs.BranchPushed: running.pushed,
+    runs.ThreadAnswered: running.thread_answered,
+    runs.RunEnded: running.ended,
+    runs.RunStopAsked: running.shown,
+    runs.PlanTicked: running.shown,
+    runs.Progressed: running.shown,
+    runs.ToolUsed: running.shown,
+    runs.CommandChecked: running.shown,
+    runs.ValidationEnded: running.shown,
+    runs.UsageMetered: running.shown,
+    budget.BudgetRaised: running.shown,
+    related.CardProposed: running.card_proposed,
+    related.CardLinked: running.card_linked,
+    agent.TodoListed: running.shown,
+    agent.ProviderFailed: running.shown,
+}
+
+
+def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetime) -> Decision:
+    """Return what the event asks for, the card being as it is now; a board's event needs no snapshot."""
+    kind = type(event)
+    if kind in BOARD_RULES:
+        return BOARD_RULES[kind](policy, event, now)
+    if kind not in CARD_RULES:
+        return Decision()  # told by what comes with it, or only kept
+    if snapshot is None:
+        return Decision((), (f"{kind.__name__} is about a card that is not known",))
+    if snapshot.foreign and not snapshot.archived:
+        # Who has a role there was given it by other people: nothing that is said there is obeyed.
+        owner = plain(snapshot.board_owner, 60)
+        said = (
+            f"its issue is outside of {owner}: cards of other owners are shown, and nothing is done for them"
+        )
+        return _possible(snapshot, change(policy, snapshot, CardState.BLOCKED, said))
+    return _possible(snapshot, CARD_RULES[kind](policy, snapshot, event, now))
+
+
+def _possible(snapshot: Snapshot, decided: Decision) -> Decision:
+    """Drop what is asked for twice, and what GitHub refuses for a card that left the board."""
+    refused: tuple[type[Intent], ...] = (UpdateFace, MoveCard) if snapshot.archived else ()
+    once = dict.fromkeys(intent for intent in decided.intents if not isinstance(intent, refused))
+    return Decision(tuple(once), tuple(dict.fromkeys(line for line in decided.because if line)))

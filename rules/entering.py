@@ -1,0 +1,100 @@
+"""A card enters a column: seen there for the first time, or moved there by a person or by Cardinal."""
+
+from datetime import datetime
+
+from ledger.events.board import CardConverted, CardDescribed, CardMoved, CardRestored, CardSeen
+from ledger.states import Archetype, CardState
+from rules import registry
+from rules.acting import act
+from rules.card_state import COLUMNS, settle
+from rules.columns import planning
+from rules.intents import Decision, HoldBack
+from rules.leaving import is_leaving, leave, returned
+from rules.occasion import Occasion
+from rules.policy import Policy
+from rules.snapshot import Snapshot
+
+CARD_MARK = "<!-- cardinal:card:"  # ends the text of an issue that an agent asked for
+UNDRAGGED = "an agent asked for this card: /cardinal retry, or drag it out and in again, to start work on it"
+BY_DRAG = "the board"  # a drag arrives as a doorbell: who dragged is not known for sure
+
+
+def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> Decision:
+    """Serve a card that stands in a column when it is seen for the first time."""
+    if event.column != snapshot.column:
+        return Decision((), ("the card has moved on since",))
+    if not event.arrived:
+        return settle(policy, snapshot)  # it stood there before Cardinal came: nobody dragged it for an agent
+    if _nobody_dragged(policy, snapshot):
+        return settle(policy, snapshot, UNDRAGGED)
+    return enter(policy, snapshot, now)
+
+
+def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -> Decision:
+    """Serve a card that changed its column; one with a live run is held back."""
+    if event.after != snapshot.column or snapshot.archived:
+        return Decision((), ("the card has moved on since",))
+    run = snapshot.live_run
+    if run and is_leaving(event, run):
+        return leave(policy, snapshot, event, run, now)
+    if run:
+        return returned(policy, snapshot, event, run)
+    if event.before is None and _nobody_dragged(policy, snapshot):
+        return settle(policy, snapshot, UNDRAGGED)
+    return exit_from(policy, snapshot, event.before, now) + enter(policy, snapshot, now)
+
+
+def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
+    """Whether an agent's own card came to stand in an execution column without a person: by an automation of
+    the board. Agents that hire agents would never end.
+    """
+    made = CARD_MARK in snapshot.body
+    return made and policy.archetype(snapshot.column) is Archetype.EXECUTION
+
+
+def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datetime) -> Decision:
+    """Carry out the `on_exit` actions of the column that the card left."""
+    left = policy.column(column)
+    if left is None or not left.on_exit:
+        return Decision()
+    return act(policy, snapshot, left.on_exit, Occasion(f"{column}/on_exit", BY_DRAG, now))
+
+
+def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+    """Do what the policy says for a card that has come to its column."""
+    if snapshot.archived:
+        return settle(policy, snapshot)
+    free = (HoldBack(snapshot.card_id, "", "policy"),) if snapshot.held_back == snapshot.column else ()
+    released = Decision(free)
+    column = policy.column(snapshot.column)
+    if column is None:
+        return released + settle(policy, snapshot)
+    part = registry.part(COLUMNS, column.archetype.value)
+    occasion = Occasion(f"{snapshot.column}/on_entry", BY_DRAG, now)
+    entered: Decision = part.enter(policy, snapshot, column, occasion)
+    return released + entered
+
+
+def converted(policy: Policy, snapshot: Snapshot, event: CardConverted, now: datetime) -> Decision:
+    """Go on with what waited for the draft to become an issue."""
+    column = policy.column(snapshot.column)
+    if column and column.archetype is Archetype.PLANNING:
+        return planning.ask(snapshot)
+    if column and column.archetype is Archetype.EXECUTION and snapshot.run is None:
+        return enter(policy, snapshot, now)
+    return Decision()
+
+
+def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:
+    """Let the assistant begin once a card in planning says something."""
+    begun = snapshot.last_answered > 0 or snapshot.last_said > 0 or snapshot.brief
+    if policy.archetype(snapshot.column) is not Archetype.PLANNING or begun or snapshot.is_draft:
+        return Decision()
+    return planning.ask(snapshot)
+
+
+def restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: datetime) -> Decision:
+    """Show a card that is back; it starts nothing by itself."""
+    if snapshot.state is not CardState.ARCHIVED:
+        return Decision()
+    return settle(policy, snapshot)

@@ -1,0 +1,14 @@
+"""The headline of a column: what dragging a card into it brings about."""
+
+from rules import registry
+from rules.card_state import COLUMNS
+from rules.policy_column import ColumnPolicy
+from rules.words import plain
+
+MAX_LENGTH = 200
+
+
+def consequence(column: ColumnPolicy) -> str:
+    """Return the column's description in one line of at most 200 characters."""
+    said: str = registry.part(COLUMNS, column.archetype.value).headline(column)
+    return plain(said, MAX_LENGTH)

@@ -1,0 +1,89 @@
+"""A card is dragged out of the column where its run works: ask, cancel or let it finish."""
+
+from datetime import datetime
+
+from ledger.events.board import CardMoved
+from rules.card_state import settle
+from rules.intents import AnswerQuestion, AskQuestion, Decision, HoldBack, Intent, MoveCard, Say, StopRun
+from rules.occasion import stamp
+from rules.policy import Policy
+from rules.snapshot import LEAVE, RunSeen, Snapshot
+from rules.words import code
+
+CANCEL, FINISH = "Cancel the run", "Let it finish"
+ASKER = LEAVE
+MOST_BACK = 5  # moves of Cardinal's own for one run: then something else keeps dragging, and it gives way
+
+
+def is_leaving(event: CardMoved, run: RunSeen) -> bool:
+    """Return whether somebody, not Cardinal itself, took the card from where its live run belongs."""
+    return not event.by_cardinal and (event.after or "").casefold() != run.column.casefold()
+
+
+def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, now: datetime) -> Decision:
+    """Do what the run's column says about leaving; the run goes on until somebody has chosen."""
+    column = policy.column(run.column)
+    rule = column.on_leave if column else "ask"
+    wanted, card = event.after, snapshot.card_id
+    if run.stop_asked == "cancel":
+        return Decision((), (f"{run.run_id} is being cancelled already",))
+    back = MoveCard(card, run.column, about=f"back:{run.run_id}:{stamp(now)}", source=wanted or "")
+    if snapshot.put_back >= MOST_BACK:
+        return _given_way(snapshot, run, wanted)
+    if wanted is None:
+        text = f"The card lost its status while {run.run_id} is at work, so it was put back. "
+        text += "`/cardinal cancel` stops the run."
+        return Decision((back, Say(card, f"back:{run.run_id}", text)), (text,))
+    if rule == "cancel":
+        because = f"the card was dragged to {code(wanted)}, and the policy cancels then"
+        return Decision((StopRun(card, run.run_id, "cancel", "policy", because),), (because,))
+    hold: tuple[Intent, ...] = (HoldBack(card, wanted, "the board"), back)
+    if rule == "finish":
+        return Decision(hold, (f"{run.run_id} may finish, then the card goes to {code(wanted)}",))
+    if run.leaving:
+        return Decision(hold, ("it was asked already what should become of the run",))
+    if run.question:
+        # One question at a time: the agent's own waits for an answer already, so say how to choose.
+        text = f"The card was dragged to {code(wanted)} while {run.run_id} waits for an answer: "
+        text += "it was put back until that run has ended. `/cardinal cancel` stops it, "
+        text += "`/cardinal finish` lets it go on to its end."
+        return Decision((*hold, Say(card, f"leave:{run.run_id}:{stamp(now)}", text)), (text,))
+    text = (
+        f"The card was dragged to {code(wanted)} while {run.run_id} is at work. Cancel it, or let it finish?"
+    )
+    return Decision((*hold, AskQuestion(card, run.run_id, ASKER, text, (CANCEL, FINISH))), (text,))
+
+
+def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision:
+    text = (
+        f"The card was dragged away {MOST_BACK} times while {run.run_id} is at work, so it is not put back "
+    )
+    text += "any more: does an automation of the board move it? `/cardinal cancel` stops the run."
+    hold: tuple[Intent, ...] = (HoldBack(snapshot.card_id, wanted, "the board"),) if wanted else ()
+    return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))
+
+
+def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen) -> Decision:
+    """Serve a card that is back where its run works; a person who brought it back has chosen to stay."""
+    if event.by_cardinal or not snapshot.held_back:
+        return settle(policy, snapshot)
+    card = snapshot.card_id
+    kept: tuple[Intent, ...] = (HoldBack(card, "", "the board"),)
+    if run.leaving:
+        answer = AnswerQuestion(
+            card, run.run_id, run.leaving.question_id, "the board", "The card was put back."
+        )
+        return Decision((*kept, answer), ("somebody put the card back: the run just goes on",))
+    return settle(policy, snapshot) + Decision(kept, ("somebody put the card back: the run just goes on",))
+
+
+def release(snapshot: Snapshot, now: datetime) -> Decision:
+    """Move a card that was held back to where it was wanted, once its run has ended."""
+    if not snapshot.held_back or snapshot.run is None:
+        return Decision()
+    card, wanted = snapshot.card_id, snapshot.held_back
+    about = f"release:{snapshot.run.run_id}:{stamp(now)}"
+    move = MoveCard(card, wanted, about=about, source=snapshot.column or "")
+    return Decision(
+        (HoldBack(card, "", "policy"), move), (f"the card goes to {code(wanted)}, as was wanted",)
+    )

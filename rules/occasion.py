@@ -1,0 +1,31 @@
+"""One entering or leaving of a column: what tells it from the next one."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+# GitHub's clock beside ours, and its times have whole seconds.
+CLOCKS_APART = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Why actions are carried out. `rule` is their place in the policy, e.g. `Planning/on_entry/0`."""
+
+    rule: str
+    by: str
+    now: datetime
+
+    @property
+    def key(self) -> str:
+        """Text for this occasion alone: every event is decided exactly once, at its own time."""
+        return f"{self.rule}@{stamp(self.now)}"
+
+
+def was_before(said_at: datetime | None, shown_at: datetime | None) -> bool:
+    """Return whether a word that came late was written before what it would be taken for an answer to."""
+    return said_at is not None and shown_at is not None and said_at < shown_at - CLOCKS_APART
+
+
+def stamp(now: datetime) -> str:
+    """Return the moment in microseconds, as text for keys."""
+    return str(round(now.timestamp() * 1_000_000))

@@ -1,0 +1,75 @@
+"""The part of a policy file that belongs to the whole board: columns, limits, roles, repositories."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from rules.policy_column import ColumnPolicy, Dollars
+from rules.policy_repository import Name, Part
+
+Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$")]
+
+
+def _listed(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+Allowed = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1, max_length=100)]
+
+
+class BoardLimits(Part):
+    """What all columns together may use."""
+
+    runs: int = Field(
+        default=6, strict=True, ge=1, le=1000, description="Runs at the same time on the board."
+    )
+    runs_per_repository: int = Field(
+        default=2, strict=True, ge=1, le=1000, description="Runs at the same time in one repository."
+    )
+    usd_per_day: float = Field(
+        default=50,
+        strict=True,
+        gt=0,
+        le=1_000_000,
+        description="Dollars a day (UTC) on the whole board, with those that runs have reserved.",
+    )
+    usd_per_card: Dollars = Field(
+        default=None,
+        description="Dollars for all runs of one card together; left out, no limit.",
+    )
+    usd_per_person: Dollars = Field(
+        default=None,
+        description="Dollars a day (UTC) for the runs that one person started; left out, no limit.",
+    )
+    usd_total: Dollars = Field(
+        default=None, description="Dollars of the board in all, ever; left out, no limit."
+    )
+    points_per_hour: int = Field(
+        default=2500,
+        strict=True,
+        ge=100,
+        le=15_000,
+        description="GitHub's rate-limit points that Cardinal may use.",
+    )
+
+
+class RepositoryChoice(Part):
+    """How a card that is not tied to one repository finds it."""
+
+    labels: dict[Name, Repository] = Field(default={}, description="The repository of cards with a label.")
+
+
+class BoardRules(Part):
+    """The `board:` part, read from the board's home repository."""
+
+    home: Repository | None = Field(default=None, description="This file's repository; it may be left out.")
+    columns: Annotated[dict[Name, ColumnPolicy], Field(min_length=1, max_length=50)] = Field(
+        description="The columns by the names that the board gives them."
+    )
+    limits: BoardLimits = Field(default=BoardLimits(), description="What all columns together may use.")
+    commands: dict[Name, Allowed] = Field(
+        default={}, description="The lowest role for a command, or a list of roles and people."
+    )
+    repositories: RepositoryChoice = Field(
+        default=RepositoryChoice(), description="How a card without a repository of its own finds one."
+    )

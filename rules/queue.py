@@ -1,0 +1,135 @@
+"""Which waiting runs may start now, in which order, and why the others wait."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ledger.ids import CardId, RunId
+from ledger.limits import Limit
+from ledger.states import Archetype
+from rules.money import Grant, Purse, Share
+from rules.policy import Policy
+from rules.snapshot import Stop
+from rules.words import code, count, ordinal, plain
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A queued run. `rank` is the card's place in its column, counted from the top.
+
+    `by` is who started it, and `wish_usd` what is left of its own budget.
+    """
+
+    run_id: RunId
+    card_id: CardId
+    column: str
+    repository: str
+    rank: int
+    queued_at: datetime
+    by: str = ""
+    wish_usd: float = 0.0
+
+    @property
+    def wish(self) -> Share:
+        return Share(self.run_id, self.card_id, self.column, self.by, self.wish_usd)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What runs already: counts of runs that a worker holds, dollars spent against each limit that runs share
+    (those of a day: today's, UTC), and dollars that runs have reserved.
+    """
+
+    total: int
+    by_repository: Mapping[str, int]
+    by_column: Mapping[str, int]
+    spent: Mapping[tuple[Limit, str], float] = field(default_factory=dict)
+    reserved: Sequence[Share] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The runs to start, in order, with what each may spend, and one line for each that waits on."""
+
+    starts: tuple[RunId, ...]
+    reasons: Mapping[RunId, str]
+    grants: Mapping[RunId, Grant] = field(default_factory=dict)
+
+
+def choose(
+    policy: Policy, waiting: Sequence[Waiting], load: Load, stops: Sequence[Stop], *, slots: int
+) -> Choice:
+    """Choose by the card's place in its column, then by age; `slots` is the number of free workers."""
+    gate = _Gate(policy, load, stops, slots)
+    starts: list[RunId] = []
+    reasons: dict[RunId, str] = {}
+    places: Counter[str] = Counter()
+    for run in sorted(waiting, key=lambda run: (run.rank, run.queued_at, run.run_id)):
+        obstacle = gate.obstacle(run)
+        if obstacle is None:
+            gate.admit(run)
+            starts.append(run.run_id)
+            continue
+        places[run.column] += 1
+        reasons[run.run_id] = f"{ordinal(places[run.column])} in the queue: {obstacle}"
+    return Choice(tuple(starts), reasons, gate.grants)
+
+
+def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> str:
+    """Return the sentence about the widest stop that holds the card, or an empty string."""
+    for scope, target, lift in (
+        ("board", None, "/cardinal resume board"),
+        ("column", column, "/cardinal resume column"),
+        ("card", card_id, "/cardinal resume"),
+    ):
+        for stop in stops:
+            if stop.scope == scope and target in (None, stop.target):
+                return f"the {scope} is stopped by {plain(stop.by, 40)}: {lift} lets it go on"
+    return ""
+
+
+class _Gate:
+    """The limits, with the runs that were let through counted in."""
+
+    def __init__(self, policy: Policy, load: Load, stops: Sequence[Stop], slots: int) -> None:
+        self._policy, self._stops, self._slots = policy, stops, slots
+        self._total = load.total
+        self._purse = Purse(policy, load.spent, load.reserved)
+        self.grants: dict[RunId, Grant] = {}
+        self._by_repository = Counter(load.by_repository)
+        self._by_column = Counter(load.by_column)
+
+    def admit(self, run: Waiting) -> None:
+        """Count the run as running, and what it may spend as reserved."""
+        granted = self._purse.grant(run.wish)
+        if isinstance(granted, Grant):
+            self._purse.reserve(run.wish, granted)
+            self.grants[run.run_id] = granted
+        self._slots -= 1
+        self._total += 1
+        self._by_repository[run.repository] += 1
+        self._by_column[run.column] += 1
+
+    def obstacle(self, run: Waiting) -> str | None:
+        """Return what keeps the run from starting; None when nothing does."""
+        return next(self._obstacles(run), None)
+
+    def _obstacles(self, run: Waiting) -> Iterator[str]:
+        limits, column = self._policy.limits, self._policy.column(run.column)
+        if stopped := stopped_by(self._stops, run.card_id, run.column):
+            yield stopped
+        if column is None or column.archetype is not Archetype.EXECUTION:
+            yield f"{code(run.column)} is no execution column in the policy any more"
+        elif self._by_column[run.column] >= column.concurrency:
+            yield f"{plain(run.column, 60)} is full with {count(self._by_column[run.column], 'run')}"
+        if self._by_repository[run.repository] >= limits.runs_per_repository:
+            running = count(self._by_repository[run.repository], "run")
+            yield f"{plain(run.repository, 100)} is full with {running}"
+        if self._total >= limits.runs:
+            yield f"the board is full with {count(self._total, 'run')}"
+        granted = self._purse.grant(run.wish)
+        if isinstance(granted, str):
+            yield granted
+        if self._slots <= 0:
+            yield "no worker is free"

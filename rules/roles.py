@@ -1,0 +1,28 @@
+"""The roles that GitHub gives to people in a repository, from the lowest to the highest."""
+
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What somebody may do in a repository. Source: docs.github.com/rest/collaborators (role_name)."""
+
+    NONE = "none"
+    READ = "read"
+    TRIAGE = "triage"
+    WRITE = "write"
+    MAINTAIN = "maintain"
+    ADMIN = "admin"
+
+    @property
+    def rank(self) -> int:
+        return list(Role).index(self)
+
+    def covers(self, needed: "Role") -> bool:
+        """Return whether this role is `needed` or higher."""
+        return self.rank >= needed.rank
+
+
+def role_of(text: str) -> Role:
+    """Return the role of that name; a name that GitHub may add tomorrow counts as none."""
+    word = text.strip().lower()
+    return Role(word) if word in set(Role) else Role.NONE

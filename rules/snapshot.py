@@ -1,0 +1,147 @@
+"""What the rules look at: one card with its run, pull request and stops, as the views say it is now."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.states import CardState, Ending, RunState
+
+LEAVE = "leave"  # who asks when a card is dragged away mid-run
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question that waits for a person; `asked_at` is None where it is not known."""
+
+    question_id: QuestionId
+    asker: str
+    text: str
+    choices: tuple[str, ...]
+    asked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeen:
+    """The card's newest run. `plan_revision` is 0 before the first plan; `ending` is None while it lives."""
+
+    run_id: RunId
+    attempt: int
+    kind: str
+    column: str
+    state: RunState
+    ending: Ending | None
+    reason: str
+    detail: str
+    plan_required: bool
+    plan_revision: int
+    plan_approved: bool
+    question: OpenQuestion | None
+    session_id: str
+    stop_asked: str
+    last_line: str
+    usd: float
+    wait: str  # why it is queued still, or its place; empty when it is not queued
+    stop_by: str = ""  # who told it to stop, and why; empty when nobody did
+    stop_why: str = ""
+    withdrawn: tuple[QuestionId, ...] = ()  # what it asked and nobody answered before it ended
+    plan_at: datetime | None = None  # when the newest plan was proposed
+    behind: OpenQuestion | None = None  # the open one about a card dragged away, if another was asked since
+
+    @property
+    def alive(self) -> bool:
+        return self.state is not RunState.ENDED
+
+    @property
+    def leaving(self) -> OpenQuestion | None:
+        """The open question about its card being dragged away, whatever was asked since."""
+        return self.question if self.question and self.question.asker == LEAVE else self.behind
+
+    @property
+    def paused(self) -> bool:
+        """It is parked because somebody paused it, not because it waits for an answer."""
+        return self.state is RunState.PARKED and self.stop_asked == "pause" and self.question is None
+
+
+@dataclass(frozen=True, slots=True)
+class PullSeen:
+    """The card's pull request. `state`: open, closed or merged."""
+
+    number: int
+    state: str
+    draft: bool
+    head: str
+    branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A kill switch that is on. `scope`: board, column or card; `target` names it."""
+
+    scope: str
+    target: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One card as it is now. `repository` and `number` are None while it is a draft issue.
+
+    `held_back` is the column that somebody dragged it to mid-run, or empty. `verdict`: none, approved or
+    changes_requested. `pending_threads` counts review threads that no run has answered yet. `last_answered`
+    is the comment id of the newest message that the planning assistant answered; `last_said` of the newest
+    trusted one. `closed` is the reason with which the card's issue was closed, or empty while it is open.
+    `approved_head` is the commit that the newest approval was about. `put_back` counts Cardinal's own moves
+    since the newest run was queued. `begun` tells when the card's newest runs were queued, the newest first;
+    of very many only some. `given_up`: its issue was closed as not planned by somebody with write access.
+    """
+
+    card_id: CardId
+    board_id: BoardId
+    repository: str | None
+    number: int | None
+    title: str
+    body: str
+    author: str
+    labels: tuple[str, ...]
+    column: str | None
+    state: CardState
+    because: str
+    archived: bool
+    held_back: str
+    brief: str
+    run: RunSeen | None
+    attempts: int
+    pull: PullSeen | None
+    verdict: str
+    pending_threads: int
+    stops: tuple[Stop, ...]
+    last_said: int
+    last_answered: int
+    closed: str = ""
+    approved_head: str = ""
+    put_back: int = 0
+    begun: tuple[datetime, ...] = ()
+    board_owner: str = ""
+    given_up: bool = False
+
+    @property
+    def foreign(self) -> bool:
+        """Its issue is in a repository outside of the board's owner, where other people have the say."""
+        if self.repository is None or not self.board_owner:
+            return False
+        return self.repository.partition("/")[0].casefold() != self.board_owner.casefold()
+
+    @property
+    def live_run(self) -> RunSeen | None:
+        """The card's run while it has not ended."""
+        return self.run if self.run and self.run.alive else None
+
+    @property
+    def open_pull(self) -> PullSeen | None:
+        """The card's pull request while it is open."""
+        return self.pull if self.pull and self.pull.state == "open" else None
+
+    @property
+    def is_draft(self) -> bool:
+        """It is a draft issue, on which nobody can comment."""
+        return self.repository is None or self.number is None

@@ -1,0 +1,57 @@
+"""Whether a run may start on a card, and of which kind it is."""
+
+from datetime import datetime, timedelta
+
+from ledger.states import Archetype, CardState, Ending
+from rules.card_state import change, feedback_waits, settle
+from rules.intents import ConvertDraft, Decision, QueueRun
+from rules.policy import Policy
+from rules.snapshot import Snapshot
+from rules.words import count
+
+MOST_AN_HOUR = 6  # runs of one card that begin by themselves; a person's word starts any number
+
+
+def obstacle(policy: Policy, snapshot: Snapshot) -> str:
+    """Return why no run may start on the card, or an empty string."""
+    if snapshot.archived:
+        return "the card left the board"
+    if policy.archetype(snapshot.column) is not Archetype.EXECUTION:
+        return "no agent works in this column: drag the card to an execution column"
+    if snapshot.pull and snapshot.pull.state == "merged":
+        return f"pull request #{snapshot.pull.number} is merged: more work needs an issue of its own"
+    if snapshot.closed:
+        return "the issue is closed: reopen it, then /cardinal retry"
+    if snapshot.live_run:
+        return f"{snapshot.live_run.run_id} is alive already"
+    return ""
+
+
+def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Decision:
+    """Queue a run for a card that entered, when there is something to do; else say why not."""
+    because = obstacle(policy, snapshot)
+    if because:
+        return settle(policy, snapshot, because)
+    if snapshot.is_draft:
+        return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
+    run = snapshot.run
+    if run and run.ending is Ending.SUCCEEDED and not feedback_waits(snapshot):
+        return settle(policy, snapshot, "there is nothing new to do; /cardinal retry starts another run")
+    lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
+    if lately >= MOST_AN_HOUR:
+        said = f"{lately} runs began within an hour: does an automation drag it? /cardinal retry starts one"
+        return change(policy, snapshot, CardState.BLOCKED, said)
+    return queue(policy, snapshot, by=by)
+
+
+def queue(policy: Policy, snapshot: Snapshot, *, by: str) -> Decision:
+    """Queue the run that fits: the first, a revision when a review asked for something, else a retry."""
+    card, run, column = snapshot.card_id, snapshot.run, policy.column(snapshot.column)
+    required = bool(column and column.plan_required)
+    if feedback_waits(snapshot):
+        because = f"a revision for {count(snapshot.pending_threads, 'review thread')}"
+        return Decision((QueueRun(card, "revision", by, plan_required=False),), (because,))
+    if run is None:
+        return Decision((QueueRun(card, "first", by, plan_required=required),), ("the first run",))
+    again = required and not run.plan_approved
+    return Decision((QueueRun(card, "retry", by, plan_required=again),), (f"again after {run.run_id}",))

@@ -1,0 +1,66 @@
+"""Sentences for people: outside text made harmless, amounts, counts and near misses."""
+
+import difflib
+import unicodedata
+from collections.abc import Iterable
+from datetime import timedelta
+
+
+def plain(text: str, limit: int = 120) -> str:
+    """Return one line of at most `limit` characters without control, hidden or direction marks."""
+    # Cut first: normalising a megabyte of somebody's comment is not worth one line.
+    seen = "".join(" " if char.isspace() else char for char in text[: limit * 8])
+    kept = "".join(char for char in seen if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn"))
+    line = " ".join(kept.split())
+    return line if len(line) <= limit and len(text) <= limit * 8 else line[: limit - 1].rstrip() + "…"
+
+
+def sentence(text: str) -> str:
+    """Return our own words as a sentence: begun with a capital, unless they begin with a run's name."""
+    first = text.partition(" ")[0]
+    begun = text if first[:1] == "r" and first[1:].isdigit() else text[:1].upper() + text[1:]
+    return begun if begun.endswith((".", "?", "!", "…", ":")) else f"{begun}."
+
+
+def code(text: str, limit: int = 80) -> str:
+    """Return outside text as Markdown code, where no mention, link, image or HTML works."""
+    return f"`{plain(text, limit).replace('`', '´') or ' '}`"
+
+
+def usd(amount: float) -> str:
+    """Return dollars with cents."""
+    return f"${amount:,.2f}"
+
+
+def ordinal(number: int) -> str:
+    """Return 1st, 2nd, 3rd, 4th …"""
+    teens = 10 <= number % 100 <= 20
+    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+
+
+def count(number: int, noun: str) -> str:
+    """Return `1 thread`, `2 threads`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def alternatives(words: Iterable[str]) -> str:
+    """Return `a, b or c`."""
+    listed = list(words)
+    return " or ".join(filter(None, (", ".join(listed[:-1]), listed[-1] if listed else "")))
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """Return the known word that somebody may have meant, or an empty string."""
+    by_lower = {name.lower(): name for name in known}
+    found = difflib.get_close_matches(word.lower()[:80], by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else ""
+
+
+def span(length: timedelta) -> str:
+    """Return a length of time as people say it; a clock that ran backwards counts as no time."""
+    minutes = max(0, int(length.total_seconds())) // 60
+    if minutes < 1:
+        return "less than a minute"
+    if minutes < 120:
+        return count(minutes, "minute")
+    return count(minutes // 60, "hour") if minutes < 48 * 60 else count(minutes // 1440, "day")

@@ -1,0 +1,1 @@
+"""Floor 1: make it happen. Processes, workspaces, agents; knows no GitHub."""

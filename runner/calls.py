@@ -1,0 +1,165 @@
+"""What each board call does to a run: the events that are its effect, and the reply to the agent."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.events.related import CardLinked, CardProposed
+from ledger.events.run import (
+    FinalReported,
+    Noted,
+    PlanProposed,
+    PlanTicked,
+    Progressed,
+    QuestionAsked,
+    RunEvent,
+    ThreadAnswered,
+)
+from ledger.events.turn import BoardToolCalled
+from ledger.ids import QuestionId
+from runner.board_tools import (
+    AskInput,
+    BlockInput,
+    BoardCall,
+    CreateCardInput,
+    FinishInput,
+    GoToStageInput,
+    LinkCardInput,
+    NoteInput,
+    PlanInput,
+    ProgressInput,
+    ShowCardInput,
+    ThreadInput,
+    TickInput,
+)
+from runner.card_shown import card_shown
+from runner.history import History
+from runner.order import WorkOrder
+from runner.redact import redact
+
+_CARDS = 5  # that a run may propose
+_LINKS = 10
+_WORK_ONLY = frozenset({"finish", "tick", "thread", "go_to_stage", "create_card", "link_card"})
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a call leads to. `parks`: the turn is over, people are asked."""
+
+    events: tuple[RunEvent, ...]
+    reply: Mapping[str, object]
+    parks: bool = False
+
+
+def effect_of(
+    call: BoardCall, order: WorkOrder, history: History, *, planning: bool, session_id: str
+) -> Effect:
+    """Return what `call` does. A call that was obeyed before does nothing again and gets a reply that says
+    so.
+    """
+    if isinstance(call.input, ShowCardInput):
+        return Effect((), {"ok": True, "card": card_shown(order, history)})
+    if (session_id, call.call_id) in history.calls:
+        return _repeated(call, history)
+    problem = _refusal(call, planning=planning) or _misfit(call, order, history)
+    if problem:
+        return Effect((), {"error": problem})
+    clean = type(call.input).model_validate(_redacted(call.input.model_dump(mode="json")))
+    body = json.dumps(clean.model_dump(mode="json"), ensure_ascii=False)
+    recorded = BoardToolCalled(order.run_id, session_id, call.call_id, call.tool, body)
+    meant = _meaning(BoardCall(call.call_id, call.tool, clean), order, history)
+    parks = isinstance(clean, AskInput | BlockInput)
+    return Effect((recorded, *meant), {"ok": True}, parks)
+
+
+def _redacted(value: Any) -> Any:
+    """Take secrets out of each text by itself: in JSON a secret without an end would take the rest along."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list | tuple):
+        return [_redacted(one) for one in value]
+    return {key: _redacted(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def _repeated(call: BoardCall, history: History) -> Effect:
+    if call.tool not in ("ask", "block"):
+        return Effect((), {"ok": True, "repeated": True})
+    asked = history.newest("agent")
+    if asked is None or asked.answer is None:
+        return Effect((), {"ok": True, "repeated": True}, parks=True)
+    return Effect((), {"ok": True, "repeated": True, "answer": asked.answer})
+
+
+def _refusal(call: BoardCall, *, planning: bool) -> str:
+    if call.tool == "plan" and not planning:
+        return "the plan is settled: do the work, or `ask` when it cannot be done as planned"
+    if call.tool in _WORK_ONLY and planning:
+        return "this turn is for the plan only: call `plan`"
+    return ""
+
+
+def _misfit(call: BoardCall, order: WorkOrder, history: History) -> str:
+    """Return why the call does not fit this card and this run, or nothing."""
+    match call.input:
+        case ThreadInput(thread_id=thread_id):
+            known = [thread.thread_id for thread in order.threads]
+            if thread_id not in known:
+                return f"there is no such thread; there are {', '.join(known) or 'none'}"
+        case GoToStageInput():
+            return "this column has no stages: do the work yourself, then call `finish`"
+        case CreateCardInput() if history.proposed >= _CARDS:
+            return f"this run proposed {_CARDS} cards already: name further work in `finish`, open_questions"
+        case LinkCardInput(target=target):
+            if history.linked >= _LINKS:
+                return f"this run linked {_LINKS} cards already: name further ones in `finish`"
+            if _spelt_out(target, order).lower() == f"{order.repository}#{order.number}".lower():
+                return "this is the card itself: name the number of another one"
+    return ""
+
+
+def _spelt_out(target: str, order: WorkOrder) -> str:
+    return target if "/" in target else f"{order.repository}#{target.removeprefix('#')}"
+
+
+def _meaning(call: BoardCall, order: WorkOrder, history: History) -> tuple[RunEvent, ...]:
+    run_id = order.run_id
+    match call.input:
+        case PlanInput(summary=summary, steps=steps):
+            revision = history.plan.revision + 1 if history.plan else 1
+            return (PlanProposed(run_id, revision, summary, steps),)
+        case TickInput(done=done):
+            return (PlanTicked(run_id, min(done, len(history.plan.steps)) if history.plan else done),)
+        case ProgressInput(text=text):
+            return (Progressed(run_id, text),)
+        case NoteInput(text=text):
+            return (Noted(run_id, text),)
+        case AskInput(question=question, choices=choices):
+            return (_question(order, history, question, choices),)
+        case BlockInput(reason=reason):
+            return (_question(order, history, reason, ()),)
+        case CreateCardInput(title=title, body=body, reason=reason):
+            return (CardProposed(run_id, history.proposed + 1, title, body, reason),)
+        case LinkCardInput(target=target, relation=relation, reason=reason):
+            return (CardLinked(run_id, _spelt_out(target, order), relation, reason),)
+    return ()  # finish and thread take effect when the branch stands on GitHub: see `report`
+
+
+def _question(order: WorkOrder, history: History, text: str, choices: tuple[str, ...]) -> QuestionAsked:
+    question_id = QuestionId(f"{order.run_id}-q{history.next_question_id}")
+    return QuestionAsked(order.run_id, question_id, "agent", text, choices)
+
+
+def report(order: WorkOrder, history: History) -> tuple[RunEvent, ...]:
+    """Return the answers to the threads and the final report, as the agent's calls said them."""
+    if history.reported:
+        return ()
+    said = FinishInput.model_validate(history.finish)
+    known = [thread.thread_id for thread in order.threads]
+    answers = (
+        ThreadAnswered(order.run_id, thread_id, text)
+        for thread_id, text in history.threads.items()
+        if thread_id in known
+    )
+    final = FinalReported(order.run_id, said.done, said.changed, said.check, said.open_questions)
+    return (*answers, final)

@@ -1,0 +1,156 @@
+"""Cardinal's own git commands inside a workspace: they run where the agent runs, never on the host."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from runner import checkout_scripts as scripts
+from runner.child import Ran, finish
+from runner.errors import WorkspaceError
+from runner.order import Committer
+from runner.workspace import Workspace
+
+# The usual names of lock files and manifests, at any depth.
+_NAMES_DEPENDENCIES = re.compile(
+    r"(?:^|[ /])(?:[^/ ]*\.lock|[^/ ]*-lock\.(?:json|yaml)|[^/]*requirements[^/]*\.txt|constraints[^/]*\.txt"
+    r"|pyproject\.toml|setup\.(?:py|cfg)|package\.json|npm-shrinkwrap\.json|go\.(?:mod|sum)|Cargo\.toml|Gemfile"
+    r"|pom\.xml|build\.gradle(?:\.kts)?|composer\.json|mix\.exs)$"
+)
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_GIT_S = 600.0  # for commands that share a start
+_OUTPUT_BYTES = 16_000_000
+_BUNDLE = "branch.bundle"
+Beat = Callable[[], None]
+
+
+def identity(committer: Committer) -> dict[str, str]:
+    """Return the environment that makes git commit as `committer`."""
+    return {
+        f"GIT_{role}_{part}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for part, value in (("NAME", committer.name), ("EMAIL", committer.email))
+    }
+
+
+class Checkout:
+    """The repository in one workspace."""
+
+    def __init__(self, workspace: Workspace, mirror: Path, committer: Committer, beat: Beat) -> None:
+        self._workspace, self._mirror, self._beat = workspace, mirror, beat
+        self._env = identity(committer) | {
+            "LC_ALL": "C",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_TERMINAL_PROMPT": "0",
+            # It wins over the agent's settings, which may rewrite an address to one that runs commands.
+            "GIT_ALLOW_PROTOCOL": "file",
+        }
+
+    def clone(self, branch: str, base_branch: str) -> None:
+        """Check out `branch` from the mirror, or start it at the base. A clone that was cut short begins
+        again.
+
+        Raises WorkspaceError.
+        """
+        where = self._workspace.mirror_at(self._mirror)
+        self._must("clone", self._script("clone", scripts.CLONE, where, branch, base_branch, mirrored=True))
+        self._workspace.settle()
+
+    def clone_from(self, ref: str, branch: str, base_branch: str) -> None:
+        """Check out a ref of the mirror, and nothing else that is there, as `branch` of an empty place.
+
+        Raises WorkspaceError.
+        """
+        given = (self._workspace.mirror_at(self._mirror), ref, branch, base_branch)
+        self._must("clone", self._script("clone", scripts.CLONE_FROM, *given, mirrored=True))
+
+    def fetch(self, branch: str, base_branch: str) -> None:
+        """Bring the remote-tracking refs of both branches up to date from the mirror.
+
+        In a start of its own, for the mirror is shown: other git commands may run what the agent set up.
+        """
+        where = self._workspace.mirror_at(self._mirror)
+        self._must("fetch", self._script("fetch", scripts.FETCH, where, branch, base_branch, mirrored=True))
+
+    def commit(self, ref: str = "HEAD") -> str:
+        """Return the commit that `ref` names, or empty."""
+        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return found.out.strip() if found.exit_code == 0 else ""
+
+    def lock_files(self) -> tuple[str, ...]:
+        """Return path and object id of every file of HEAD that names dependencies, in order."""
+        listed = self._git("ls-tree", "-r", "-z", "--format=%(objectname) %(path)", "HEAD")
+        self._must("ls-tree", listed)
+        rows = listed.out.rstrip("\n").split("\0")
+        return tuple(sorted(row for row in rows if _NAMES_DEPENDENCIES.search(row)))
+
+    def commits_since(self, base: str) -> int:
+        """Return how many commits HEAD has that `base` has not; 0 when either is not there."""
+        counted = self._git("rev-list", "--count", f"{base}..HEAD")
+        return int(counted.out.strip()) if counted.exit_code == 0 and base else 0
+
+    def commit_leftovers(self, message: str) -> str:
+        """Commit what is uncommitted, and return the commit that HEAD is then, or empty.
+
+        Raises WorkspaceError.
+        """
+        ran = self._script("commit", scripts.LEFTOVERS, message)
+        self._must("commit", ran)
+        said = ran.out.strip()
+        if said and not _COMMIT.fullmatch(said):
+            raise WorkspaceError("git rev-parse", said)
+        return said
+
+    def put_on(self, onto: str, message: str) -> tuple[str, ...]:
+        """Commit what is uncommitted and put HEAD's own commits on `onto`, unless it has that already; the
+        conflicting paths when that cannot be, with everything committed as it was.
+
+        Raises WorkspaceError when git fails for another reason.
+        """
+        ran = self._script("rebase", scripts.PUT_ON, message, onto)
+        if ran.exit_code != scripts.CONFLICT:
+            self._must("rebase", ran)
+            return ()
+        paths = tuple(filter(None, ran.out.rstrip("\n").split("\0")))
+        if not paths:
+            raise WorkspaceError("git rebase", ran.tail)
+        return paths
+
+    def restore(self, commit: str) -> None:
+        """Go back to `commit`: what validation commands left behind or committed is not the agent's work."""
+        self._must("reset", self._script("reset", scripts.RESTORE, commit))
+
+    def export(self, target: Path, base: str, cap_bytes: int) -> None:
+        """Write a bundle of HEAD to `target` on the host, without what `base` has.
+
+        Raises WorkspaceError or OversizedRepositoryError.
+        """
+        out = f"{self._workspace.layout.out}/{_BUNDLE}"
+        self._must("bundle", self._script("bundle", scripts.EXPORT, out, base, exporting=True))
+        self._workspace.collect(_BUNDLE, target, cap_bytes)
+
+    def _script(
+        self, what: str, script: str, *given: str, mirrored: bool = False, exporting: bool = False
+    ) -> Ran:
+        return self._run(what, scripts.command(script, *given), mirrored=mirrored, exporting=exporting)
+
+    def _git(self, *words: str) -> Ran:
+        return self._run(words[0], scripts.git(*words))
+
+    def _run(
+        self, what: str, command: tuple[str, ...], *, mirrored: bool = False, exporting: bool = False
+    ) -> Ran:
+        child = self._workspace.start(
+            command,
+            env=self._env,
+            writable=True,
+            cap_bytes=_OUTPUT_BYTES,
+            mirror=self._mirror if mirrored else None,
+            export=exporting,
+        )
+        return finish(child, what=f"git {what}", timeout_s=_GIT_S, beat=self._beat, out_bytes=_OUTPUT_BYTES)
+
+    @staticmethod
+    def _must(what: str, ran: Ran) -> None:
+        if ran.exit_code != 0:
+            raise WorkspaceError(scripts.failed_at(ran.exit_code, what), ran.tail)

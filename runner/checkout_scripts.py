@@ -1,0 +1,96 @@
+"""The fixed shell texts of Cardinal's own git commands: those that belong together share one start."""
+
+_SETTINGS = (
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("commit.gpgSign", "false"),
+    ("submodule.recurse", "false"),
+    ("advice.detachedHead", "false"),
+    ("gc.auto", "0"),
+    ("core.editor", "true"),
+    ("sequence.editor", "true"),
+    # It would be run while the mirror is shown, for the agent may lend objects from there.
+    ("core.alternateRefsCommand", "true"),
+)
+_FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
+_WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "bundle")
+_CODES = {word: code for code, word in enumerate(_WORDS, 101)}  # neither git's own nor a shell's
+CONFLICT = 121
+
+# What a script is given reaches it as "$1" …, and never becomes a part of its text.
+_PROLOGUE = (
+    f'g() {{ git {" ".join(f"-c {name}={text}" for name, text in _SETTINGS)} "$@"; }}\n'
+    'must() { g "$@" || case $1 in '
+    + " ".join(f"{word}) exit {code};;" for word, code in _CODES.items())
+    + " esac; }\n"
+)
+_LEFT = "left=$(must status --porcelain --ignore-submodules=all) || exit"
+# A commit that fails while nothing is left any more had nothing to commit.
+_LEFTOVERS = f"""
+message=$1
+{_LEFT}
+if [ -n "$left" ]; then
+  must add --all
+  g commit --quiet --no-verify -m "$message" >&2 || {{
+    {_LEFT}
+    [ -z "$left" ] || exit {_CODES["commit"]}
+  }}
+fi
+"""
+
+# mirror branch base
+CLONE = f"""
+must init --quiet --initial-branch="$3" .
+must {_FETCH} "$1" "+refs/heads/$3:refs/remotes/origin/$3" "+refs/heads/$2*:refs/remotes/origin/$2*"
+start=refs/remotes/origin/$2
+g rev-parse --verify --quiet --end-of-options "$start^{{commit}}" >&2 || start=refs/remotes/origin/$3
+must checkout --quiet --force --no-track -B "$2" "$start"
+"""
+# mirror ref branch base
+CLONE_FROM = f"""
+must init --quiet --initial-branch="$4" .
+must {_FETCH} "$1" "+$2:refs/cardinal/head" "+refs/heads/$4:refs/remotes/origin/$4"
+must checkout --quiet --force --no-track -B "$3" refs/cardinal/head
+"""
+# mirror branch base; the glob matches nothing when the branch is not there, which is no error
+FETCH = f"""
+must {_FETCH} "$1" "+refs/heads/$3:refs/remotes/origin/$3" "+refs/heads/$2*:refs/remotes/origin/$2*"
+"""
+# message; says what HEAD is then
+LEFTOVERS = f"""
+{_LEFTOVERS}
+g rev-parse --verify --quiet --end-of-options "HEAD^{{commit}}" || true
+"""
+# message commit; says which paths are in conflict
+PUT_ON = f"""
+{_LEFTOVERS}
+! g merge-base --is-ancestor "$2" HEAD || exit 0
+! g rebase --quiet --no-autostash "$2" >&2 || exit 0
+g diff --name-only --diff-filter=U -z --no-ext-diff
+g rebase --abort >&2
+exit {CONFLICT}
+"""
+# commit
+RESTORE = """
+must reset --quiet --hard "$1"
+must clean --quiet -f -d
+"""
+# file base; without `base` when the agent rewrote history so that it is not in it
+EXPORT = """
+g bundle create --quiet "$1" HEAD --not "$2" || must bundle create --quiet "$1" HEAD
+"""
+
+
+def command(script: str, *given: str) -> tuple[str, ...]:
+    """Return what runs `script` with what is given to it."""
+    return ("/bin/sh", "-c", _PROLOGUE + script, "cardinal", *given)
+
+
+def git(*words: str) -> tuple[str, ...]:
+    """Return one git command under the same settings."""
+    return ("git", *(part for name, text in _SETTINGS for part in ("-c", f"{name}={text}")), *words)
+
+
+def failed_at(exit_code: int, what: str) -> str:
+    """Return the git command at which a script ended; `what` where it was none of them."""
+    return f"git {next((word for word, code in _CODES.items() if code == exit_code), what)}"

@@ -1,0 +1,144 @@
+"""The runner's errors, by what the run can do about them."""
+
+from ledger.errors import CardinalError
+
+
+class RunnerError(CardinalError):
+    """The runner refused or could not do what was asked."""
+
+
+class UnknownPartError(RunnerError):
+    """No part of that name is installed; `remedy` says where it was named."""
+
+    def __init__(self, what: str, name: str, known: tuple[str, ...], remedy: str = "") -> None:
+        self.what, self.name, self.known = what, name, known
+        said = f"there is no {what} called {name!r} here, only {', '.join(known)}"
+        super().__init__(f"{said}: {remedy}" if remedy else said)
+
+
+class SpawnError(RunnerError):
+    """The agent's program did not start."""
+
+
+class NetworkError(RunnerError):
+    """The policy grants the agent a network that this kind of workspace cannot give."""
+
+    def __init__(self, backend: str, wanted: str, granted: tuple[str, ...]) -> None:
+        self.backend, self.wanted, self.granted = backend, wanted, granted
+        super().__init__(
+            f"the column's policy says `network: {wanted}`, but a {backend} workspace can only have"
+            f" {' or '.join(granted)}: change `tools: {{network: …}}` of the column, then retry"
+        )
+
+
+class BackendError(RunnerError):
+    """The agent's program is not in this kind of workspace."""
+
+    def __init__(self, agent: str, backend: str, known: tuple[str, ...]) -> None:
+        self.agent, self.backend, self.known = agent, backend, known
+        super().__init__(
+            f"{agent} works in a {' or '.join(known)} workspace, and this Cardinal uses {backend}: start a"
+            " Docker engine and run `scripts/images`, or choose another agent for the column, then retry"
+        )
+
+
+class UnsandboxedError(RunnerError):
+    """This machine cannot lock the agent in, and nobody allowed it to run free."""
+
+    def __init__(self, agent: str, why: str) -> None:
+        self.agent = agent
+        super().__init__(
+            f"{agent} may not run without a sandbox ({why}): install bubblewrap, or set"
+            " CARDINAL_ALLOW_UNSANDBOXED=1"
+        )
+
+
+class CommandTimeoutError(RunnerError):
+    """A command of Cardinal's own took longer than it may."""
+
+    def __init__(self, what: str, timeout_s: float) -> None:
+        self.what, self.timeout_s = what, timeout_s
+        super().__init__(f"{what} was stopped after {timeout_s:.0f} s")
+
+
+class WorkspaceError(RunnerError):
+    """A step of Cardinal's own inside the workspace failed."""
+
+    def __init__(self, what: str, output: str) -> None:
+        self.what, self.output = what, output
+        super().__init__(f"{what} failed: {output.strip()[-600:]}")
+
+
+class ScenarioError(RunnerError):
+    """A scenario of the scripted agent is missing or wrong."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        self.name, self.problem = name, problem
+        super().__init__(f"scenario {name!r}: {problem}")
+
+
+class RepositoryError(RunnerError):
+    """The repository cannot be worked on; the message says what a person can do."""
+
+
+class EmptyRepositoryError(RepositoryError):
+    """The repository has no commit."""
+
+    def __init__(self, repository: str) -> None:
+        super().__init__(f"{repository} has no commits yet: push a first commit, then retry")
+
+
+class MissingBaseError(RepositoryError):
+    """The base branch is not there."""
+
+    def __init__(self, repository: str, branch: str) -> None:
+        self.branch = branch
+        super().__init__(
+            f"{repository} has no branch {branch}: restore it or change the default branch, then retry"
+        )
+
+
+class GoneRepositoryError(RepositoryError):
+    """The repository was deleted, renamed, or taken from the App's reach."""
+
+    def __init__(self, repository: str, detail: str) -> None:
+        super().__init__(
+            f"{repository} cannot be reached; is it deleted, or Cardinal not installed there? git: {detail}"
+        )
+
+
+class OversizedRepositoryError(RepositoryError):
+    """The repository or what the agent made is larger than the cap."""
+
+    def __init__(self, what: str, cap_bytes: int) -> None:
+        super().__init__(f"{what} is larger than {cap_bytes // 1_000_000} MB")
+
+
+class UnsoundObjectsError(RepositoryError):
+    """What was fetched does not pass git's own checks."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"git refuses objects that are not sound: {detail}")
+
+
+class PushRefusedError(RepositoryError):
+    """A rule of the repository refused the push."""
+
+    def __init__(self, branch: str, detail: str) -> None:
+        super().__init__(f"{branch} was not pushed: a branch protection or rule refuses it. GitHub: {detail}")
+
+
+class MovedBranchError(RepositoryError):
+    """Somebody else pushed to the branch since the run began."""
+
+    def __init__(self, branch: str) -> None:
+        super().__init__(
+            f"{branch} was not pushed: somebody pushed to it meanwhile; retry takes those commits in"
+        )
+
+
+class GitError(RepositoryError):
+    """git failed in a way that has no name of its own here."""
+
+    def __init__(self, what: str, detail: str) -> None:
+        super().__init__(f"git could not {what}: {detail}")

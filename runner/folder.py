@@ -1,0 +1,189 @@
+"""The folder of one card on the host: what both backends keep there, looked at without trusting it."""
+
+import hashlib
+import os
+import re
+import stat
+import subprocess
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from ledger.ids import CardId
+from runner.errors import OversizedRepositoryError, WorkspaceError
+
+_COPY_BYTES = 1 << 20
+_PROGRAM_S = 300
+_WEIGH_S = 60
+_PARTS = ("repo", "home", "out")
+_INSIDE = "workspace"
+_MOST_LINKS = 40
+
+
+class Folder:
+    """`repo/`, `home/` and `out/` belong to the user inside; `card` and `ready` beside them to the host."""
+
+    def __init__(self, root: Path, card_id: CardId, uid: int, gid: int) -> None:
+        self.root = root.absolute()
+        for name in _PARTS:
+            (self.root / name).mkdir(parents=True, exist_ok=True)
+        (self.root / "card").write_text(card_id, encoding="utf-8")
+        self._give_to(uid, gid)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether no checkout was completed here."""
+        return not (self.root / "ready").exists()
+
+    def settle(self) -> None:
+        """Mark the checkout as complete."""
+        (self.root / "ready").touch()
+
+    def plain_git(self) -> Path:
+        """Return `.git`, which an agent may have replaced: a link would show a folder of the host inside.
+
+        Raises WorkspaceError.
+        """
+        git = self.root / "repo" / ".git"
+        if not git.is_dir() or git.is_symlink():
+            raise WorkspaceError("protecting .git", "it is no folder any more")
+        return git
+
+    def collect(self, name: str, target: Path, cap_bytes: int) -> None:
+        """Copy `out/<name>` without following a link, then remove it."""
+        source = self.root / "out" / name
+        try:
+            descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError as error:
+            raise WorkspaceError("the export", str(error)) from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise WorkspaceError("the export", f"{name} is no plain file")
+        with os.fdopen(descriptor, "rb") as opened, target.open("wb") as copy:
+            copied = 0
+            while chunk := opened.read(_COPY_BYTES):
+                copied += len(chunk)
+                if copied > cap_bytes:
+                    raise OversizedRepositoryError("what the run made", cap_bytes)
+                copy.write(chunk)
+        source.unlink()
+
+    def used_bytes(self) -> int:
+        """Return how much disk it takes; what vanishes meanwhile is not counted. Raises WorkspaceError."""
+        ran = _program(
+            "measuring the workspace", "du", "-s", "-x", "-B1", "--", str(self.root), limit_s=_WEIGH_S
+        )
+        counted = ran.stdout.split(b"\t")[0]
+        if not counted.isdigit():
+            raise WorkspaceError("measuring the workspace", ran.stderr.decode(errors="replace"))
+        return int(counted)
+
+    def masked(self, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        """Yield what covers those folders and files of the repository that are there (`empty`, a folder, or
+        `blank`, a file) and their paths inside, links resolved.
+
+        Raises WorkspaceError for a link that leads where the host cannot tell what a command would find.
+        """
+        for name in names:
+            try:
+                found = self._resolve(name)
+            except OSError as error:
+                raise WorkspaceError(f"hiding {name}", str(error)) from error
+            if found is not None:
+                folder = self.root.joinpath(*found.split("/")[2:]).is_dir()
+                yield "empty" if folder else "blank", found
+
+    def _resolve(self, name: str) -> str | None:
+        """Follow links as a command inside would, never on the host; None when nothing is there."""
+        waiting, at, links = deque(name.split("/")), [_INSIDE, "repo"], 0
+        while waiting:
+            part = waiting.popleft()
+            if part in ("", "."):
+                continue
+            if part == "..":
+                del at[-1:]
+                continue
+            at.append(part)
+            if waiting and at == [_INSIDE]:
+                continue
+            if at[0] != _INSIDE or at[1:2] not in (["repo"], ["home"]):
+                raise WorkspaceError(
+                    f"hiding {name}", "it is a link that leads out of the repository: make it a folder"
+                )
+            here = self.root.joinpath(*at[1:])
+            if here.is_symlink():
+                links += 1
+                if links > _MOST_LINKS:
+                    return None
+                target = os.readlink(here)
+                at = [] if target.startswith("/") else at[:-1]
+                waiting.extendleft(reversed(target.split("/")))
+            elif not here.is_dir() and (waiting or not here.is_file()):
+                return None
+        return "/" + "/".join(at)
+
+    def destroy(self) -> None:
+        """Remove the folder; links in it are removed, not followed. Raises WorkspaceError.
+
+        By programs, for an agent nests folders deeper than Python recurses, and takes rights away.
+        """
+        _program("removing the workspace", "chmod", "-R", "u+rwx", "--", str(self.root))
+        done = _program("removing the workspace", "rm", "-rf", "--", str(self.root))
+        if done.returncode != 0:
+            raise WorkspaceError("removing the workspace", done.stderr.decode(errors="replace"))
+
+    def _give_to(self, uid: int, gid: int) -> None:
+        """Make the user inside the owner, also of what another kind of workspace left here."""
+        if os.geteuid() != 0:
+            return
+        for name in _PARTS:
+            part = self.root / name
+            if part.stat().st_uid != uid:
+                done = _program("the workspace", "chown", "-R", "-h", f"{uid}:{gid}", "--", str(part))
+                if done.returncode != 0:
+                    raise WorkspaceError("giving the workspace away", done.stderr.decode(errors="replace"))
+
+
+class Placed:
+    """The part of a workspace that is its folder's business, whatever runs the commands."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    @property
+    def fresh(self) -> bool:
+        """Whether no checkout was completed here."""
+        return self._folder.fresh
+
+    def settle(self) -> None:
+        """Mark the checkout as complete."""
+        self._folder.settle()
+
+    def collect(self, name: str, target: Path, cap_bytes: int) -> None:
+        """Copy `out/<name>`; see the contract."""
+        self._folder.collect(name, target, cap_bytes)
+
+    def used_bytes(self) -> int:
+        """Return what the folder takes on the host's disk."""
+        return self._folder.used_bytes()
+
+
+def folder_name(card_id: CardId) -> str:
+    """Return a folder's name for any card id: readable where it can be, never another card's."""
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,80}", card_id):
+        return card_id
+    return hashlib.sha256(card_id.encode()).hexdigest()[:32]
+
+
+def cards_in(workspaces: Path) -> tuple[CardId, ...]:
+    """Return the cards that have a folder there."""
+    return tuple(CardId(mark.read_text(encoding="utf-8")) for mark in sorted(workspaces.glob("*/card")))
+
+
+def _program(what: str, *argv: str, limit_s: int = _PROGRAM_S) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(argv, capture_output=True, timeout=limit_s, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired as error:
+        raise WorkspaceError(what, f"{argv[0]} took longer than {limit_s} s") from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise WorkspaceError(what, str(error)) from error

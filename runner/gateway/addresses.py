@@ -1,0 +1,166 @@
+"""Which hosts and addresses an agent may reach: names, patterns and address ranges. Pure, and strict: a
+spelling that two programs could read in two ways is refused.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from runner.errors import RunnerError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_PORTS = (80, 443)  # of a pattern that names none
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
+_GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
+# Inside the global range and yet a way to something else: 6to4, and all special ones such as Teredo.
+_TRICKY_V6 = tuple(map(ipaddress.IPv6Network, ("2002::/16", "2001::/23", "2001:db8::/32", "3fff::/20")))
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# Where clouds hand out credentials to whoever asks, by their own documentation.
+_METADATA = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "169.254.0.0/16",  # AWS, Azure, Google, and all that is link-local
+            "fe80::/10",
+            "fd00:ec2::/32",  # AWS
+            "fd20:ce::254/128",  # Google
+            "100.100.100.200/32",  # Alibaba
+            "168.63.129.16/32",  # Azure's host
+            "192.0.0.192/32",  # Oracle
+        ),
+    )
+)
+
+
+class BadAuthorityError(RunnerError):
+    """What stands for host and port is none, or could be read in more than one way."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"network: {text[:100]!r} is no plain host: write a name in lower-case ASCII (xn--… for others),"
+            " or an address in its usual form"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRules:
+    """What the policy grants: `network` is none, list or full. Patterns: `example.org`, `*.example.org` for
+    names below it, each with `:port`; without one the ports are 80 and 443.
+
+    `private_hosts` are the operator's: only these may have an address that is not public.
+    """
+
+    network: str = "none"
+    hosts: tuple[str, ...] = ()
+    private_hosts: tuple[str, ...] = ()
+
+
+def host_and_port(text: str, default_port: int | None = None) -> tuple[str, int]:
+    """Return host and port of an authority, the host in its one spelling; IPv6 without brackets.
+
+    Raises BadAuthorityError: also for user names, percent signs and addresses in an unusual form.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        host, port = text, ""
+    if colon and not port and not text.endswith("]"):
+        raise BadAuthorityError(text)
+    if port and (not _PORT.fullmatch(port) or int(port) > 65535):
+        raise BadAuthorityError(text)
+    if not port and default_port is None:
+        raise BadAuthorityError(text)
+    return _host(host, text), int(port) if port else (default_port or 0)
+
+
+def literal(host: str) -> Address | None:
+    """Return the address that a host is written as; None for a name."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def refusal(rules: NetworkRules, host: str, port: int) -> str:
+    """Return why an agent may not ask for that host, for it to read; empty when it may."""
+    match rules.network:
+        case "full":
+            return ""
+        case "list" if _matches(rules.hosts, host, port):
+            return ""
+        case "list":
+            wanted = host if port in _PORTS else f"{host}:{port}"
+            return f"network: list does not allow {wanted}: add it to `tools: {{network: […]}}` of the column"
+    return f"network: none does not allow {host}: set `tools: {{network: […]}}` of the column"
+
+
+def reachable(rules: NetworkRules, host: str, port: int, addresses: Iterable[Address]) -> tuple[Address, ...]:
+    """Return the addresses of `host` that may be connected to: public ones, and private ones of a host that
+    the operator named; never those of a metadata service.
+    """
+    private = _matches(rules.private_hosts, host, port)
+    return tuple(one for one in addresses if is_public(one) or (private and _may_be_private(one)))
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address belongs to somebody on the internet, and not to a machine or a network of ours."""
+    address = _inner(address)
+    if _is_metadata(address) or address.is_multicast:
+        return False
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global and not address.is_reserved
+    return address in _GLOBAL_V6 and not any(address in tricky for tricky in _TRICKY_V6)
+
+
+def _may_be_private(address: Address) -> bool:
+    address = _inner(address)
+    odd = address.is_multicast or address.is_unspecified or address.is_reserved
+    return not odd and not _is_metadata(address)
+
+
+def _inner(address: Address) -> Address:
+    """Return the IPv4 address that an IPv6 one stands for."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return address.ipv4_mapped
+        if address in _NAT64:
+            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def _is_metadata(address: Address) -> bool:
+    return any(address in network for network in _METADATA if network.version == address.version)
+
+
+def _matches(patterns: Iterable[str], host: str, port: int) -> bool:
+    return any(_fits(pattern.strip().lower(), host, port) for pattern in patterns)
+
+
+def _fits(pattern: str, host: str, port: int) -> bool:
+    below = pattern.startswith("*.")
+    try:
+        wanted, wanted_port = host_and_port(pattern.removeprefix("*."), 0)
+    except BadAuthorityError:
+        return False
+    named = host.endswith(f".{wanted}") if below else host == wanted
+    return named and (port == wanted_port if wanted_port else port in _PORTS)
+
+
+def _host(text: str, whole: str) -> str:
+    if text.startswith("[") and text.endswith("]"):
+        found = literal(text[1:-1]) if "%" not in text else None
+        if not isinstance(found, ipaddress.IPv6Address):
+            raise BadAuthorityError(whole)
+        return str(found)
+    name = text.lower() if text.isascii() else ""
+    name = name.removesuffix(".")
+    labels = name.split(".")
+    if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+        raise BadAuthorityError(whole)
+    # Some programs read 127.1, 2130706433, 0x7f.1 and 0177.0.0.1 as addresses, others as names.
+    if _NUMBER.fullmatch(labels[-1]) and not isinstance(literal(name), ipaddress.IPv4Address):
+        raise BadAuthorityError(whole)
+    return name

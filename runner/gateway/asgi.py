@@ -1,0 +1,70 @@
+"""The few words of ASGI that the gateway speaks (source: asgi.readthedocs.io/en/latest/specs/www.html)."""
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+from runner.errors import RunnerError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class ClientGoneError(RunnerError):
+    """The agent's program closed its connection in the middle of its request."""
+
+
+class OversizedBodyError(RunnerError):
+    """A request is larger than the gateway takes."""
+
+    def __init__(self, cap_bytes: int) -> None:
+        super().__init__(f"the request is larger than {cap_bytes // 1_000_000} MB: send less at once")
+
+
+class BodyRoom:
+    """How many bytes of requests may be in memory at once, and of one; a container could send for ever."""
+
+    def __init__(self, one_bytes: int, *, all_bytes: int) -> None:
+        self._one_bytes, self._free_bytes = one_bytes, all_bytes
+
+    async def read(self, receive: Receive) -> bytes:
+        """Return the body of a request; `done` gives its room back.
+
+        Raises OversizedBodyError and ClientGoneError.
+        """
+        body = bytearray()
+        try:
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGoneError("the client is gone")
+                piece: bytes = message.get("body", b"")
+                body += piece
+                self._free_bytes -= len(piece)
+                if len(body) > self._one_bytes or self._free_bytes < 0:
+                    raise OversizedBodyError(self._one_bytes)
+                if not message.get("more_body", False):
+                    return bytes(body)
+        except BaseException:
+            self.done(len(body))
+            raise
+
+    def done(self, count_bytes: int) -> None:
+        """Give back the room of a body."""
+        self._free_bytes += count_bytes
+
+
+async def answer(send: Send, status: int, body: bytes, headers: Headers = ()) -> None:
+    """Send a JSON answer in one piece."""
+    told = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": told})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def disconnected(receive: Receive) -> None:
+    """Return once the client closed its connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,120 @@
+"""What a call costs, by the price list of the genai-prices package, which never goes to the network here."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, lru_cache
+from typing import Any
+
+from genai_prices import Usage, calc_price, data_snapshot, extract_usage
+from genai_prices.types import ModelInfo, Provider
+
+_STEP_TOKENS = 10_000
+_REMEMBERED = 200
+_BYTES_PER_TOKEN = 4  # of English text and code, about
+_FLAT = {
+    "anthropic": (
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    ),
+    "openai": ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a call used; `input_tokens` are all that went in, cached ones too."""
+
+    usd: float
+    input_tokens: int
+    output_tokens: int
+
+
+class Price:
+    """The price of one model; `known` tells whether the list has it, or the dearest one is taken instead."""
+
+    def __init__(self, provider: Provider, model: ModelInfo, *, known: bool) -> None:
+        self.provider, self.model, self.known = provider, model, known
+        self._rates: dict[object, tuple[float, float]] = {}
+
+    def cost(
+        self,
+        figures: Mapping[str, Any],
+        form: tuple[str, str],
+        context: Mapping[str, str],
+        at: datetime,
+    ) -> Cost | None:
+        """Return what a provider's own usage `figures` come to; None when they tell nothing usable."""
+        for told in (figures, {name: figures[name] for name in _FLAT[form[0]] if name in figures}):
+            try:
+                used = extract_usage({"usage": told}, provider_id=form[0], api_flavor=form[1]).usage
+                cost = Cost(self._usd(used, context, at), int(used.input_tokens), int(used.output_tokens))
+                if math.isfinite(cost.usd):
+                    return cost
+            except (ValueError, TypeError, ArithmeticError):
+                continue
+        return None
+
+    def rates(self, input_tokens: int, context: Mapping[str, str], at: datetime) -> tuple[float, float]:
+        """Return the dollars of one token in and one out, none cached, in a call with about so much input.
+
+        Remembered: the list takes a millisecond to say it, and a first byte waits for it.
+        """
+        near = -(-max(1, input_tokens) // _STEP_TOKENS) * _STEP_TOKENS  # prices rise with the input
+        key = (near, at.date(), at.hour, *sorted(context.items()))
+        if key not in self._rates:
+            if len(self._rates) > _REMEMBERED:
+                self._rates.clear()
+            input_usd = self._usd(Usage(input_tokens=near, output_tokens=0), context, at)
+            both_usd = self._usd(Usage(input_tokens=near, output_tokens=near), context, at)
+            self._rates[key] = (input_usd / near, (both_usd - input_usd) / near)
+        return self._rates[key]
+
+    def _usd(self, used: Usage, context: Mapping[str, str], at: datetime) -> float:
+        priced = self.model.calc_price(
+            used, self.provider, genai_request_timestamp=at, price_context=context or None
+        )
+        return float(priced.total_price)
+
+
+@lru_cache(maxsize=256)
+def price_of(provider: str, url: str, model: str) -> Price:
+    """Return the price of a model, or the dearest of that provider when the list does not know it.
+
+    A `compatible` provider is known by its address, else by the model's name, else taken for OpenAI.
+    """
+    ways: tuple[dict[str, str], ...] = ({"provider_id": provider},)
+    if provider == "compatible":
+        ways = ({"provider_api_url": url}, {}, {"provider_id": "openai"})
+    for way in ways:
+        try:
+            found = calc_price(Usage(input_tokens=1), model, **way)  # type: ignore[call-overload]
+        except (LookupError, ValueError):
+            continue
+        return Price(found.provider, found.model, known=True)
+    return _dearest("openai" if provider == "compatible" else provider)
+
+
+def tokens_of(count_bytes: int) -> int:
+    """Return about how many tokens so many bytes are."""
+    return -(-count_bytes // _BYTES_PER_TOKEN)
+
+
+@cache
+def _dearest(provider: str) -> Price:
+    used = Usage(input_tokens=1000, output_tokens=1000)
+    best: tuple[float, Price] | None = None
+    for one in data_snapshot.get_snapshot().providers:
+        for model in one.models if one.id == provider else ():
+            try:
+                usd = float(model.calc_price(used, one).total_price)
+            except ValueError:  # priced by something else than tokens
+                continue
+            if best is None or usd > best[0]:
+                best = (usd, Price(one, model, known=False))
+    if best is None:
+        raise LookupError(f"the price list has no provider {provider!r}")
+    return best[1]

@@ -1,0 +1,146 @@
+"""The board tools for shells: a program inside the workspace that calls one of them and prints the answer.
+
+    python3 /player/board.py --list
+    python3 /player/board.py plan '{"summary": "...", "steps": ["..."]}'   (- reads the JSON from stdin)
+
+Exit code 0: done; 1: refused, or no board answers; 2: the call itself is wrong. It runs in whatever image the
+policy names: it uses nothing beside the standard library and imports nothing of Cardinal.
+"""
+
+import http.client
+import json
+import os
+import sys
+from typing import Any
+from urllib.parse import urlsplit
+
+GATEWAY = "http://127.0.0.1:4000"
+# An old revision that servers still speak. Source: modelcontextprotocol.io/specification/versioning
+REVISION = "2025-06-18"
+LIMIT_S = 90.0  # a board call that people need not answer is done in a minute
+ANSWER_BYTES = 4_000_000
+USAGE = "usage: board.py --list | board.py TOOL JSON | board.py TOOL -\n"
+
+
+class BoardError(Exception):
+    """The board did not do it; the text says why, for the agent to read."""
+
+
+class Board:
+    """The MCP server of this run, spoken to by streamable HTTP: one POST per message."""
+
+    def __init__(self, gateway: str) -> None:
+        self._host = urlsplit(gateway).netloc
+        self._session: dict[str, str] = {}
+        self._asked = 0
+
+    def open(self) -> None:
+        """Shake hands. Raises BoardError."""
+        who = {"name": "board.py", "version": "1"}
+        self.ask("initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": who})
+        self._session["MCP-Protocol-Version"] = REVISION
+        self._post({"method": "notifications/initialized"})
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the result of one request. Raises BoardError."""
+        self._asked += 1
+        text = self._post({"id": self._asked, "method": method, "params": params})
+        for message in messages(text):
+            if message.get("id") == self._asked and isinstance(message.get("result"), dict):
+                return dict(message["result"])
+            if isinstance(message.get("error"), dict):
+                raise BoardError(str(message["error"].get("message", "refused without a reason")))
+        raise BoardError("the board's answer has no result: try again, or say it in your final text")
+
+    def _post(self, message: dict[str, Any]) -> str:
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        link = http.client.HTTPConnection(self._host, timeout=LIMIT_S)
+        try:
+            body = json.dumps({"jsonrpc": "2.0"} | message)
+            link.request("POST", "/board", body, headers | self._session)
+            answer = link.getresponse()
+            text = answer.read(ANSWER_BYTES).decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException) as error:
+            raise BoardError(f"no board answers here ({error}): it is there while a turn runs") from error
+        finally:
+            link.close()
+        if answer.status >= 400 and not messages(text):
+            raise BoardError(f"the board answered {answer.status}: {text[:300]}")
+        if answer.getheader("Mcp-Session-Id"):
+            self._session["Mcp-Session-Id"] = str(answer.getheader("Mcp-Session-Id"))
+        return text
+
+
+def messages(text: str) -> list[dict[str, Any]]:
+    """Return the JSON-RPC messages of a body: a JSON document, or events whose `data:` lines hold them."""
+    if text.lstrip().startswith("{"):
+        documents = [text]
+    else:
+        events = text.replace("\r\n", "\n").split("\n\n")
+        documents = [
+            "\n".join(line[5:].removeprefix(" ") for line in event.split("\n") if line.startswith("data:"))
+            for event in events
+        ]
+    found = []
+    for document in documents:
+        try:
+            message = json.loads(document)
+        except ValueError:
+            continue
+        if isinstance(message, dict):
+            found.append(message)
+    return found
+
+
+def spoken(result: dict[str, Any]) -> str:
+    """Return the text of a tool's result."""
+    parts = [part for part in result.get("content") or [] if isinstance(part, dict)]
+    return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+
+
+def listing(result: dict[str, Any]) -> str:
+    """Return the tools that are offered now: name, description, input."""
+    lines = []
+    for tool in result.get("tools", []):
+        known = tool.get("inputSchema", {}).get("properties", {})
+        about = str(tool.get("description") or "").strip().split("\n")[0]
+        lines.append(f"{tool.get('name')}({', '.join(known)}): {about}")
+    return "\n".join(lines)
+
+
+def call(board: Board, tool: str, given: str) -> int:
+    """Call one tool and print what it answers; 1 when it refuses, 2 when `given` is no JSON object."""
+    try:
+        arguments = json.loads(given)
+    except ValueError as error:
+        sys.stderr.write(f"the input is not JSON: {error}\n{USAGE}")
+        return 2
+    if not isinstance(arguments, dict):
+        sys.stderr.write(f'the input is not a JSON object like {{"text": "..."}}\n{USAGE}')
+        return 2
+    board.open()
+    result = board.ask("tools/call", {"name": tool, "arguments": arguments})
+    out, code = (sys.stderr, 1) if result.get("isError") else (sys.stdout, 0)
+    out.write(spoken(result) + "\n")
+    return code
+
+
+def main(words: list[str]) -> int:
+    """Return the exit code."""
+    board = Board(os.environ.get("CARDINAL_GATEWAY") or GATEWAY)
+    try:
+        if words == ["--list"]:
+            board.open()
+            sys.stdout.write(listing(board.ask("tools/list", {})) + "\n")
+            return 0
+        if len(words) == 2 and not words[0].startswith("-"):
+            return call(board, words[0], sys.stdin.read(ANSWER_BYTES) if words[1] == "-" else words[1])
+    except BoardError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stderr.write(USAGE)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

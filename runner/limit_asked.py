@@ -1,0 +1,27 @@
+"""The question that a run asks at a limit: what was spent, how far the plan is, what may be done."""
+
+from typing import NoReturn
+
+from ledger.answers import GO_ON, STOP
+from runner.live import LiveRun
+from runner.watch import Spent, Verdict
+
+AS_FAR = "Go on as far as the limits allow"
+
+
+def ask_limit(run: LiveRun, verdict: Verdict, spent: Spent) -> NoReturn:
+    """Ask whether the run may go on, and park. More dollars of its own help only where its own ran out."""
+    allowance = run.allowance
+    text = f"The run reached {allowance.reached(verdict, spent)}{_plan(run)}."
+    if verdict is not Verdict.BUDGET:
+        run.ask("limit", f"{text} Shall it go on?", (GO_ON, STOP))
+    if allowance.shared:
+        run.ask("limit", f"{text}{allowance.advice()} Shall it go on then?", (AS_FAR, STOP))
+    run.ask("budget", f"{text} Shall it go on?", (GO_ON, STOP))
+
+
+def _plan(run: LiveRun) -> str:
+    plan = run.history.plan
+    if plan is None or not plan.steps:
+        return ""
+    return f"; plan: {min(plan.done, len(plan.steps))} of {len(plan.steps)} steps done"

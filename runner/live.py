@@ -1,0 +1,145 @@
+"""A run while a supervisor holds it: what its stages share."""
+
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from ledger.answers import GO_ON, STOP
+from ledger.events.run import QuestionAsked, RunStepped
+from ledger.ids import QuestionId
+from ledger.states import RunState
+from runner.agent import Agent
+from runner.checkout import Checkout
+from runner.gateway.link import Gateway
+from runner.history import History
+from runner.leaving import Obey, Park, failed
+from runner.log import RunLog
+from runner.mirror import Mirror
+from runner.order import Clock, WorkOrder
+from runner.watch import Allowance
+from runner.workspace import Workspace
+
+__all__ = ["GO_ON", "PUBLISH", "PUBLISH_PROTECTED", "STOP", "TRY_AGAIN", "WITHOUT_REBASE", "LiveRun"]
+
+PUBLISH = "Publish it anyway"
+PUBLISH_PROTECTED = "Publish these files too"
+WITHOUT_REBASE = "Work on without the rebase"
+TRY_AGAIN = "I resolved it: try again"
+LIMITS = ("limit", "budget")  # who asks when a limit is reached: budget for the run's own dollars
+WEIGH_S = 5.0
+_REST = 10  # so many times as long as counting took, nothing is counted
+_BYTES_PER_MB = 1_000_000
+
+
+@dataclass(slots=True)
+class Scales:
+    """When the workspace is weighed next."""
+
+    due_at: float = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """One claimed run with its parts; every write of it is fenced by its log.
+
+    `gateway` is None where the agent pays for nothing and the policy grants no network.
+    """
+
+    order: WorkOrder
+    log: RunLog
+    clock: Clock
+    agent: Agent
+    workspace: Workspace
+    mirror: Mirror
+    checkout: Checkout
+    gateway: Gateway | None = None
+    scales: Scales = field(default_factory=Scales)
+
+    @property
+    def history(self) -> History:
+        """What the run's events say."""
+        return self.log.history
+
+    @property
+    def allowance(self) -> Allowance:
+        """The limits with what people added, and what the claim reserved."""
+        history, reserved = self.history, self.history.reserved
+        return Allowance(
+            self.order.limits,
+            sum(asked.extends() for asked in history.questions),
+            history.added_usd,
+            history.ceiling_usd if reserved is not None else None,
+            reserved.by_rule if reserved is not None else "",
+            reserved.limit_usd if reserved is not None else 0.0,
+        )
+
+    def may_publish_anyway(self) -> bool:
+        """Whether a person allowed a change over the size limits."""
+        return any(asked.choices[:1] == (PUBLISH,) and asked.agreed() for asked in self.history.questions)
+
+    def may_publish_protected(self, text: str) -> bool:
+        """Whether a person agreed to the protected files that this very question names, and to no others."""
+        return any(
+            asked.text == text and asked.choices[:1] == (PUBLISH_PROTECTED,) and asked.agreed()
+            for asked in self.history.questions
+        )
+
+    def beat(self) -> None:
+        """Keep the claim alive while a command runs; raises Obey when the run was told to stop, and Finish
+        when its place grew too large.
+        """
+        self.log.beat()
+        overweight = self.overweight()
+        if overweight:
+            raise failed("guardrail", overweight)
+        self.obey()
+
+    def overweight(self) -> str:
+        """Look every few seconds how much disk the workspace takes; return the sentence for people when that
+        is more than its share. A large one is looked at less often: counting it may take a while.
+        """
+        began, share_mb = self.clock.monotonic(), self.order.resources.disk_mb
+        if began < self.scales.due_at:
+            return ""
+        used_mb = self.workspace.used_bytes() / _BYTES_PER_MB
+        now = self.clock.monotonic()
+        self.scales.due_at = now + max(WEIGH_S, _REST * (now - began))
+        if used_mb <= share_mb:
+            return ""
+        return (
+            f"the workspace takes {used_mb:.0f} MB of disk, and {share_mb} MB are its share: make the work"
+            " smaller, or raise `resources: {disk_mb: …}` of the column, then retry"
+        )
+
+    def network(self) -> dict[str, str]:
+        """Return the environment that leads commands to the network that the policy grants; empty: none."""
+        layout = self.workspace.layout
+        if self.gateway is None or self.order.tools.network == "none" or not layout.proxy:
+            return {}
+        at = {name: layout.proxy for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
+        return at | {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
+
+    def obey(self) -> None:
+        """Raise Obey when the run was told to stop."""
+        stop = self.log.stop_asked()
+        if stop is not None:
+            raise Obey(stop.how, stop.by)
+
+    def step(self, after: RunState) -> None:
+        """Move the run's state, unless it is there already."""
+        if self.history.state is not after:
+            self.log.append(RunStepped(self.order.run_id, self.history.state, after))
+
+    def ask(self, asker: str, text: str, choices: tuple[str, ...]) -> NoReturn:
+        """Ask people and park."""
+        question_id = QuestionId(f"{self.order.run_id}-q{self.history.next_question_id}")
+        self.log.append(QuestionAsked(self.order.run_id, question_id, asker, text, choices))
+        raise Park("limit" if asker in LIMITS else "question")
+
+    def heed_answers(self) -> None:
+        """Park again on an open question; end the run when the answer to a limit was to stop."""
+        asked = self.history.open_question
+        if asked is not None:
+            raise Park("limit" if asked.asker in LIMITS else "question")
+        newest = self.history.newest(*LIMITS, "rebase")
+        if newest is not None and newest.choices[-1:] == (STOP,) and newest.refused():
+            raise failed("gave_up", f"stopped by a person's answer to: {newest.text}")

@@ -1,0 +1,232 @@
+"""Bare mirrors on the host: the only place where the host looks at what an agent made, and pushes from."""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.child import Ran
+from runner.errors import (
+    EmptyRepositoryError,
+    GitError,
+    GoneRepositoryError,
+    MissingBaseError,
+    MovedBranchError,
+    OversizedRepositoryError,
+    PushRefusedError,
+    RepositoryError,
+    UnsoundObjectsError,
+)
+from runner.git import run_git
+from runner.order import Remote
+from runner.redact import redact
+from runner.signing import Signed
+from runner.texts import one_line
+
+_FETCH_S = 600.0
+_LOOK_S = 60.0
+_SIZE_CAP_BYTES = 4_000_000_000
+_GONE = re.compile(
+    r"not found|does not appear to be a git repository|could not read (?:Username|from remote)|does not exist"
+    r"|Authentication failed|returned error: (?:401|403|404|410)|Could not resolve host|unable to access",
+    re.IGNORECASE,
+)
+_MOVED = re.compile(r"stale info|non-fast-forward|fetch first|cannot lock ref", re.IGNORECASE)
+_UNSOUND = re.compile(
+    r"fsck|badObject|bad object|malformed|hasDot|index-pack failed|unresolved deltas", re.IGNORECASE
+)
+Beat = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffStat:
+    """How much a branch changes against its base; a binary file counts as one line.
+
+    `added_bytes` are those of all new objects as they are stored, also of what a later commit takes away.
+    """
+
+    files_changed: int
+    lines_changed: int
+    added_bytes: int
+    commits: int
+    paths: tuple[str, ...]
+
+
+class Mirror:
+    """The host's bare copy of one repository. Branches of GitHub are under refs/heads, runs under
+    refs/cardinal.
+    """
+
+    def __init__(self, folder: Path, repository: str, remote: Remote, beat: Beat) -> None:
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", repository)
+        mark = hashlib.sha256(repository.encode()).hexdigest()[:8]  # two names never share a folder
+        self.path = folder / f"{name}-{mark}.git"
+        self._repository, self._remote, self._beat = repository, remote, beat
+
+    def fetch(self, base_branch: str) -> str:
+        """Bring all branches up to date and return the head of the base.
+
+        Raises EmptyRepositoryError, MissingBaseError, GoneRepositoryError, UnsoundObjectsError or GitError.
+        """
+        if not (self.path / "HEAD").exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._must("make a mirror", self._git("init", "--bare", "--quiet", "."))
+        fetched = self._git(
+            *("fetch", "--prune", "--no-tags", "--no-write-fetch-head", "--quiet", "--"),
+            *(self._remote.url, "+refs/heads/*:refs/heads/*"),
+            online=True,
+        )
+        if fetched.exit_code != 0:
+            raise self._named("fetch", fetched)
+        self._check_size()
+        base = self.head(base_branch)
+        if not base:
+            found = self._git("for-each-ref", "--count=1", "refs/heads")
+            raise (
+                MissingBaseError(self._repository, base_branch)
+                if found.out.strip()
+                else EmptyRepositoryError(self._repository)
+            )
+        return base
+
+    def head(self, branch: str) -> str:
+        """Return the commit of a branch as GitHub had it at the last fetch; empty when there is none."""
+        return self.commit(f"refs/heads/{branch}")
+
+    def commit(self, ref: str) -> str:
+        """Return the commit of a full ref name, or empty."""
+        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return found.out.strip() if found.exit_code == 0 else ""
+
+    def remember(self, name: str, commit: str) -> None:
+        """Point refs/cardinal/`name` at a commit, so that it stays and is known later."""
+        self._must("write a ref", self._git("update-ref", f"refs/cardinal/{name}", commit))
+
+    def recall(self, name: str) -> str:
+        """Return what `remember` was told, or empty."""
+        return self.commit(f"refs/cardinal/{name}")
+
+    def take_bundle(self, bundle: Path, name: str) -> str:
+        """Bring HEAD of a bundle into refs/cardinal/`name`, checking every object; return the commit.
+
+        Raises UnsoundObjectsError or GitError. A bundle is unpacked in a quarantine first: git 2.39 does not
+        check the objects of a bundle, whatever fetch.fsckObjects says, but those of a repository it does.
+        """
+        quarantine = bundle.with_suffix(".quarantine")
+        try:
+            self._must("make a quarantine", self._git("init", "--bare", "--quiet", str(quarantine)))
+            borrowed = quarantine / "objects" / "info" / "alternates"
+            borrowed.write_text(f"{(self.path / 'objects').resolve()}\n", encoding="utf-8")
+            self._take(str(bundle), "+HEAD:refs/heads/export", quarantine)
+            self._take(str(quarantine), f"+refs/heads/export:refs/cardinal/{name}", self.path)
+        finally:
+            shutil.rmtree(quarantine, ignore_errors=True)
+        self._check_size()
+        return self.recall(name)
+
+    def _take(self, source: str, refs: str, into: Path) -> None:
+        words = ("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", "--", source, refs)
+        fetched = self._git(*words, folder=into, timeout_s=_FETCH_S)
+        if fetched.exit_code != 0:
+            detail = self._said(fetched)
+            raise (
+                UnsoundObjectsError(detail)
+                if _UNSOUND.search(fetched.tail)
+                else GitError("take the export", detail)
+            )
+
+    def diff(self, base: str, head: str) -> DiffStat:
+        """Return what `head` changes since it left `base`. Raises GitError when they share no history."""
+        counted = self._git("rev-list", "--count", f"{base}..{head}")
+        self._must("count commits", counted)
+        stat = self._git(
+            *(
+                "diff",
+                "--numstat",
+                "-z",  # else an odd name is written in another way
+                "--no-renames",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--ignore-submodules=none",
+            ),
+            f"{base}...{head}",
+        )
+        self._must("compare the branch with its base", stat)
+        lines, paths = 0, []
+        for row in filter(None, stat.out.removesuffix("\n").split("\0")):
+            added, removed, path = row.split("\t", 2)
+            lines += 1 if added == "-" else int(added) + int(removed)
+            paths.append(path)
+        stored = self._git("rev-list", "--disk-usage", "--objects", head, f"^{base}")
+        self._must("measure the branch", stored)
+        return DiffStat(len(paths), lines, int(stored.out.strip()), int(counted.out.strip()), tuple(paths))
+
+    def differing(self, one: str, other: str) -> frozenset[str]:
+        """Return the paths at which two commits differ."""
+        words = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
+        found = self._git("diff", *words, one, other, "--")
+        self._must("compare two commits", found)
+        return frozenset(filter(None, found.out.removesuffix("\n").split("\0")))
+
+    def signed(self, head: str, *known: str) -> tuple[Signed, ...]:
+        """Return the commits of `head` that none of `known` has, the newest first, at most 1,000."""
+        shape = "%x1e%H%x1f%an <%ae>%x1f%cn <%ce>%x1f%B"
+        wanted = (head, *(f"^{commit}" for commit in known if commit))
+        listed = self._git("log", "-z", "--max-count=1000", f"--format={shape}", *wanted)
+        self._must("read the commits", listed)
+        rows = (row.rstrip("\0\n").split("\x1f", 3) for row in listed.out.split("\x1e")[1:])
+        return tuple(Signed(*row) for row in rows if len(row) == 4)
+
+    def push(self, head: str, branch: str, known: str) -> None:
+        """Put `branch` on GitHub at `head`, only if it still stands at `known` (empty: is not there).
+
+        Raises MovedBranchError, PushRefusedError, GoneRepositoryError or GitError.
+        """
+        pushed = self._git(
+            *("push", "--porcelain", "--no-verify", f"--force-with-lease=refs/heads/{branch}:{known}", "--"),
+            *(self._remote.url, f"{head}:refs/heads/{branch}"),
+            online=True,
+        )
+        if pushed.exit_code == 0:
+            self._must("note the push", self._git("update-ref", f"refs/heads/{branch}", head))
+            return
+        said = pushed.out + pushed.tail
+        if _MOVED.search(said):
+            raise MovedBranchError(branch)
+        if "[remote rejected]" in said or "GH006" in said or "GH013" in said:
+            raise PushRefusedError(branch, self._said(pushed))
+        raise self._named("push", pushed)
+
+    def _check_size(self) -> None:
+        size = sum(pack.stat().st_size for pack in (self.path / "objects").glob("pack/*.pack"))
+        if size > _SIZE_CAP_BYTES:
+            raise OversizedRepositoryError(self._repository, _SIZE_CAP_BYTES)
+
+    def _git(
+        self, *words: str, online: bool = False, timeout_s: float = _LOOK_S, folder: Path | None = None
+    ) -> Ran:
+        writes = words[0] in ("init", "fetch", "update-ref")
+        return run_git(
+            words,
+            folder=folder or self.path,
+            beat=self._beat,
+            timeout_s=_FETCH_S if online else timeout_s,
+            credentials=self._remote.git_environment() if online else None,
+            lock=self.path / "cardinal.lock" if writes else None,
+        )
+
+    def _named(self, what: str, ran: Ran) -> RepositoryError:
+        detail = self._said(ran)
+        if _GONE.search(ran.tail):
+            return GoneRepositoryError(self._repository, detail)
+        return UnsoundObjectsError(detail) if _UNSOUND.search(ran.tail) else GitError(what, detail)
+
+    def _must(self, what: str, ran: Ran) -> None:
+        if ran.exit_code != 0:
+            raise GitError(what, self._said(ran))
+
+    @staticmethod
+    def _said(ran: Ran) -> str:
+        return one_line(redact(ran.tail), 600)

@@ -1,0 +1,162 @@
+"""What the edges hand to the runner: one frozen work order, and the way to its repository."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from ledger.ids import CardId, RunId
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may use before it parks and asks; `iterations` and `full_runs` count validation."""
+
+    timeout_s: float = 1800.0
+    silence_s: float = 300.0
+    max_turns: int = 60
+    budget_usd: float = 2.0
+    output_bytes: int = 50_000_000
+    iterations: int = 5
+    full_runs: int = 3
+    files_changed: int = 40
+    lines_changed: int = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """How much of the machine one container may use; a file may be as large as the disk's share."""
+
+    memory_mb: int = 4096
+    cpus: float = 2.0
+    processes: int = 512
+    disk_mb: int = 8192
+    open_files: int = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the policy lets the agent do: edit, run and commit are allow, ask or deny. `network`: none, list
+    (of `hosts`) or full. `ask` are patterns of commands that need a person's word, `deny` of refused ones.
+    """
+
+    edit: str = "allow"
+    run: str = "allow"
+    commit: str = "allow"
+    network: str = "none"
+    hosts: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Who answers an agent's model calls: the root of its API and the key that only the gateway knows."""
+
+    name: str
+    url: str
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Shell lines of the repository's policy: once after a clone, each time, and before the offer."""
+
+    setup: tuple[str, ...] = ()
+    fast: tuple[str, ...] = ()
+    full: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewThread:
+    """One review thread that the run is to answer; `line` is None for a remark about the whole file."""
+
+    thread_id: str
+    path: str
+    line: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the runner keeps what lives, on the host."""
+
+    mirrors: Path
+    workspaces: Path
+    logs: Path
+    scenarios: Path
+
+    @property
+    def gateways(self) -> Path:
+        """The sockets of the gateways, a folder for each claim."""
+        return self.workspaces.parent / "gateways"
+
+
+@dataclass(frozen=True, slots=True)
+class Committer:
+    """As whom Cardinal commits."""
+
+    name: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkOrder:
+    """One bounded attempt at a card. `kind`: first, revision or retry; `briefing` is what the agent reads.
+
+    `session_id` is that of the run which this one continues, or empty.
+    """
+
+    run_id: RunId
+    card_id: CardId
+    attempt: int
+    kind: str
+    generation: int
+    repository: str
+    number: int
+    title: str
+    branch: str
+    base_branch: str
+    agent: str
+    model: str
+    session_id: str
+    plan_required: bool
+    instructions: str
+    briefing: str
+    limits: Limits
+    places: Places
+    committer: Committer
+    tools: Tools = Tools()
+    validation: Validation = Validation()
+    threads: tuple[ReviewThread, ...] = ()
+    briefing_omitted: tuple[str, ...] = ()
+    workspace: str = "local"
+    image: str = ""
+    resources: Resources = Resources()
+    models: tuple[str, ...] = ()  # that the policy allows beside the column's own
+    granted: tuple[str, ...] = ()  # commands that people allowed for this card, each that very one
+    allowed: tuple[str, ...] = ()  # patterns of commands that people allowed for this card
+    protect: tuple[str, ...] = ()  # patterns of paths that it may change only with a person's word
+    private_hosts: tuple[str, ...] = ()  # of the operator: hosts that may have a private address
+
+
+class Remote(Protocol):
+    """The way to the repository on GitHub; asked before every use, so a token may expire between two."""
+
+    @property
+    def url(self) -> str:
+        """The address to fetch from and push to; it never holds a credential."""
+
+    def git_environment(self) -> Mapping[str, str]:
+        """Return fresh credentials as GIT_CONFIG_COUNT/KEY/VALUE, for one git command on the host."""
+
+
+class Clock(Protocol):
+    """Time as an argument: wall time in UTC, and seconds that never go back."""
+
+    def now(self) -> datetime:
+        """Return the wall time in UTC."""
+
+    def monotonic(self) -> float:
+        """Return seconds since some fixed moment."""

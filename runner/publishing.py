@@ -1,0 +1,121 @@
+"""The last stage: the branch leaves the workspace as a bundle, is judged on the host, and goes to GitHub."""
+
+from ledger.events.run import BranchExported, BranchPushed, RunEnded
+from ledger.states import Ending, RunState
+from runner.calls import report
+from runner.errors import MovedBranchError
+from runner.exporting import bring_out
+from runner.guarding import concern, protected
+from runner.leaving import failed
+from runner.live import PUBLISH, PUBLISH_PROTECTED, STOP, LiveRun
+from runner.mirror import DiffStat
+from runner.rebasing import seen
+from runner.signing import concerns
+from runner.texts import one_line
+
+_ADDED_BYTES = 20_000_000  # what a person adds on purpose is larger only where they are asked
+
+
+def publish(run: LiveRun, start: str) -> None:
+    """Push the branch if it moved, then write answers, report and ending in one transaction.
+
+    Raises Park when the change is over the size limits or touches what is protected, MovedBranchError when
+    people pushed to the branch meanwhile, another RepositoryError when GitHub does not take it.
+    """
+    run.step(RunState.PUBLISHING)
+    order = run.order
+    events: list[BranchPushed] = []
+    if run.checkout.commit() != start:
+        head = _export(run)
+        _push(run, head)
+        events.append(BranchPushed(order.run_id, order.branch, head))
+    ended = RunEnded(order.run_id, Ending.SUCCEEDED, "", "", one_line(run.history.last_line))
+    run.log.append(*events, *report(order, run.history), ended)
+
+
+def _export(run: LiveRun) -> str:
+    """Bring HEAD into the mirror and record what it changes; return its commit."""
+    order, mirror = run.order, run.mirror
+    base, head = mirror.head(order.base_branch), bring_out(run)
+    _stands_as_checked(run, head)
+    change = mirror.diff(base, head)
+    if change.commits == 0 or change.files_changed == 0:
+        raise failed("no_changes", "the branch is no different from its base")
+    if run.history.exported is None or run.history.exported.head != head:
+        run.log.append(
+            BranchExported(
+                order.run_id,
+                order.branch,
+                base,
+                head,
+                change.files_changed,
+                change.lines_changed,
+                change.commits,
+            )
+        )
+    _guard_protected(run, change, head)
+    _guard(run, change, head)
+    return head
+
+
+def _stands_as_checked(run: LiveRun, head: str) -> None:
+    """Raise Finish unless the commit that leaves is the very one that the gate let pass."""
+    passed = run.history.validation
+    wanted = run.order.validation
+    if (wanted.fast or wanted.full) and (passed is None or not passed.passed or passed.head != head):
+        raise failed("validation", f"the branch stands at {head}, which is not what passed the full checks")
+
+
+def _guard_protected(run: LiveRun, change: DiffStat, head: str) -> None:
+    """Ask people before protected files change; what they pushed to the branch themselves is theirs."""
+    known = seen(run)
+    theirs = frozenset(change.paths) - run.mirror.differing(known, head) if known else frozenset()
+    paths = (path for path in change.paths if path not in theirs)
+    said = concern(protected(paths, run.order.protect))
+    if said:
+        text = f"{said} Publish that too?"
+        if not run.may_publish_protected(text):
+            run.ask("limit", text, (PUBLISH_PROTECTED, STOP))
+
+
+def _guard(run: LiveRun, change: DiffStat, head: str) -> None:
+    limits = run.order.limits
+    over = [
+        f"{found} {what} of at most {most}"
+        for found, most, what in (
+            (change.files_changed, limits.files_changed, "files"),
+            (change.lines_changed, limits.lines_changed, "lines"),
+        )
+        if most and found > most
+    ]
+    if change.added_bytes > _ADDED_BYTES:
+        over.append(f"{change.added_bytes // 1_000_000} MB of at most {_ADDED_BYTES // 1_000_000} MB")
+    odd = _odd_commits(run, head)
+    said = (
+        f"The change is large: {' and '.join(over)}." if over else "",
+        f"Commit {'; '.join(odd)}." if odd else "",
+    )
+    if any(said) and not run.may_publish_anyway():
+        run.ask("limit", f"{' '.join(filter(None, said))} Publish it?", (PUBLISH, STOP))
+
+
+def _odd_commits(run: LiveRun, head: str) -> tuple[str, ...]:
+    """Return what is to be said of the commits that GitHub does not have yet."""
+    order, mirror = run.order, run.mirror
+    base, known = mirror.head(order.base_branch), seen(run) or mirror.head(order.branch)
+    theirs = mirror.signed(known, base) if known else ()
+    return concerns(mirror.signed(head, base, known), order.committer, theirs, order.number)
+
+
+def _push(run: LiveRun, head: str) -> None:
+    """Push with a lease on what the run has taken in; a push that was made before a crash is not
+    repeated.
+    """
+    order, mirror = run.order, run.mirror
+    mirror.fetch(order.base_branch)
+    now = mirror.head(order.branch)
+    if now == head:
+        return
+    if now not in ("", seen(run)):
+        raise MovedBranchError(order.branch)
+    mirror.push(head, order.branch, now)

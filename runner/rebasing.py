@@ -1,0 +1,50 @@
+"""Keeps the run's branch on top of what people did meanwhile; what git cannot settle is a question."""
+
+from runner.live import STOP, TRY_AGAIN, WITHOUT_REBASE, LiveRun
+
+_SHOWN = 10
+
+
+def take_in_pushes(run: LiveRun) -> None:
+    """Put the work on what people pushed to the branch, and remember up to which commit that is done.
+
+    A push carries a lease on that commit, so nothing is overwritten that was not taken in. Raises Park.
+    """
+    order, known = run.order, run.mirror.head(run.order.branch)
+    if not known or known == seen(run):
+        return
+    conflicts = _put_on(run, known)
+    if conflicts:
+        run.ask(
+            "rebase",
+            f"People pushed to {order.branch}, and the run changed the same: {conflicts}. "
+            "Undo one of the two on the branch, then let it try again.",
+            (TRY_AGAIN, STOP),
+        )
+    run.mirror.remember(f"{order.run_id}-seen", known)
+
+
+def take_in_base(run: LiveRun) -> None:
+    """Put the branch on its base, unless people said to work on without. Raises Park on a conflict."""
+    asked = run.history.newest("rebase")
+    if asked is not None and asked.chose(WITHOUT_REBASE):
+        return
+    branch, base = run.order.branch, run.order.base_branch
+    conflicts = _put_on(run, run.mirror.head(base))
+    if conflicts:
+        run.ask(
+            "rebase",
+            f"{branch} cannot be rebased on {base}: both change {conflicts}. What shall happen?",
+            (WITHOUT_REBASE, TRY_AGAIN, STOP),
+        )
+
+
+def seen(run: LiveRun) -> str:
+    """Return GitHub's newest head of the branch that the work stands on; empty when there is none."""
+    return run.mirror.recall(f"{run.order.run_id}-seen")
+
+
+def _put_on(run: LiveRun, commit: str) -> str:
+    """Rebase on `commit`; return the conflicting paths as a person reads them, empty when there are none."""
+    conflicts = run.checkout.put_on(commit, f"Unfinished work before run {run.order.run_id}")
+    return ", ".join(conflicts[:_SHOWN]) + (" …" if len(conflicts) > _SHOWN else "")

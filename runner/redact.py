@@ -1,0 +1,41 @@
+"""Takes secrets out of text that agents and commands wrote, before it becomes an event."""
+
+import re
+from collections.abc import Iterable
+
+_SHAPES = re.compile(
+    r"""
+    gh[pousr]_[A-Za-z0-9._-]{36,}                # GitHub: also its longer, stateless tokens
+    | github_pat_[A-Za-z0-9_]{22,}
+    | (?<![A-Za-z0-9])sk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{20,}   # model providers
+    | AKIA[0-9A-Z]{16}
+    | xox[abprs]-[A-Za-z0-9-]{10,}
+    | (?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}   # JWT
+    | (?i:(?<=authorization:[ ])(?:basic|bearer|token)[ ]+[A-Za-z0-9+/=._-]{8,})
+    | (?<=://)[^\s/:@"'<>`]{1,100}:[^\s/@"'<>`]{3,200}(?=@)   # a password in an address
+    | -----BEGIN[ ][A-Z0-9 ]{0,40}PRIVATE[ ]KEY-----[\s\S]*?
+      (?:-----END[ ][A-Z0-9 ]{0,40}PRIVATE[ ]KEY-----|\Z)
+    """,
+    re.VERBOSE,
+)
+# What every shape begins with or holds, in lower case: text without any is spared the slow expression. Of
+# "authorization" a part without the letters that more than one capital stands for.
+_SIGNS = (
+    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "sk-", "akia", "xox", "eyj", "uthor"),
+    "-----begin ",
+    "://",
+)
+REDACTED = "[redacted]"
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` without what looks like a token or a private key, and without the given `secrets`.
+
+    A given secret shorter than 6 characters is left: taking out every "a" would make the text unreadable.
+    """
+    for secret in sorted((known for known in secrets if len(known) >= 6), key=len, reverse=True):
+        text = text.replace(secret, REDACTED)
+    lowered = text.lower()
+    if not any(sign in lowered for sign in _SIGNS):
+        return text
+    return _SHAPES.sub(REDACTED, text)

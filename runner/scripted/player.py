@@ -1,0 +1,306 @@
+"""Plays a scenario as an agent would: JSON lines on stdin and stdout. Standard library only: it runs in the
+sandbox.
+
+Its position lives in `home` and moves on only after a step is through, for a board call after the
+acknowledgement. So a killed player takes up the same step, and repeats a call under the same id.
+"""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+_FLOOD_CHUNK = 1 << 16
+
+
+class Wire:
+    """The two pipes: what is said, and what is heard meanwhile."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self.ended = False
+
+    def say(self, message: dict[str, Any]) -> None:
+        sys.stdout.buffer.write(json.dumps(message).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+    def hear(self, wait_s: float | None) -> dict[str, Any] | None:
+        """Return the next message within `wait_s` (None: however long it takes), or None."""
+        while b"\n" not in self._rest:
+            if self.ended or not select.select([0], [], [], wait_s)[0]:
+                return None
+            chunk = os.read(0, 1 << 16)
+            self.ended = not chunk
+            self._rest += chunk
+        line, self._rest = self._rest.split(b"\n", 1)
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def pause(self, wait_s: float) -> None:
+        """Wait, but leave at once when told to stop or when nobody listens any more."""
+        message = self.hear(wait_s)
+        if message is not None:
+            self.obey(message)
+        elif self.ended:
+            sys.exit(0)
+
+    def obey(self, message: dict[str, Any]) -> None:
+        if message.get("interrupt"):
+            self.say({"type": "end", "error": "interrupted"})
+            sys.exit(0)
+        if "steer" in message:
+            self.say({"type": "say", "text": f"Heard: {message['steer']}"})
+
+
+class Memory:
+    """What survives the player's end: session, position in each turn, number of the next call, the last
+    answer.
+    """
+
+    def __init__(self, home: Path, run: str, session: str) -> None:
+        self._path = home / "scripted.json"
+        kept = json.loads(self._path.read_text()) if self._path.is_file() else {}
+        if not session or kept.get("session") != session:
+            kept = {"session": session or uuid.uuid4().hex}
+        if kept.get("run") != run:
+            kept |= {"run": run, "cursors": {}, "answer": "", "asking": ""}
+        self.kept: dict[str, Any] = kept
+
+    def keep(self) -> None:
+        fresh = self._path.with_suffix(".new")
+        fresh.write_text(json.dumps(self.kept))
+        os.replace(fresh, self._path)
+
+
+class Player:
+    """Plays one turn of the scenario."""
+
+    def __init__(self, opening: dict[str, Any], wire: Wire) -> None:
+        self.opening, self.wire = opening, wire
+        self.repo = Path(opening["repo"])
+        self.place, self.called = "", 0  # the step that is played, and the calls that it made so far
+        self.memory = Memory(Path(opening["home"]), opening["run"], opening["session"])
+        # Only the first prompt of a session begins with the briefing; later ones may quote headings.
+        self.memory.kept["title"] = self.memory.kept.get("title") or title_of(opening["prompt"])
+        self.scenario = scenario_for(opening["scenario"], self.memory.kept["title"])
+
+    def play(self) -> None:
+        self.wire.say(
+            {"type": "session", "session": self.memory.kept["session"], "version": self.opening["version"]}
+        )
+        if self.opening["phase"] == "answer" and self.memory.kept["asking"]:
+            self.memory.kept |= {"answer": self.opening["answer"], "asking": ""}
+        turn = self.opening["turn"]
+        steps = self.steps(turn)
+        position = self.memory.kept["cursors"].get(turn, 0)
+        self.memory.keep()
+        while position < len(steps) and not self.memory.kept["asking"]:
+            ((kind, value),) = steps[position].items()
+            self.place, self.called = f"{turn}.{position}", 0
+            getattr(self, f"do_{kind}")(self.filled(value))
+            position += 1
+            self.memory.kept["cursors"][turn] = position
+            self.memory.keep()
+            self.wire.pause(0)
+        self.wire.say({"type": "end"})
+
+    def steps(self, turn: str) -> list[dict[str, Any]]:
+        """Return the steps of a turn: `repair-2` plays the section `repair`; no `redirect` means `plan`
+        again.
+        """
+        section = turn.split("-")[0]
+        found: list[dict[str, Any]] = self.scenario.get(section) or (
+            self.scenario.get("plan", []) if section == "redirect" else []
+        )
+        return found
+
+    def filled(self, value: Any) -> Any:
+        """Put answer, prompt and title where a scenario names them in double braces."""
+        if isinstance(value, str):
+            title = self.memory.kept["title"]
+            value = value.replace("{{slug}}", slug_of(title)).replace("{{title}}", title)
+            value = value.replace("{{prompt}}", self.opening["prompt"])
+            return value.replace("{{answer}}", self.memory.kept["answer"])
+        if isinstance(value, list):
+            return [self.filled(item) for item in value]
+        return {key: self.filled(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    def call(self, tool: str, **given: Any) -> dict[str, Any]:
+        """Call a board tool and return the acknowledgement, however long it takes."""
+        # The same after a crash, for it names the place; another in every turn, whatever was acknowledged.
+        call_id = f"{self.place}.{self.called}"
+        self.wire.say({"id": call_id, "tool": tool, "input": given})
+        while True:
+            message = self.wire.hear(None)
+            if message is None:
+                sys.exit(0)  # nobody will acknowledge it
+            if message.get("ack") == call_id:
+                break
+            self.wire.obey(message)
+        self.called += 1
+        result: dict[str, Any] = message["result"]
+        return result
+
+    def used(self, name: str, summary: str, ok: bool) -> None:
+        self.wire.say({"type": "used", "name": name, "summary": summary, "ok": ok})
+
+    def do_say(self, text: str) -> None:
+        self.wire.say({"type": "say", "text": text})
+
+    def do_plan(self, plan: dict[str, Any]) -> None:
+        self.call("plan", **plan)
+
+    def do_tick(self, done: int) -> None:
+        self.call("tick", done=done)
+
+    def do_progress(self, text: str) -> None:
+        self.call("progress", text=text)
+
+    def do_note(self, text: str) -> None:
+        self.call("note", text=text)
+
+    def do_block(self, reason: str) -> None:
+        self.await_answer(self.call("block", reason=reason))
+
+    def do_ask(self, ask: dict[str, Any]) -> None:
+        self.await_answer(self.call("ask", **ask))
+
+    def await_answer(self, result: dict[str, Any]) -> None:
+        """End the turn here, unless the question was asked and answered before a crash."""
+        if "answer" in result:
+            self.memory.kept["answer"] = result["answer"]
+        else:
+            self.memory.kept["asking"] = self.opening["turn"]
+
+    def do_finish(self, report: dict[str, Any]) -> None:
+        self.call("finish", **report)
+
+    def do_thread(self, given: dict[str, Any]) -> None:
+        threads = self.opening["threads"]
+        index = given.get("index")
+        if index is not None:
+            chosen = threads[index : index + 1]
+        else:
+            chosen = [one for one in threads if given.get("match", "") in one["path"] + "\n" + one["text"]]
+        for one in chosen:
+            self.call("thread", thread_id=one["thread_id"], text=given["say"])
+
+    def do_edit(self, edit: dict[str, Any]) -> None:
+        path = self.repo / edit["path"]
+        if edit.get("content") is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(edit["content"])
+            ok = True
+        else:
+            text, fresh = path.read_text(), edit.get("replace", "")
+            ok = edit["find"] in text or fresh in text  # the latter: a crash came after the edit
+            path.write_text(text.replace(edit["find"], fresh, 1))
+        self.used("edit", edit["path"], ok)
+
+    def do_run(self, line: str) -> None:
+        self.wire.say({"type": "start", "name": "run", "summary": line})
+        done = subprocess.run(
+            ["/bin/sh", "-c", line], cwd=self.repo, stdin=subprocess.DEVNULL, capture_output=True
+        )
+        self.used("run", line, done.returncode == 0)
+
+    def do_commit(self, message: str) -> None:
+        subprocess.run(["git", "add", "-A"], cwd=self.repo, stdin=subprocess.DEVNULL, capture_output=True)
+        done = subprocess.run(
+            ["git", "commit", "-m", message], cwd=self.repo, stdin=subprocess.DEVNULL, capture_output=True
+        )
+        self.used("commit", message, done.returncode == 0)
+
+    def do_sleep(self, seconds: float) -> None:
+        self.wire.pause(seconds)
+
+    def do_usage(self, usage: dict[str, Any]) -> None:
+        self.wire.say(
+            {
+                "type": "usage",
+                "usd": usage.get("usd", 0.0),
+                "in": usage.get("in", 0),
+                "out": usage.get("out", 0),
+            }
+        )
+
+    def do_fail(self, code: int) -> None:
+        self.wire.say({"type": "say", "text": "I cannot do this."})
+        sys.exit(code)
+
+    def do_crash(self, _: bool) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+        os.abort()  # the first process of a PID namespace cannot kill itself
+
+    def do_hang(self, _: bool) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True:
+            select.select([], [], [], 3600)
+
+    def do_flood(self, flood: dict[str, Any]) -> None:
+        left = flood["bytes"]
+        chunk = b"x" * (_FLOOD_CHUNK - 1) + (b"\n" if flood.get("newline") else b"x")
+        while left > 0:
+            sys.stdout.buffer.write(chunk[-min(left, _FLOOD_CHUNK) :])
+            left -= _FLOOD_CHUNK
+        sys.stdout.buffer.write(b"\n")
+        sys.stdout.buffer.flush()
+
+    def do_garbage(self, _: bool) -> None:
+        sys.stdout.buffer.write(b'\xff\xfe\x00{\xc3\x28}\n[[[[\n{"type": 1}\nnull\n')
+        sys.stdout.buffer.flush()
+
+
+def title_of(prompt: str) -> str:
+    """Return the card's title from the heading that a briefing starts with; empty where there is none."""
+    found = re.search(r"^# (?:The card: )?(.+)$", prompt, re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def slug_of(title: str) -> str:
+    """Return the title as a file name: safe in a path and in a shell line."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].rstrip("-") or "card"
+
+
+def scenario_for(scenario: dict[str, Any], title: str) -> dict[str, Any]:
+    """Return the scenario that a card of this title gets."""
+    for scene in scenario.get("cards", []):
+        if re.search(scene["title"], title):
+            chosen: dict[str, Any] = scene["scenario"]
+            return chosen
+    return scenario
+
+
+def chat(opening: dict[str, Any], wire: Wire) -> None:
+    """Answer once: the first rule that is found in the prompt."""
+    title = title_of(opening["prompt"])
+    for rule in scenario_for(opening["scenario"], title).get("chat", []):
+        if re.search(rule.get("when", ""), opening["prompt"]):
+            wire.say({"type": "say", "text": rule["say"].replace("{{title}}", title)})
+            wire.say(
+                {"type": "usage", "usd": rule.get("usd", 0.0), "in": len(opening["prompt"]) // 4, "out": 20}
+            )
+            break
+    wire.say({"type": "end"})
+
+
+def main() -> None:
+    """Read the opening message and play."""
+    wire = Wire()
+    opening = wire.hear(None)
+    if opening is None:
+        return
+    if opening["phase"] == "chat":
+        chat(opening, wire)
+    else:
+        Player(opening, wire).play()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Scenarios of the scripted agent: YAML written by people, checked before anything is started."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from runner.errors import ScenarioError
+
+PACKAGED = Path(__file__).parent / "scenarios"
+_CAP_BYTES = 256 * 1024
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
+
+
+class Part(BaseModel):
+    """The base of what a scenario is made of: an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PlanStep(Part):
+    """Proposes a plan."""
+
+    summary: str
+    steps: list[str]
+
+
+class AskStep(Part):
+    """Asks people and ends the turn; `{{answer}}` holds the answer afterwards."""
+
+    question: str
+    choices: list[str] = []
+
+
+class EditStep(Part):
+    """Writes a file (`content`), or replaces the first `find` in it by `replace`."""
+
+    path: str
+    content: str | None = None
+    find: str | None = None
+    replace: str = ""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "EditStep":
+        if (self.content is None) == (self.find is None):
+            raise ValueError("give either content, or find and replace")
+        return self
+
+
+class ThreadStep(Part):
+    """Answers the review thread at `index`, or each whose text or path contains `match`."""
+
+    say: str
+    index: int | None = None
+    match: str = ""
+
+
+class FinishStep(Part):
+    """Ends the work with a report."""
+
+    done: str
+    changed: list[str] = []
+    check: list[str] = []
+    open_questions: list[str] = []
+    nothing_to_do: bool = False
+
+
+class FloodStep(Part):
+    """Writes that many bytes to stdout, in lines only if `newline`."""
+
+    bytes: Annotated[int, Field(ge=0, le=2_000_000_000)]
+    newline: bool = False
+
+
+class UsageStep(Part):
+    """Reports one call of a model."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    usd: float = 0.0
+    tokens_in: int = Field(0, alias="in")
+    tokens_out: int = Field(0, alias="out")
+
+
+class Step(Part):
+    """One step: exactly one of these."""
+
+    say: str | None = None
+    plan: PlanStep | None = None
+    tick: Annotated[int, Field(ge=0)] | None = None
+    progress: str | None = None
+    ask: AskStep | None = None
+    edit: EditStep | None = None
+    run: str | None = None
+    commit: str | None = None
+    sleep: Annotated[float, Field(ge=0, le=3600)] | None = None
+    note: str | None = None
+    thread: ThreadStep | None = None
+    finish: FinishStep | None = None
+    block: str | None = None
+    usage: UsageStep | None = None
+    fail: Annotated[int, Field(ge=0, le=255)] | None = None
+    crash: Literal[True] | None = None
+    hang: Literal[True] | None = None
+    flood: FloodStep | None = None
+    garbage: Literal[True] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare(cls, given: Any) -> Any:
+        return {given: True} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "Step":
+        if len(self.model_fields_set) != 1:
+            raise ValueError("a step is exactly one of " + ", ".join(type(self).model_fields))
+        return self
+
+
+def _compiled(given: str) -> str:
+    try:
+        re.compile(given)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+    return given
+
+
+class Reply(Part):
+    """One rule of a chat: the first whose `when` (a regular expression) is found in the prompt answers."""
+
+    say: str
+    when: str = ""
+    usd: float = 0.0
+
+    _compiles = field_validator("when")(lambda given: _compiled(given))
+
+
+class CardScene(Part):
+    """Another scenario of the same folder for the cards whose title has `title` (a regular expression)."""
+
+    title: str
+    scenario: str
+
+    _compiles = field_validator("title")(lambda given: _compiled(given))
+
+
+class Scenario(Part):
+    """What the player does in each phase; a phase that is not named does nothing and ends.
+
+    `{{title}}` is the card's title and `{{slug}}` the same as a file name. `cards`: the first that fits a
+    card's title is played instead.
+    """
+
+    cards: list[CardScene] = []
+    plan: list[Step] = []
+    redirect: list[Step] = []
+    work: list[Step] = []
+    repair: list[Step] = []
+    revise: list[Step] = []
+    heed: list[Step] = []
+    report: list[Step] = []
+    chat: list[Reply] = []
+
+
+def find_scenario(folder: Path, name: str) -> Mapping[str, Any]:
+    """Return the scenario of that name from `folder`, else the packaged one; its `cards` hold theirs whole.
+
+    Raises ScenarioError.
+    """
+    found = dict(_find(folder, name))
+    if "cards" in found:
+        found["cards"] = [
+            {"title": scene["title"], "scenario": _find(folder, scene["scenario"])}
+            for scene in found["cards"]
+        ]
+    return found
+
+
+def _find(folder: Path, name: str) -> Mapping[str, Any]:
+    if not _NAME.fullmatch(name):
+        raise ScenarioError(name, "a name has letters, digits, dots, dashes and underscores")
+    for place in (folder, PACKAGED):
+        path = place / f"{name}.yml"
+        if path.is_file():
+            return parse_scenario(name, path.read_bytes())
+    known = sorted({path.stem for place in (folder, PACKAGED) for path in place.glob("*.yml")})
+    raise ScenarioError(name, f"there is no such file; there are {', '.join(known)}")
+
+
+def parse_scenario(name: str, text: bytes) -> Mapping[str, Any]:
+    """Return the checked scenario as plain JSON values. Raises ScenarioError with the place of the first
+    problem.
+    """
+    if len(text) > _CAP_BYTES:
+        raise ScenarioError(name, f"it is larger than {_CAP_BYTES} bytes")
+    try:
+        return Scenario.model_validate(yaml.safe_load(text) or {}).model_dump(
+            mode="json", by_alias=True, exclude_unset=True
+        )
+    except yaml.YAMLError as error:
+        raise ScenarioError(name, f"not YAML: {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise ScenarioError(name, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error

@@ -1,0 +1,58 @@
+"""What the commits that leave say about themselves: who signed them, and words that GitHub obeys. Pure."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from runner.order import Committer
+from runner.texts import one_line
+
+# docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
+_CLOSING = re.compile(
+    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+(?P<where>[\w./:-]{0,200}?)(?:#|GH-|/issues/)(?P<number>\d{1,9})",
+    re.IGNORECASE,
+)
+# docs.github.com/actions/managing-workflow-runs/skipping-workflow-runs
+_SKIPPING = re.compile(
+    r"\[(?:skip ci|ci skip|no ci|skip actions|actions skip)\]|^skip-checks:\s*true",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """One commit; names are as git shows them, `Name <address>`."""
+
+    commit: str
+    author: str
+    committer: str
+    message: str
+
+
+def concerns(
+    commits: Iterable[Signed], committer: Committer, known: Iterable[Signed], number: int
+) -> tuple[str, ...]:
+    """Return in words what a person should know of the commits before they are published.
+
+    `known` are those that GitHub's branch had already: rebased they keep author and message, which are
+    theirs. The card's own issue, `number`, may be closed.
+    """
+    own = f"{committer.name} <{committer.email}>"
+    theirs = {(one.author, one.message) for one in known}
+    found: list[str] = []
+    for one in commits:
+        if one.committer == own and (one.author, one.message) in theirs:
+            continue
+        short = one.commit[:8]
+        if (one.author, one.committer) != (own, own):
+            names = " and ".join(dict.fromkeys((one.author, one.committer)))
+            found.append(f"{short} is signed by {one_line(names, 120)}, which is not true")
+        closing = _CLOSING.finditer(one.message)
+        others = [word[0] for word in closing if word["where"] or int(word["number"]) != number]
+        if others:
+            found.append(f"{short} says {one_line(others[0], 80)!r}, which closes another issue")
+        if _SKIPPING.search(one.message):
+            found.append(f"{short} tells GitHub to skip its checks")
+    more = (f"{len(found) - _SHOWN} more of the kind",) if len(found) > _SHOWN else ()
+    return (*found[:_SHOWN], *more)

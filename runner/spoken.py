@@ -1,0 +1,74 @@
+"""Board calls in an agent's words: fenced blocks called `board`, for agents that have no tools of ours."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_TEXT_BYTES = 400_000
+_BLOCK_BYTES = 40_000
+_BLOCKS = 20
+_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenCall:
+    """One block. `problem` is empty, or what is wrong with it, for the agent to read."""
+
+    tool: str
+    input: Any
+    problem: str = ""
+
+
+def spoken_calls(text: str) -> tuple[SpokenCall, ...]:
+    """Return what the blocks of `text` ask for, in their order; never raises.
+
+    A block that stands inside another one, in a quote, or that nobody closed is text like any other: it is
+    shown, not meant.
+    """
+    blocks = _blocks(text[:_TEXT_BYTES])
+    return tuple(_read(block) for block, _ in zip(blocks, range(_BLOCKS), strict=False))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    fence, ours, lines = "", False, list[str]()
+    for line in text.split("\n"):
+        found = _FENCE.fullmatch(line.rstrip("\r"))
+        if not fence:
+            if found:
+                fence, ours, lines = found["fence"], found["info"].strip() == "board", []
+        elif found and found["fence"].startswith(fence) and not found["info"].strip():
+            if ours:
+                yield "\n".join(lines)
+            fence = ""
+        elif ours:
+            lines.append(line)
+
+
+def _read(block: str) -> SpokenCall:
+    if len(block) > _BLOCK_BYTES:
+        return SpokenCall("", None, f"the block is longer than {_BLOCK_BYTES} characters: say it shorter")
+    try:
+        said = json.loads(block, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        why = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
+        return SpokenCall("", None, f"the block is no JSON: {why[:200]}")
+    tool = said.get("tool") if isinstance(said, dict) else None
+    if not isinstance(tool, str) or not tool:
+        return SpokenCall("", None, 'the block must be {"tool": "<name>", "input": {…}}')
+    extra = [name[:40] for name in said if name not in ("tool", "input")]
+    if extra:
+        return SpokenCall(tool, None, f"beside `tool` and `input` there is {', '.join(extra[:3])}")
+    return SpokenCall(tool, said.get("input", {}))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) != len(pairs):
+        raise ValueError("a key stands there twice")
+    return read
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number in JSON")

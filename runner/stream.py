@@ -1,0 +1,145 @@
+"""The runner's only thread: it reads a child's output, frames lines, and stays bounded whatever comes."""
+
+import os
+import queue
+import selectors
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import IO
+
+LINE_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 16
+_QUEUED_CHUNKS = 32  # with the chunk and line sizes, the most that waits in memory: about 4 MB
+_OFFER_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line, without its end. `error` tells stderr from stdout; `cut` says that it was longer than the
+    cap. `beside` marks a whole message of the descriptor that is heard beside the child; empty: its end.
+    """
+
+    text: str
+    error: bool
+    cut: bool
+    beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flooded:
+    """More came than the child may write; nothing is read any more."""
+
+    read_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Both outputs ended."""
+
+
+Heard = Line | Flooded | Closed
+
+
+@dataclass(slots=True)
+class Framer:
+    """Cuts chunks of bytes into lines; keeps at most `cap_bytes` of a line and drops the rest of it."""
+
+    error: bool
+    cap_bytes: int = LINE_BYTES
+    _rest: bytearray = field(default_factory=bytearray)
+    _cut: bool = False
+
+    def feed(self, chunk: bytes) -> Iterator[Line]:
+        """Yield the lines that end in `chunk`."""
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            self._keep(piece)
+            yield self._line()
+        self._keep(rest)
+
+    def finish(self) -> Iterator[Line]:
+        """Yield what came after the last line's end, if anything did."""
+        if self._rest or self._cut:
+            yield self._line()
+
+    def _keep(self, piece: bytes) -> None:
+        room = self.cap_bytes - len(self._rest)
+        self._rest += piece[:room]
+        self._cut = self._cut or len(piece) > room
+
+    def _line(self) -> Line:
+        line = Line(self._rest.decode("utf-8", "replace").removesuffix("\r"), self.error, self._cut)
+        self._rest, self._cut = bytearray(), False
+        return line
+
+
+class Stream:
+    """Reads stdout and stderr of one child until both end, the cap is reached, or it is closed.
+
+    `beside` is a descriptor that keeps message borders (SOCK_SEQPACKET); it does not count for cap and end.
+    """
+
+    def __init__(self, out: IO[bytes], err: IO[bytes], *, cap_bytes: int, beside: int | None = None) -> None:
+        self._pipes = {out.fileno(): Framer(error=False), err.fileno(): Framer(error=True)}
+        self._beside = beside
+        self._cap_bytes = cap_bytes
+        self._waiting: queue.Queue[tuple[Heard, ...]] = queue.Queue(maxsize=_QUEUED_CHUNKS)
+        self._abandoned = threading.Event()
+        self.read_bytes = 0
+        self._thread = threading.Thread(target=self._read, name="cardinal-stream", daemon=True)
+        self._thread.start()
+
+    def hear(self, wait_s: float) -> tuple[Heard, ...]:
+        """Return what came next, waiting at most `wait_s`; empty when nothing did."""
+        try:
+            return self._waiting.get(timeout=wait_s)
+        except queue.Empty:
+            return ()
+
+    def close(self) -> None:
+        """Stop reading. The pipes stay with their owner, who closes them after this."""
+        self._abandoned.set()
+        self._thread.join(timeout=5)
+
+    def _read(self) -> None:
+        with selectors.DefaultSelector() as ready:
+            for descriptor in (*self._pipes, *(() if self._beside is None else (self._beside,))):
+                ready.register(descriptor, selectors.EVENT_READ)
+            open_pipes = set(self._pipes)
+            while open_pipes and not self._abandoned.is_set():
+                for key, _ in ready.select(timeout=_OFFER_S):
+                    if not (self._overhear(key.fd) if key.fd == self._beside else self._take(key.fd)):
+                        ready.unregister(key.fd)
+                        open_pipes.discard(key.fd)
+                if self.read_bytes > self._cap_bytes:
+                    self._offer((Flooded(self.read_bytes),))
+                    return
+        self._offer((Closed(),))
+
+    def _overhear(self, descriptor: int) -> bool:
+        """Offer one message from beside; False once nobody speaks there any more."""
+        try:
+            message = os.read(descriptor, _CHUNK_BYTES)
+        except ConnectionResetError:  # it died with words of ours unread
+            message = b""
+        self._offer((Line(message.decode("utf-8", "replace"), error=False, cut=False, beside=True),))
+        return bool(message)
+
+    def _take(self, descriptor: int) -> bool:
+        """Read one chunk and offer its lines; False at the end of that pipe."""
+        chunk = os.read(descriptor, _CHUNK_BYTES)
+        self.read_bytes += len(chunk)
+        framer = self._pipes[descriptor]
+        lines = tuple(framer.feed(chunk) if chunk else framer.finish())
+        if lines:
+            self._offer(lines)
+        return bool(chunk)
+
+    def _offer(self, heard: tuple[Heard, ...]) -> None:
+        while not self._abandoned.is_set():
+            try:
+                self._waiting.put(heard, timeout=_OFFER_S)
+                return
+            except queue.Full:  # the reader is slow: the child waits in its write
+                continue

@@ -1,0 +1,169 @@
+"""Takes one claimed run through its stages, from wherever its events say that it stands."""
+
+from collections.abc import Mapping
+
+from sqlalchemy.exc import OperationalError
+
+from ledger.errors import StaleClaimError
+from ledger.events.run import RunEnded, RunParked, RunStepped
+from ledger.states import RUN_HELD, Ending, RunState
+from runner import agents, workspaces
+from runner.checkout import Checkout
+from runner.docker.errors import EngineTroubleError
+from runner.errors import (
+    BackendError,
+    CommandTimeoutError,
+    MovedBranchError,
+    NetworkError,
+    RepositoryError,
+    RunnerError,
+    ScenarioError,
+    SpawnError,
+    UnknownPartError,
+    UnsandboxedError,
+    WorkspaceError,
+)
+from runner.gatekeeping import gateway_for
+from runner.leaving import AwaitApproval, Finish, Leave, Obey, Park, failed
+from runner.live import LiveRun
+from runner.log import RunLog
+from runner.mirror import Mirror
+from runner.order import Clock, Provider, Remote, WorkOrder
+from runner.preparing import prepare, take_in_again
+from runner.publishing import publish
+from runner.redact import redact
+from runner.tenancy import tenancy
+from runner.texts import cut, one_line
+from runner.validating import validate
+from runner.working import make_plan, work
+from runner.workspace import Workspace
+
+_DETAIL_BYTES = 2_000
+
+
+def execute(
+    order: WorkOrder,
+    log: RunLog,
+    remote: Remote,
+    clock: Clock,
+    *,
+    allow_unsandboxed: bool = False,
+    providers: Mapping[str, Provider] | None = None,
+) -> None:
+    """Carry a claimed run on until it ends, parks, or waits for approval; its state is in the ledger then.
+
+    `providers` are those that the operator pays for, by name; their keys go to the run's gateway alone.
+
+    Call it again after a crash or an answer, under a new claim: it goes on where the events stop. A run
+    that nobody holds (parked, ended …) is left alone. Raises StaleClaimError when the claim was taken over:
+    nothing more was written and the agent is dead. Raises OperationalError when the ledger could not be
+    written for long; the run can be taken up again. Any other error has ended the run as `internal` and is
+    raised again.
+    """
+    if log.history.state not in RUN_HELD:
+        return
+    try:
+        _carry_on(order, log, remote, clock, providers or {}, allow_unsandboxed=allow_unsandboxed)
+    except (StaleClaimError, OperationalError):
+        raise
+    except Leave as leave:
+        _leave(order, log, leave)
+    except RunnerError as error:
+        _leave(order, log, failed(_reason(error), str(error)))
+    except Exception as error:
+        _leave(order, log, failed("internal", f"{type(error).__name__}: {error}"))
+        raise
+
+
+def _carry_on(
+    order: WorkOrder,
+    log: RunLog,
+    remote: Remote,
+    clock: Clock,
+    providers: Mapping[str, Provider],
+    *,
+    allow_unsandboxed: bool,
+) -> None:
+    agent = agents.load(order.agent)
+    stop = log.stop_asked()
+    if stop is not None:
+        raise Obey(stop.how, stop.by)
+    workspace = workspaces.load(order.workspace).open(order.places, tenancy(order))
+
+    def beat() -> None:
+        log.beat()
+        asked = log.stop_asked()
+        if asked is not None:
+            raise Obey(asked.how, asked.by)
+
+    mirror = Mirror(order.places.mirrors, order.repository, remote, beat)
+    checkout = Checkout(workspace, mirror.path, order.committer, beat)
+    granted = gateway_for(
+        agent,
+        order.tools,
+        order.places,
+        f"{order.run_id}-{order.generation}",
+        models=(*agent.models(order.model), *order.models),
+        private_hosts=order.private_hosts,
+        providers=providers,
+    )
+    with granted as gateway:
+        run = LiveRun(order, log, clock, agent, workspace, mirror, checkout, gateway)
+        try:
+            carry_out(run, allow_unsandboxed=allow_unsandboxed)
+        except Obey as obeyed:
+            obeyed.commits = _commits_kept(order, log, remote, workspace)
+            raise
+
+
+def carry_out(run: LiveRun, *, allow_unsandboxed: bool) -> None:
+    """Take a run through its stages to its ending. Raises Leave for every other way out, and RunnerError."""
+    start = prepare(run, allow_unsandboxed=allow_unsandboxed)
+    make_plan(run)
+    work(run)
+    validate(run, start)
+    try:
+        publish(run, start)
+    except MovedBranchError:  # once: who pushes all the time is asked to retry
+        take_in_again(run)
+        validate(run, start)
+        publish(run, start)
+
+
+def _commits_kept(order: WorkOrder, log: RunLog, remote: Remote, workspace: Workspace) -> int:
+    """Return how many commits a run that is being stopped made; its own parts would obey the order again."""
+    if workspace.fresh:
+        return 0
+    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat)
+    checkout = Checkout(workspace, mirror.path, order.committer, log.beat)
+    return checkout.commits_since(mirror.recall(f"{order.run_id}-start"))
+
+
+def _reason(error: RunnerError) -> str:
+    match error:
+        case UnknownPartError() | BackendError() | NetworkError() | UnsandboxedError():
+            return "spawn_failed"
+        case ScenarioError() | SpawnError() | EngineTroubleError():
+            return "spawn_failed"
+        case RepositoryError() | WorkspaceError() | CommandTimeoutError():
+            return "repository"
+    return "internal"
+
+
+def _leave(order: WorkOrder, log: RunLog, leave: Leave) -> None:
+    """Write how the run leaves its supervisor; a run that was let go on meanwhile stays queued."""
+    run_id, history = order.run_id, log.history
+    last_known = one_line(f"{history.state}: {history.last_line}" if history.last_line else history.state)
+    match leave:
+        case Park(why=why):
+            log.append_unless_requeued(RunParked(run_id, why))
+        case AwaitApproval():
+            log.append_unless_requeued(RunStepped(run_id, history.state, RunState.AWAITING_APPROVAL))
+        case Obey(how="pause"):
+            log.append_unless_requeued(RunParked(run_id, "pause"))
+        case Obey(by=by, took_s=took_s, commits=commits):
+            many = f"{commits} commit" if commits == 1 else f"{commits} commits"
+            kept = f"stopped in {took_s:.1f} s by {by}, {many} kept, ${history.usd:.2f} spent"
+            log.append(RunEnded(run_id, Ending.CANCELLED, "cancelled", kept, last_known))
+        case Finish(ending=ending, reason=reason, detail=detail):
+            log.append(RunEnded(run_id, ending, reason, cut(redact(detail), _DETAIL_BYTES), last_known))

@@ -1,0 +1,1 @@
+"""The figures of `scripts/bench`: measured on real processes, never collected as tests."""

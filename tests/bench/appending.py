@@ -1,0 +1,37 @@
+"""How fast the event log takes events, folded into every view, each commit on disk."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ledger import book
+from ledger.engine import open_ledger
+from ledger.events.conversation import PersonSaid
+from tests.bench.figures import Figure
+from tests.ledger.samples import CARD, NOW, board_seen, card_seen
+
+SINGLE, BATCHES, BATCH = 400, 60, 20
+
+
+def measure(*, quick: bool) -> Iterator[Figure]:
+    """Append one event for each transaction, then twenty."""
+    share = 4 if quick else 1
+    with tempfile.TemporaryDirectory(prefix="cardinal-bench-") as folder:
+        engine = open_ledger(f"sqlite:///{Path(folder) / 'ledger.db'}")
+        with book.writing(engine) as db:
+            book.append(db, board_seen(), card_seen(), at=NOW)
+        for name, times, size in (
+            ("events_appended_singly", SINGLE // share, 1),
+            ("events_appended_in_batches", BATCHES // share, BATCH),
+        ):
+            start, number = time.perf_counter(), 0
+            for _ in range(times):
+                events = [PersonSaid(CARD, number + n, "issue", "ann", True, "A word.") for n in range(size)]
+                number += size
+                with book.writing(engine) as db:
+                    book.append(db, *events, at=datetime.now(UTC))
+            took_s = time.perf_counter() - start
+            yield Figure(name, times * size / took_s, "events/s", note=f"{size} in each transaction, fsync")
+        engine.dispose()

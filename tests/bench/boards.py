@@ -1,0 +1,166 @@
+"""What is asked all the time, on boards of a hundred, a thousand and ten thousand cards."""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from bot import briefings, dispatch, mourning, react
+from ledger import book, cursors, doorbells, inbox, leases, outbox
+from ledger.engine import open_ledger
+from ledger.event import Event
+from ledger.events.board import BoardSeen, CardExplained, CardSeen, Column, ColumnRanked
+from ledger.events.conversation import PersonSaid
+from ledger.events.run import FinalReported, RunClaimed, RunEnded, RunQueued, RunStepped
+from ledger.ids import CardId, RunId
+from ledger.states import CardState, Ending, RunState
+from ledger.views import cards
+from rules.policy_column import ColumnPolicy
+from runner.briefing import make_briefing
+from tests.bench.figures import Figure
+from tests.ledger.samples import BOARD, NOW
+
+SIZES = (100, 1_000, 10_000)
+REPEATS = 40
+COLUMNS = ("Tasks", "Planning", "In Progress", "Review", "QA", "Done")
+QUEUED_EVERY = 10  # each tenth card waits for a worker
+SLOTS = 2
+BATCH = 500
+SETTINGS = ColumnPolicy.model_validate({"archetype": "execution"})
+
+
+def measure(*, quick: bool) -> Iterator[Figure]:
+    """Measure each question on each size; the median of many."""
+    for size in SIZES[: 2 if quick else 3]:
+        with tempfile.TemporaryDirectory(prefix="cardinal-bench-") as folder:
+            engine = filled(Path(folder) / "ledger.db", size)
+            largest = size == SIZES[-1]
+            yield Figure(f"dispatch_tick_{size}", _ms(_tick, engine), "ms", 1, _queue_note(size))
+            yield Figure(f"dispatch_tick_after_event_{size}", _ms(_tick, engine, _change), "ms")
+            yield Figure(f"due_work_{size}", _ms(_due, engine), "ms", note="all else that a tick asks for")
+            yield Figure(f"board_listing_{size}", _ms(_list, engine), "ms", 20 if largest else None)
+            yield Figure(f"briefing_{size}", _ms(_brief, engine), "ms", 5 if largest else None)
+            engine.dispose()
+
+
+def filled(path: Path, size: int) -> Engine:
+    """Return the ledger of a board with `size` cards: two runs at work, every tenth card in the queue."""
+    engine = open_ledger(f"sqlite:///{path}")
+    told = list(_history(size))
+    for first in range(0, len(told), BATCH):
+        with book.writing(engine) as db:
+            book.append(db, *told[first : first + BATCH], at=NOW)
+    with book.writing(engine) as db:
+        cursors.advance(db, react.READER, before=0, after=book.last_seq(db))  # decided, as it were
+        for n in range(size):  # as every look at a card leaves one
+            lease = leases.take(db, f"look:c{n}", "worker", now=NOW, ttl_s=30)
+            if lease is not None:
+                leases.release(db, lease)
+    dispatch.ready(engine, now=NOW, slots=SLOTS)  # the reasons why cards wait are recorded once
+    return engine
+
+
+def _history(size: int) -> Iterator[Event]:
+    columns = tuple(Column(f"o{n}", name, "") for n, name in enumerate(COLUMNS))
+    yield BoardSeen(BOARD, "acme", 1, "Roadmap", "F1", columns, ())
+    ranked = []
+    for n in range(size):
+        card_id, waits = CardId(f"c{n}"), n % QUEUED_EVERY == 2
+        column = "In Progress" if waits else COLUMNS[n % 2]
+        state = CardState.QUEUED if waits else CardState.DRAFT
+        title = f"Card {n} does what its title says"
+        yield CardSeen(
+            card_id, BOARD, f"I{n}", "acme/shop", n, title, "What is wanted. " * 40, "ann", column, state
+        )
+        if waits:
+            ranked.append(card_id)
+            yield _queued(RunId(f"r{n}"), card_id, 1)
+    yield ColumnRanked(BOARD, "In Progress", tuple(ranked))
+    for card_id in ranked[:SLOTS]:
+        run_id = RunId(f"r{card_id[1:]}")
+        yield RunClaimed(run_id, 1, "worker")
+        yield RunStepped(run_id, RunState.CLAIMED, RunState.PREPARING)
+    yield from _talked()
+
+
+def _talked() -> Iterator[Event]:
+    """A card with what fills a briefing to its caps: a long talk and twelve earlier runs."""
+    card_id = CardId("long")
+    text = "A remark of some length about what is wanted and why. " * 30
+    yield CardSeen(
+        card_id, BOARD, "I-long", "acme/shop", 999_999, "A long story", "Body. " * 900, "ann", "Review",
+        CardState.IN_REVIEW,
+    )  # fmt: skip
+    for n in range(60):
+        yield PersonSaid(card_id, n + 1, "issue", "ann", True, text)
+    for n in range(12):
+        run_id = RunId(f"long-{n}")
+        yield _queued(run_id, card_id, n + 1)
+        yield RunClaimed(run_id, 1, "worker")
+        yield FinalReported(run_id, text, ("a.py: changed",) * 20, ("look",), ())
+        yield RunEnded(run_id, Ending.FAILED, "validation", "the tests fail", "validating")
+
+
+def _queued(run_id: RunId, card_id: CardId, attempt: int) -> RunQueued:
+    kind = "first" if attempt == 1 else "retry"
+    return RunQueued(
+        run_id, card_id, attempt, kind, "In Progress", "acme/shop", f"cardinal/{card_id}", "scripted", "ann",
+        "", SETTINGS.to_json(), True,
+    )  # fmt: skip
+
+
+def _queue_note(size: int) -> str:
+    return f"{SLOTS} runs at work, {size // QUEUED_EVERY - SLOTS} in the queue"
+
+
+def _tick(engine: Engine) -> None:
+    dispatch.ready(engine, now=NOW, slots=SLOTS)
+
+
+def _change(engine: Engine) -> None:
+    """What a tick costs after something happened: here to a card that does not even wait."""
+    with book.writing(engine) as db:
+        book.append(db, CardExplained(CardId("long"), ""), at=NOW)
+
+
+def _due(engine: Engine) -> None:
+    """Ask what `bot.ticks` asks beside the dispatch."""
+    mourning.mourn(engine, NOW)
+    dispatch.reap(engine, now=NOW)
+    with book.reading(engine) as db:
+        react.behind(db)
+        doorbells.waiting(db, limit=100)
+    inbox.due(engine, now=NOW, limit=100)
+    for lane in ("github", "assist"):
+        outbox.next_due(engine, lane)
+
+
+def _list(engine: Engine) -> None:
+    with book.reading(engine) as db:
+        cards.lines(db, BOARD)
+
+
+def _brief(engine: Engine) -> None:
+    with book.reading(engine) as db:
+        card = cards.get(db, CardId("long"))
+        if card is None:
+            raise LookupError("the card with a history is not there")
+        make_briefing(briefings.source(db, card, RunId("r-new"), SETTINGS, author_trusted=True))
+
+
+def _ms(
+    ask: Callable[[Engine], None], engine: Engine, before: Callable[[Engine], None] | None = None
+) -> float:
+    """Return the median of REPEATS, in milliseconds; `before` is called before each and not counted."""
+    ask(engine)
+    took = []
+    for _ in range(REPEATS):
+        if before is not None:
+            before(engine)
+        start = time.perf_counter()
+        ask(engine)
+        took.append((time.perf_counter() - start) * 1000)
+    return statistics.median(took)

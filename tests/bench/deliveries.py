@@ -1,0 +1,78 @@
+"""How many signed deliveries the real web server takes, each answered only when it is on disk."""
+
+import hashlib
+import hmac
+import http.client
+import json
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from sqlalchemy import func, select
+
+from forge.demo.launch import Scene
+from ledger import book
+from ledger.engine import open_ledger
+from ledger.tables import inbox
+from tests.bench.figures import Figure, percentile
+from tests.bench.world import running
+
+DELIVERIES, FEW = 2_000, 300  # bounded: a look at the door, not a flood
+SENDERS = 4  # GitHub sends several at once
+PADDING = "x" * 8_000  # about what a real delivery weighs
+EVENT = "star"  # one that Cardinal stores and needs nothing else for
+
+
+def measure(*, quick: bool) -> Iterator[Figure]:
+    """Send from several connections as fast as they are answered, then count what is on disk."""
+    count = FEW if quick else DELIVERIES
+    with running() as scene:
+        took_ms: list[float] = []
+        senders = [
+            threading.Thread(target=_send, args=(scene, count // SENDERS, took_ms)) for _ in range(SENDERS)
+        ]
+        start = time.perf_counter()
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+        took_s = time.perf_counter() - start
+        stored = _stored(scene)
+    note = f"{stored} of {count} on disk, {SENDERS} connections at once, 8 KB each, sender on the same cores"
+    yield Figure("deliveries_accepted", count / took_s, "deliveries/s", note=note)
+    yield Figure("delivery_p50", percentile(took_ms, 0.5), "ms")
+    yield Figure("delivery_p99", percentile(took_ms, 0.99), "ms")
+    yield Figure("deliveries_lost", count - stored, "deliveries", 0)
+
+
+def _send(scene: Scene, count: int, took_ms: list[float]) -> None:
+    address = urlsplit(scene.cardinal_url)
+    secret = scene.environment["CARDINAL_WEBHOOK_SECRET"].encode()
+    for n in range(count):
+        body = json.dumps({"action": "created", "number": n, "padding": PADDING}).encode()
+        headers = {
+            "Content-Type": "application/json",
+            "X-GitHub-Event": EVENT,
+            "X-GitHub-Delivery": str(uuid.uuid4()),
+            "X-Hub-Signature-256": "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest(),
+        }
+        start = time.perf_counter()
+        door = http.client.HTTPConnection(address.hostname or "", address.port, timeout=10)
+        door.request("POST", "/webhooks/github", body, headers)
+        answer = door.getresponse()
+        answer.read()
+        door.close()
+        if answer.status != 202:
+            raise RuntimeError(f"a delivery was answered with {answer.status}")
+        took_ms.append((time.perf_counter() - start) * 1000)
+
+
+def _stored(scene: Scene) -> int:
+    engine = open_ledger(f"sqlite:///{scene.home / '.cardinal/data/ledger.db'}", migrate=False)
+    try:
+        with book.reading(engine) as db:
+            return int(db.scalar(select(func.count()).select_from(inbox).where(inbox.c.event == EVENT)) or 0)
+    finally:
+        engine.dispose()

@@ -1,0 +1,70 @@
+"""What the demo's story costs on GitHub: calls and writes for each run that it finishes."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import requests
+
+from forge.demo.people import Team
+from forge.demo.stage import Stage
+from forge.demo.story import play
+from tests.bench.figures import Figure, say
+from tests.bench.world import running
+
+RUNS = 2  # the story ends the first run with a report and the second one with answered threads
+QUIET_S, PATIENCE_S = 4, 60
+DIGITS = str.maketrans("", "", "0123456789")
+
+
+def measure(*, quick: bool) -> Iterator[Figure]:
+    """Play the story once and count what the forge was asked for, planning and the merge included."""
+    with running() as scene:
+        set_up = _set_up(scene.team)
+        requests.delete(f"{scene.team.url}/_forge/calls", timeout=30).raise_for_status()
+        start = time.perf_counter()
+        play(Stage(scene.team), before=lambda name: say(f"  … {name}"))
+        took_s = time.perf_counter() - start
+        calls = _calls(scene.team)
+    fields = [call for call in calls if "SetFields" in call["operation"]]
+    writes = [call for call in calls if writes_content(call) and call not in fields]
+    for what, many in Counter(map(_kind, calls)).most_common():
+        say(f"  {many:4d} {what}")
+    note = f"{len(calls)} calls of a story with {RUNS} runs, its planning, reviews and merge included"
+    yield Figure("github_calls_per_run", len(calls) / RUNS, "calls", 60, note)
+    note = "comments posted and edited, reactions, pull requests, threads, status updates: what people read"
+    yield Figure("github_content_writes_per_run", len(writes) / RUNS, "writes", 25, note)
+    yield Figure(
+        "github_field_writes_per_run", len(fields) / RUNS, "writes", note="requests; of the card's face"
+    )
+    yield Figure("github_calls_of_set_up", len(set_up), "calls", note="once for each board, not in the above")
+    yield Figure("story", took_s, "s", note="the demo's story, without its set-up")
+
+
+def _set_up(team: Team) -> list[dict[str, str]]:
+    """Return the calls that were made until no more came: columns described, fields made, cards seen."""
+    calls: list[dict[str, str]] = []
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        time.sleep(QUIET_S)
+        seen = _calls(team)
+        if len(seen) == len(calls) > 0:
+            return seen
+        calls = seen
+    raise TimeoutError(f"the board was not set up within {PATIENCE_S} s")
+
+
+def _calls(team: Team) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = requests.get(f"{team.url}/_forge/calls", timeout=30).json()
+    return found
+
+
+def writes_content(call: Mapping[str, str]) -> bool:
+    """Tell whether a call changed something that people see; getting a token does not."""
+    if call["path"] == "/graphql":
+        return call["operation"].startswith("mutation")
+    return call["method"] != "GET" and "access_tokens" not in call["path"]
+
+
+def _kind(call: Mapping[str, str]) -> str:
+    return f"{call['method']} {call['path'].translate(DIGITS)} {call['operation']}"

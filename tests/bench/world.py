@@ -1,0 +1,39 @@
+"""The processes that are measured: a forge in a process of its own, `cardinal up` beside it."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from forge.demo.launch import Scene, cardinal
+
+STOP_S = 15
+
+
+@contextmanager
+def running(*, settings: dict[str, str] | None = None) -> Iterator[Scene]:
+    """Run forge and Cardinal, each in its own processes, until the block ends; the folder goes with them."""
+    with tempfile.TemporaryDirectory(prefix="cardinal-bench-", ignore_cleanup_errors=True) as name:
+        root = Path(name)
+        with _forge(root) as url, cardinal(url, root, settings=settings) as scene:
+            yield scene
+
+
+@contextmanager
+def _forge(root: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "forge", "--root", str(root / "forge")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as forge:
+        try:
+            assert forge.stdout is not None
+            said = forge.stdout.readline()
+            if not said:
+                raise RuntimeError(f"the forge did not start: exit status {forge.wait(STOP_S)}")
+            yield said.split()[-1]
+        finally:
+            forge.terminate()
+            try:
+                forge.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                forge.kill()

@@ -1,0 +1,364 @@
+"""Cardinal in one process against a real forge: webhooks, looks, acts and runs happen when a test says so."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
+
+from bot import config, dispatch, gathering, jobs, look, publisher, react, sweep
+from bot import redis as embedded
+from bot.desk import Desk
+from bot.errors import DeliveryError
+from bot.github.hub import Hub
+from bot.shop import Shop
+from forge.clock import Clock as ForgeClock
+from forge.seed import load
+from forge.server import Forge
+from forge.store.board import Item, Project
+from forge.store.models import Comment, Pull
+from forge.store.registration import Delivery
+from ledger import book, doorbells, inbox, outbox
+from ledger.engine import open_ledger
+from ledger.event import Event
+from ledger.events.run import BranchPushed, PlanProposed, QuestionAsked, RunEnded, RunParked, RunStepped
+from ledger.ids import BoardId, CardId, DeliveryId, QuestionId, RunId
+from ledger.leases import Lease
+from ledger.states import Ending, RunState
+from ledger.views import cards, runs
+from tests.bot.core.people import People, issue_of
+from tests.bot.core.settings import POLICY, SETTINGS
+
+MOST_ROUNDS = 60
+PATIENCE_S = 120  # longer than any act is put off for
+E = TypeVar("E", bound=Event)
+
+
+class Clock:
+    """The wall's time, and as much later as a test says."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+    def forward(self, seconds: float) -> None:
+        self.ahead += timedelta(seconds=seconds)
+
+
+class UnsettledError(AssertionError):
+    """Something stays due however often it is served."""
+
+
+@dataclass
+class Cardinal(People):
+    """One process's Cardinal, the forge that it serves, and the hands of the people."""
+
+    forge: Forge
+    project: Project
+    shop: Shop
+    clock: Clock
+    scenarios: Path
+    mail: deque[Delivery] = field(default_factory=deque)
+    failures: list[DeliveryError] = field(default_factory=list)
+    leases: dict[RunId, Lease] = field(default_factory=dict)
+
+    # --- what the processes do -------------------------------------------------------------------------
+
+    def receive(self, delivery: Delivery) -> bool:
+        """Store one delivery as the web process does; False when it was known."""
+        return self.post(delivery.event, delivery.body, delivery.guid, delivery.action or "")
+
+    def post(self, event: str, body: bytes, guid: str, action: str = "") -> bool:
+        """Store a delivery that did not come from the forge."""
+        kept = inbox.Delivery(DeliveryId(guid), event, action, body, self.clock())
+        return inbox.store(self.shop.engine, kept)
+
+    def settle(self, *, publish: bool = True, work: bool = False) -> None:
+        """Let everything happen that is due: `publish` writes to the forge, `work` carries runs out."""
+        for _ in range(MOST_ROUNDS):
+            while self.mail:
+                self.receive(self.mail.popleft())
+            busy = self.ingest() + self.answer_bells()
+            if publish:
+                busy += self.publish()
+            if work:
+                busy += self.carry_out_runs()
+            if not busy and not self.mail and not (publish and self._wait_for_the_next_act()):
+                return
+        raise UnsettledError(f"still busy after {MOST_ROUNDS} rounds")
+
+    def _wait_for_the_next_act(self) -> bool:
+        """Let the time go by until the next entry is due; False when none is within PATIENCE_S."""
+        waits = [due for lane in ("github", "assist") if (due := outbox.next_due(self.shop.engine, lane))]
+        wait_s = (min(waits) - self.clock()).total_seconds() if waits else PATIENCE_S
+        if wait_s >= PATIENCE_S:
+            return False
+        self.clock.forward(max(0.0, wait_s))
+        return True
+
+    def ingest(self) -> int:
+        """Ingest what is due in the inbox; an error stays in `failures`."""
+        due = inbox.due(self.shop.engine, now=self.clock(), limit=200)
+        for delivery_id in due:
+            try:
+                rung = gathering.ingest(self.shop, delivery_id)
+            except DeliveryError as error:
+                self.failures.append(error)
+                continue
+            for card_id in rung:
+                look.look(self.shop, card_id)
+        return len(due)
+
+    def answer_bells(self) -> int:
+        """Look at every card that rang and was not looked at."""
+        with book.reading(self.shop.engine) as db:
+            bells = doorbells.waiting(db, limit=100)
+        for bell in bells:
+            look.look(self.shop, bell.card_id)
+        return len(bells)
+
+    def publish(self) -> int:
+        """Carry out what is due in the outbox; return how many entries were touched."""
+        touched = 0
+        for lane in ("github", "assist"):
+            counts = publisher.publish_due(self.shop.hub, self.shop.desk, lane, within_s=60)
+            touched += counts.settled + counts.given_up
+        with book.writing(self.shop.engine) as db:
+            react.advance(db, now=self.clock())
+        return touched
+
+    def ready(self) -> tuple[RunId, ...]:
+        """Return the runs that may start, as a tick finds them."""
+        slots = self.shop.config.run_workers
+        return tuple(one.run_id for one in dispatch.ready(self.shop.engine, now=self.clock(), slots=slots))
+
+    def carry_out_runs(self) -> int:
+        """Carry every run that may start as far as it goes, agent and all."""
+        starts = self.ready()
+        for run_id in starts:
+            jobs.carry_out(self.shop, run_id)
+        return len(starts)
+
+    def sweep(self) -> tuple[CardId, ...]:
+        """Compare the board with the ledger, and look at what differs."""
+        rung = sweep.sweep(self.shop)
+        self.answer_bells()
+        return rung
+
+    # --- a run without an agent ------------------------------------------------------------------------
+
+    def claim(self, run_id: RunId) -> bool:
+        """Claim a run as a worker does; False when it may not start."""
+        config = self.shop.config
+        lease = dispatch.claim(
+            self.shop.engine,
+            run_id,
+            worker=f"worker-{run_id}",
+            now=self.clock(),
+            ttl_s=config.lease_s,
+            slots=config.run_workers,
+        )
+        if lease is not None:
+            self.leases[run_id] = lease
+        return lease is not None
+
+    def write(self, run_id: RunId, *events: Event) -> None:
+        """Append a run's events as its worker does, under its claim."""
+        lease = self.leases[run_id]
+        with book.writing(self.shop.engine) as db:
+            book.append(db, *events, at=self.clock(), fence=book.Fence(lease.name, lease.generation))
+            react.advance(db, now=self.clock())
+
+    def begin(self, run_id: RunId) -> None:
+        """Claim a run and bring it to its work."""
+        assert self.claim(run_id), "the run may not start"
+        self.write(
+            run_id,
+            RunStepped(run_id, RunState.CLAIMED, RunState.PREPARING),
+            RunStepped(run_id, RunState.PREPARING, RunState.WORKING),
+        )
+
+    def ask(self, run_id: RunId, text: str, *choices: str) -> QuestionId:
+        """Let the agent ask and park."""
+        run = self.run(run_id)
+        question_id = QuestionId(f"{run_id}-q{run.questions + 1}")
+        self.write(run_id, QuestionAsked(run_id, question_id, "agent", text, choices))
+        self.write(run_id, RunParked(run_id, "question"))
+        return question_id
+
+    def plan(self, run_id: RunId) -> None:
+        """Claim a run, propose a plan, and let it wait for approval."""
+        assert self.claim(run_id), "the run may not start"
+        self.write(
+            run_id,
+            RunStepped(run_id, RunState.CLAIMED, RunState.PREPARING),
+            RunStepped(run_id, RunState.PREPARING, RunState.PLANNING),
+            PlanProposed(run_id, 1, "Add them up", ("One", "Two")),
+            RunStepped(run_id, RunState.PLANNING, RunState.AWAITING_APPROVAL),
+        )
+
+    def finish(self, run_id: RunId, *, files: dict[str, bytes] | None = None) -> None:
+        """End a working run with success, with a pushed branch where there are files."""
+        steps = [RunState.WORKING, RunState.VALIDATING, RunState.PUBLISHING]
+        moved = [RunStepped(run_id, *pair) for pair in pairwise(steps)]
+        pushed: list[Event] = []
+        if files:
+            pushed = [BranchPushed(run_id, self.run(run_id).branch, self.push(run_id, files))]
+        self.write(run_id, *moved, *pushed, RunEnded(run_id, Ending.SUCCEEDED, "", "", "publishing"))
+
+    def push(self, run_id: RunId, files: dict[str, bytes]) -> str:
+        """Put files on the run's branch as the publisher of runs does."""
+        repos, branch = self.forge.store.repos, self.run(run_id).branch
+        repo = repos.get(*self.run(run_id).repository.split("/"))
+        if not any(ref.endswith(f"/{branch}") for ref in repos.git(repo).refs()):
+            start = repos.commit_of(repo, "main")
+            repos.create_ref(repo, f"refs/heads/{branch}", start, actor=self.bot)
+        return repos.write_files(repo, branch, dict(files), "Work", actor=self.bot)
+
+    # --- what can be seen ------------------------------------------------------------------------------
+
+    @property
+    def board_id(self) -> BoardId:
+        return BoardId(self.project.node_id)
+
+    def card(self, item: Item) -> cards.CardRow:
+        with book.reading(self.shop.engine) as db:
+            found = cards.get(db, CardId(item.node_id))
+        assert found is not None, "the card is not known"
+        return found
+
+    def run(self, run_id: RunId) -> runs.RunRow:
+        with book.reading(self.shop.engine) as db:
+            found = runs.get(db, run_id)
+        assert found is not None
+        return found
+
+    def run_of(self, item: Item) -> runs.RunRow:
+        """Return the card's newest run."""
+        run_id = self.card(item).run_id
+        assert run_id is not None, f"no run: {self.card(item).because}"
+        return self.run(run_id)
+
+    def pull_of(self, item: Item) -> Pull:
+        number = self.card(item).pull_number
+        assert number is not None, "no pull request"
+        return self.forge.store.pulls.get(self.repo, number)
+
+    def events(self, kind: type[E]) -> list[E]:
+        with book.reading(self.shop.engine) as db:
+            return [one.event for one in book.read(db, limit=100_000) if isinstance(one.event, kind)]
+
+    def count(self) -> int:
+        """Return how many events there are."""
+        with book.reading(self.shop.engine) as db:
+            return book.last_seq(db)
+
+    def face(self, item: Item) -> dict[str, str]:
+        """Return the card's project fields as the board shows them."""
+        return {one.field.name: str(one.content) for one in item.values.values()}
+
+    def column(self, item: Item) -> str | None:
+        """Return the column that the card stands in on the forge."""
+        for one in item.values.values():
+            if one.field.name == "Status":
+                option = one.field.option_with_id(str(one.content))
+                return option.name if option else None
+        return None
+
+    def told(self, item: Item) -> list[str]:
+        """Return what Cardinal says on the issue, oldest first."""
+        return [one.body for one in issue_of(item).comments if one.author is self.bot]
+
+    def comment(self, item: Item, *words: str) -> Comment:
+        """Return Cardinal's newest comment that holds all the words."""
+        mine = [one for one in issue_of(item).comments if one.author is self.bot]
+        found = [one for one in mine if all(word in one.body for word in words)]
+        assert found, f"{words} not in {[one.body[:200] for one in mine]}"
+        return found[-1]
+
+    def reactions(self, comment: Comment) -> list[str]:
+        return [one.content for one in comment.reactions if one.user is self.bot]
+
+    def calls(self, *words: str) -> list[str]:
+        """Return the API calls so far whose method, path or GraphQL operation holds one of the words."""
+        made = [f"{one.method} {one.operation or one.path}" for one in self.forge.gateway.calls]
+        return [one for one in made if any(word in one for word in words)]
+
+    def assert_nothing_is_stuck(self) -> None:
+        """Assert that nothing waits in inbox, outbox and doorbells, and that no worker holds a run."""
+        self.assert_no_leftovers()
+        with book.reading(self.shop.engine) as db:
+            assert runs.held(db) == ()
+
+    def assert_no_leftovers(self) -> None:
+        """Assert that nothing waits in inbox, outbox and doorbells."""
+        with book.reading(self.shop.engine) as db:
+            assert inbox.quarantined(db) == ()
+            assert doorbells.waiting(db, limit=10) == ()
+            assert react.behind(db) == 0
+            later = self.clock() + timedelta(days=1)
+            assert outbox.stuck(db, later, 0) == ()
+        assert inbox.due(self.shop.engine, now=later, limit=10) == ()
+
+
+def _beside(forge: Forge, root: Path, mail: deque[Delivery], database_url: str) -> Cardinal:
+    """Return a Cardinal for the seeded world, whose ledger is new; both live by one clock."""
+    clock = Clock()
+    forge.store.clock = ForgeClock(clock)
+    world = load(forge.store, "demo", webhook="http://127.0.0.1:9/", secret="s")
+    settings = {
+        "CARDINAL_GITHUB_URL": forge.url,
+        "CARDINAL_GIT_URL": forge.url,
+        "CARDINAL_APP_ID": str(world.app.id),
+        "CARDINAL_PRIVATE_KEY": world.private_key,
+        "CARDINAL_BOARD": "acme/1",
+        **SETTINGS,
+    }
+    if database_url:
+        settings["CARDINAL_DATABASE_URL"] = database_url
+    made = config.read(settings, root)
+    engine = open_ledger(made.database_url)
+    shop = Shop(
+        made,
+        engine,
+        Hub(made, clock),
+        Desk(engine, made, clock),
+        embedded.connect(made),  # nobody answers, all wake-ups get lost: the test is the tick
+        "test-1",
+        clock,
+    )
+    return Cardinal(forge, world.project, shop, clock, made.scenarios, mail)
+
+
+@contextmanager
+def opened(
+    root: Path, *, database_url: str = "", before: Callable[[Cardinal], None] = lambda _: None
+) -> Iterator[Cardinal]:
+    """Open a forge with the demo's team and shop, and a Cardinal that has seen the board.
+
+    `before` is called just before Cardinal sees the board first; what stands there then is a minute old.
+    """
+    forge = Forge(root / "forge")
+    forge.store.deliveries.outlets.clear()  # nothing is sent: the test hands the deliveries over
+    mail: deque[Delivery] = deque()
+    forge.store.deliveries.outlets.append(mail.append)
+    forge.start()
+    try:
+        cardinal = _beside(forge, root, mail, database_url)
+        cardinal.set_policy(POLICY)
+        before(cardinal)
+        for item in cardinal.project.items:
+            item.updated_at -= timedelta(minutes=1)
+        cardinal.mail.clear()
+        cardinal.sweep()
+        cardinal.settle()
+        forge.gateway.calls.clear()
+        yield cardinal
+        cardinal.shop.engine.dispose()
+    finally:
+        forge.stop()

@@ -1,0 +1,16 @@
+"""A Cardinal in this process, against a forge of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bot.core.cardinal import Cardinal, opened
+
+
+@pytest.fixture
+def cardinal(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Cardinal]:
+    with opened(tmp_path) as found:
+        yield found
+    failed = [one.getMessage() for one in caplog.get_records("call") if one.msg.startswith("rules failed")]
+    assert failed == [], "the rules failed on an event; a test that wants that clears the log"

@@ -1,0 +1,324 @@
+"""Cards on the board: seen, dragged, looked at in any order, taken away and brought back."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot import gathering, look
+from bot.github.hub import Hub
+from bot.shop import Shop
+from forge.store.board import Item
+from forge.store.settings import DragShape
+from ledger import inbox
+from ledger.events.board import CardArchived, CardConverted, CardHeldBack, CardMoved, CardRestored, CardSeen
+from ledger.events.publication import EntryGivenUp
+from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded, RunStopAsked
+from ledger.ids import CardId
+from ledger.states import Ending
+from tests.bot.core.cardinal import Cardinal, opened
+from tests.bot.core.people import issue_of
+from tests.bot.core.settings import with_column
+
+
+def at_work(cardinal: Cardinal) -> Item:
+    """Return a card in progress whose run works."""
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    cardinal.begin(cardinal.run_of(item).run_id)
+    cardinal.settle()
+    return item
+
+
+def test_cards_that_stood_there_before_cardinal_came_start_nothing(tmp_path: Path) -> None:
+    old: list[Item] = []
+    with opened(tmp_path, before=lambda it: old.append(it.new(column="In Progress"))) as cardinal:
+        assert {seen.arrived for seen in cardinal.events(CardSeen)} == {False}
+        assert cardinal.card(old[0]).column == "In Progress"
+        assert cardinal.ready() == ()
+        assert cardinal.told(old[0]) == []
+        assert "/cardinal retry starts one" in cardinal.card(old[0]).because
+        cardinal.drag(old[0], "Tasks")
+        cardinal.settle()
+        cardinal.drag(old[0], "In Progress")
+        cardinal.settle()
+        assert cardinal.run_of(old[0]).state == "queued"
+
+
+@pytest.mark.parametrize("shape", list(DragShape))
+def test_a_drag_queues_a_run_in_whatever_shape_github_tells_it(cardinal: Cardinal, shape: DragShape) -> None:
+    cardinal.forge.store.settings.drag_shape = shape
+    item = cardinal.new()
+    cardinal.settle()
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    assert cardinal.run_of(item).state == "queued"
+    assert cardinal.face(item)["Agent"].endswith("queued")
+    assert len(cardinal.events(CardMoved)) == 1
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_doorbells_that_wait_together_cost_one_read(cardinal: Cardinal) -> None:
+    item = cardinal.new()
+    cardinal.settle()
+    for column in ("Planning", "Review", "QA", "Tasks", "Review"):
+        cardinal.drag(item, column)
+    while cardinal.mail:
+        cardinal.receive(cardinal.mail.popleft())
+    cardinal.forge.gateway.calls.clear()
+    assert len(gathered(cardinal)) >= 5
+    cardinal.answer_bells()
+    assert len(cardinal.calls("Card")) == 1, cardinal.calls("")
+    assert cardinal.card(item).column == "Review"
+    assert len(cardinal.events(CardMoved)) == 1
+
+
+def gathered(cardinal: Cardinal) -> list[CardId]:
+    """Ingest what is due without looking; return the cards that were rung, once for each delivery."""
+    due = inbox.due(cardinal.shop.engine, now=cardinal.clock(), limit=100)
+    return [card_id for one in due for card_id in gathering.ingest(cardinal.shop, one)]
+
+
+class InterruptedHub(Hub):
+    """Lets something happen between GitHub's answer about a card and its recording, once."""
+
+    def interrupt(self, with_: Any) -> None:
+        self.next = with_
+
+    def graphql(self, document: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+        answer = super().graphql(document, variables)
+        happen = getattr(self, "next", None)
+        if happen is not None and "query Card(" in document:
+            self.next = None
+            happen()
+        return answer
+
+
+def test_an_older_reading_never_overwrites_a_newer_one(cardinal: Cardinal) -> None:
+    item = cardinal.new()
+    cardinal.settle()
+    card_id, shop = CardId(item.node_id), cardinal.shop
+    hub = InterruptedHub(shop.config, cardinal.clock)
+    slow = Shop(shop.config, shop.engine, hub, shop.desk, shop.redis, "test-2", cardinal.clock)
+    refused = []
+
+    def meanwhile() -> None:
+        cardinal.drag(item, "Review")
+        while cardinal.mail:
+            cardinal.receive(cardinal.mail.popleft())
+        rung = gathered(cardinal)
+        refused.extend(look.look(shop, one) for one in rung)
+
+    cardinal.drag(item, "Planning")
+    hub.interrupt(meanwhile)
+    assert look.look(slow, card_id) is True
+    assert set(refused) == {False}, "two read the card at once"
+    assert cardinal.card(item).column == "Review"
+    cardinal.settle()
+    assert cardinal.card(item).column == "Review"
+
+
+def test_deliveries_twice_and_in_reverse_end_in_the_same_state(cardinal: Cardinal) -> None:
+    item = cardinal.new()
+    cardinal.settle()
+    for column in ("Planning", "In Progress"):
+        cardinal.drag(item, column)
+    late = list(cardinal.mail)
+    cardinal.mail.clear()
+    assert [cardinal.receive(one) for one in reversed(late)] == [True] * len(late)
+    assert [cardinal.receive(one) for one in late] == [False] * len(late)
+    cardinal.settle()
+    assert cardinal.run_of(item).attempt == 1
+    before = cardinal.count()
+    for one in late:
+        again = f"{one.guid[:30]}-again"
+        cardinal.post(one.event, one.body, again, one.action or "")
+    cardinal.settle()
+    assert cardinal.count() == before
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_drag_that_no_delivery_told_is_found_by_the_sweep(cardinal: Cardinal) -> None:
+    item = cardinal.new()
+    cardinal.settle()
+    cardinal.drag(item, "In Progress")
+    cardinal.mail.clear()
+    assert cardinal.sweep() == (item.node_id,)
+    assert cardinal.run_of(item).state == "queued"
+    cardinal.settle()
+    cardinal.mail.clear()
+    assert cardinal.sweep() == ()
+
+
+def test_the_sweep_finds_each_difference_once(cardinal: Cardinal) -> None:
+    alice = cardinal.person("alice")
+    archived, bare, gone = cardinal.new(column="Tasks"), cardinal.new(column=None), cardinal.new()
+    cardinal.settle()
+    cardinal.forge.store.projects.set_archived(archived, True, actor=alice)
+    cardinal.forge.store.projects.delete_item(gone, actor=alice)
+    cardinal.drag(bare, None)
+    cardinal.mail.clear()
+    assert set(cardinal.sweep()) == {archived.node_id, gone.node_id}
+    assert cardinal.sweep() == ()
+    assert (cardinal.card(archived).archived, cardinal.card(gone).archived) == (True, True)
+
+
+def test_a_card_on_another_board_of_the_organisation_is_nobodys(cardinal: Cardinal) -> None:
+    store, carol = cardinal.forge.store, cardinal.person("carol")
+    other = store.projects.create(cardinal.project.owner, "Other", ("Tasks", "In Progress"), actor=carol)
+    item = store.projects.add(other, store.issues.create(cardinal.repo, "x", "y", actor=carol), actor=carol)
+    store.projects.drag(item, "In Progress", actor=carol)
+    before = len(cardinal.events(CardSeen))
+    cardinal.forge.gateway.calls.clear()
+    cardinal.settle()
+    assert len(cardinal.events(CardSeen)) == before
+    assert cardinal.calls("") == []
+    assert cardinal.failures == []
+
+
+def test_a_move_of_cardinals_own_is_not_taken_for_a_persons(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(on_success="{move: Review}", on_leave="ask"))
+    cardinal.settle()
+    item = at_work(cardinal)
+    cardinal.finish(cardinal.run_of(item).run_id, files={"new.txt": b"1\n"})
+    cardinal.settle()
+    assert cardinal.column(item) == "Review"
+    assert [move.by_cardinal for move in cardinal.events(CardMoved)] == [True]
+    assert cardinal.card(item).state == "in_review"
+    assert cardinal.events(CardHeldBack) == []
+
+
+def test_dragging_out_mid_run_puts_the_card_back_and_asks_once(cardinal: Cardinal) -> None:
+    item = at_work(cardinal)
+    cardinal.drag(item, "Review")
+    cardinal.settle()
+    assert cardinal.column(item) == "In Progress"
+    assert cardinal.card(item).held_back == "Review"
+    assert [asked.asker for asked in cardinal.events(QuestionAsked)] == ["leave"]
+    assert cardinal.face(item)["Agent"].endswith("needs input")
+    cardinal.drag(item, "Review")
+    cardinal.settle()
+    assert cardinal.column(item) == "In Progress"
+    assert len(cardinal.events(QuestionAsked)) == 1
+    cardinal.assert_no_leftovers()
+
+
+def test_choosing_cancel_after_a_drag_out_ends_the_run_and_lets_the_card_go(cardinal: Cardinal) -> None:
+    item = at_work(cardinal)
+    run_id = cardinal.run_of(item).run_id
+    cardinal.drag(item, "Tasks")
+    cardinal.settle()
+    question = cardinal.events(QuestionAsked)[0]
+    cardinal.tick(cardinal.comment(item, "dragged away"), f"choice:{question.question_id}:1")
+    cardinal.settle()
+    assert [(one.how, one.by) for one in cardinal.events(RunStopAsked)] == [("cancel", "alice")]
+    cardinal.write(run_id, RunEnded(run_id, Ending.CANCELLED, "cancelled", "kept", "working"))
+    cardinal.settle()
+    assert cardinal.column(item) == "Tasks"
+    assert (cardinal.card(item).held_back, cardinal.card(item).state) == ("", "draft")
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_choosing_to_let_it_finish_moves_the_card_when_the_run_has_ended(cardinal: Cardinal) -> None:
+    item = at_work(cardinal)
+    cardinal.drag(item, "Review")
+    cardinal.settle()
+    cardinal.say(item, "/cardinal finish")
+    cardinal.settle()
+    assert [one.text for one in cardinal.events(QuestionAnswered)] == ["Let it finish"]
+    assert cardinal.column(item) == "In Progress"
+    cardinal.finish(cardinal.run_of(item).run_id, files={"new.txt": b"1\n"})
+    cardinal.settle()
+    assert cardinal.column(item) == "Review"
+    assert cardinal.card(item).state == "in_review"
+    assert len(cardinal.events(RunStopAsked)) == 0
+
+
+def test_dragging_the_card_back_is_an_answer_too(cardinal: Cardinal) -> None:
+    item = at_work(cardinal)
+    cardinal.drag(item, "Review")
+    cardinal.settle(publish=False)
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    assert (cardinal.column(item), cardinal.card(item).column) == ("In Progress", "In Progress")
+    assert cardinal.run_of(item).state == "working"
+
+
+@pytest.mark.parametrize(("rule", "stops"), [("cancel", ["cancel"]), ("finish", [])])
+def test_the_policy_may_have_chosen_what_a_drag_out_means(
+    cardinal: Cardinal, rule: str, stops: list[str]
+) -> None:
+    cardinal.set_policy(with_column(on_leave=rule))
+    cardinal.settle()
+    item = at_work(cardinal)
+    cardinal.drag(item, "Tasks")
+    cardinal.settle()
+    assert [one.how for one in cardinal.events(RunStopAsked)] == stops
+    assert cardinal.events(QuestionAsked) == []
+
+
+def test_a_draft_dragged_to_in_progress_becomes_an_issue_and_starts(cardinal: Cardinal) -> None:
+    item = cardinal.draft("Gift cards", "In Progress")
+    cardinal.settle()
+    assert len(cardinal.events(CardConverted)) == 1
+    assert cardinal.run_of(item).branch.endswith("-gift-cards")
+    assert issue_of(item).title == "Gift cards"
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_an_abandoned_card_stops_its_run_closes_its_pull_request_and_deletes_the_branch(
+    cardinal: Cardinal,
+) -> None:
+    item = at_work(cardinal)
+    cardinal.finish(cardinal.run_of(item).run_id, files={"new.txt": b"1\n"})
+    cardinal.settle()
+    pull = cardinal.pull_of(item)
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle()
+    cardinal.begin(cardinal.run_of(item).run_id)
+    cardinal.forge.store.projects.set_archived(item, True, actor=cardinal.person("alice"))
+    cardinal.settle()
+    assert [one.reason for one in cardinal.events(CardArchived)] == ["archived"]
+    assert [one.how for one in cardinal.events(RunStopAsked)] == ["cancel"]
+    assert (pull.issue.state, pull.merged_at) == ("closed", None)
+    assert not any("cardinal/" in ref for ref in cardinal.forge.store.repos.git(cardinal.repo).refs())
+    assert cardinal.events(EntryGivenUp) == []
+    cardinal.forge.store.projects.set_archived(item, False, actor=cardinal.person("alice"))
+    cardinal.settle()
+    assert len(cardinal.events(CardRestored)) == 1
+    assert cardinal.card(item).state != "archived"
+
+
+def test_a_deleted_card_ends_its_queued_run_at_once(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    cardinal.forge.store.projects.delete_item(item, actor=cardinal.person("alice"))
+    cardinal.settle()
+    assert [one.reason for one in cardinal.events(CardArchived)] == ["deleted"]
+    assert [one.ending for one in cardinal.events(RunEnded)] == ["cancelled"]
+    assert cardinal.ready() == ()
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_who_stands_higher_in_the_column_starts_first(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(concurrency="1"))
+    cardinal.settle()
+    first, second, third = (cardinal.new(f"Card {n}", column="In Progress") for n in "123")
+    cardinal.settle()
+    cardinal.drag(third, "In Progress", before=first)
+    cardinal.settle()
+    assert cardinal.ready() == (cardinal.run_of(third).run_id,)
+    assert "1st in the queue" in cardinal.card(first).because
+    assert "2nd in the queue" in cardinal.card(second).because
+
+
+def test_an_issue_closed_as_not_planned_gives_the_card_up(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    cardinal.forge.store.issues.set_state(
+        issue_of(item), "closed", "not_planned", actor=cardinal.person("alice")
+    )
+    cardinal.settle()
+    assert cardinal.run_of(item).ending == "cancelled"
+    assert "not planned" in cardinal.card(item).because

@@ -1,0 +1,67 @@
+"""What a run is told: the card, the newest of what was said and done, and what was left out."""
+
+from bot import briefings, orders
+from ledger import book
+from ledger.leases import Lease
+from ledger.views import briefings as kept
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.settings import with_column
+
+
+def order_of(cardinal: Cardinal, body: str = "Please.", comments: int = 0) -> orders.WorkOrder:
+    """Return the order of a run that was just claimed, on a card with so many comments."""
+    item = cardinal.new(title="Totals", body=body)
+    for number in range(1, comments + 1):
+        cardinal.say(item, f"Remark number {number}.", who="carol" if number % 2 else "mallory")
+    cardinal.settle()
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    assert cardinal.claim(run_id)
+    return orders.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
+
+
+def test_the_newest_thirty_comments_are_told_and_the_rest_is_said_to_be_left_out(cardinal: Cardinal) -> None:
+    order = order_of(cardinal, comments=34)
+    assert "Remark number 34." in order.briefing
+    assert "Remark number 5." in order.briefing
+    assert "Remark number 4." not in order.briefing
+    assert any("comment" in line for line in order.briefing_omitted)
+
+
+def test_a_long_description_is_cut_and_that_is_said(cardinal: Cardinal) -> None:
+    order = order_of(cardinal, body="word " * 10_000)
+    assert len(order.briefing) < 20_000
+    assert order.briefing_omitted
+
+
+def test_words_of_people_without_write_access_are_told_as_untrusted(cardinal: Cardinal) -> None:
+    order = order_of(cardinal, comments=2)
+    trusted, untrusted = order.briefing.index("Remark number 1."), order.briefing.index("Remark number 2.")
+    between = order.briefing[trusted:untrusted].lower()
+    assert "mallory" in between
+    assert "untrusted" in between or "without write access" in between
+
+
+def test_the_order_carries_the_policys_limits_and_the_repositorys_checks(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(budget_usd="3.5", timeout_minutes="7", instructions="Be kind."))
+    cardinal.settle()
+    order = order_of(cardinal)
+    assert (order.limits.budget_usd, order.limits.timeout_s) == (3.5, 420)
+    assert order.validation.full == ("python3 -m unittest discover -s tests -t .",)
+    assert order.base_branch == "main"
+    assert "Be kind." in order.briefing
+    assert order.kind == "first"
+
+
+def test_the_same_state_makes_the_same_briefing(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    run = cardinal.run_of(item)
+    column = cardinal.shop.desk.policy(cardinal.board_id).column("In Progress")
+    assert column is not None
+    written = [briefings.write(cardinal.shop, cardinal.card(item), run.run_id, column) for _ in range(2)]
+    assert written[0] == written[1]
+    with book.reading(cardinal.shop.engine) as db:
+        assert kept.newest(db, run.run_id) is None
+    assert isinstance(cardinal.leases.get(run.run_id), Lease | None)

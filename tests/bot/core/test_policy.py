@@ -1,0 +1,106 @@
+"""The policy file: the last good one stays in force, and what is wrong is said where it was pushed."""
+
+import pytest
+
+from bot import boards
+from ledger.events.board import BoardSeen
+from ledger.events.policy import PolicyLoaded, PolicyRejected
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.settings import POLICY, with_column
+
+
+def checks(cardinal: Cardinal, commit: str) -> list[tuple[str, str]]:
+    """Return conclusion and summary of the policy's checks on a commit."""
+    found = cardinal.forge.store.checks.on_commit(cardinal.home_repo, commit)
+    return [(str(one.conclusion), one.output["summary"]) for one in found if one.name == "cardinal/policy"]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("version: 1\nboard: [", "line 2"),
+        (POLICY.replace("concurrency", "concurency"), "did you mean concurrency"),
+        (POLICY.replace("archetype: review", "archetype: reviewing"), "Review"),
+        (POLICY.replace("version: 1", "version: 7"), "version"),
+        (POLICY.replace("acme/board", "acme/elsewhere"), "acme/elsewhere"),
+        ("\x00\x01 not text", "character"),
+        ("a: &a [*a, *a]\n" + "b: " + "[" * 500, ""),
+        ("", ""),
+    ],
+)
+def test_a_bad_policy_changes_nothing_and_is_a_failed_check_on_its_commit(
+    cardinal: Cardinal, text: str, word: str
+) -> None:
+    before = cardinal.shop.desk.policy(cardinal.board_id)
+    commit = cardinal.set_policy(text)
+    cardinal.settle()
+    assert cardinal.shop.desk.policy(cardinal.board_id) == before
+    ((conclusion, summary),) = checks(cardinal, commit)
+    assert conclusion == "failure"
+    assert word.lower() in summary.lower()
+    assert len(cardinal.events(PolicyRejected)) == 1
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_repaired_policy_is_in_force_at_once_and_said_so(cardinal: Cardinal) -> None:
+    cardinal.set_policy("nonsense: true")
+    cardinal.settle()
+    commit = cardinal.set_policy(with_column(budget_usd="7.5"))
+    cardinal.settle()
+    assert checks(cardinal, commit)[0][0] == "success"
+    column = cardinal.shop.desk.policy(cardinal.board_id).column("In Progress")
+    assert column is not None
+    assert column.budget_usd == 7.5
+    status = cardinal.project.status
+    option = status.option_named("In Progress")
+    assert option is not None
+    assert "up to $7.50" in option.description
+
+
+def test_going_back_to_the_file_in_force_clears_what_was_wrong(cardinal: Cardinal) -> None:
+    cardinal.set_policy("nonsense: true")
+    cardinal.settle()
+    commit = cardinal.set_policy(POLICY)
+    cardinal.settle()
+    assert checks(cardinal, commit)[0][0] == "success"
+
+
+def test_a_policy_that_is_read_again_unchanged_says_nothing(cardinal: Cardinal) -> None:
+    cardinal.set_policy("nonsense: true")
+    cardinal.settle()
+    before = cardinal.count()
+    for _ in range(3):
+        boards.refresh(cardinal.shop, "acme", 1)
+    assert cardinal.count() == before
+    assert len(cardinal.events(PolicyRejected)) == 1
+
+
+def test_without_a_file_the_default_board_applies(cardinal: Cardinal) -> None:
+    repos, alice = cardinal.forge.store.repos, cardinal.person("alice")
+    repos.write_files(cardinal.home_repo, "main", {".github/cardinal.yml": None}, "Bare", actor=alice)
+    cardinal.settle()
+    assert cardinal.events(PolicyLoaded)[-1].text == ""
+    column = cardinal.shop.desk.policy(cardinal.board_id).column("In Progress")
+    assert column is not None
+    assert column.plan_required
+    assert len(cardinal.events(BoardSeen)) >= 1
+
+
+def test_a_file_on_another_branch_rules_nothing(cardinal: Cardinal) -> None:
+    repos, alice = cardinal.forge.store.repos, cardinal.person("alice")
+    head = repos.commit_of(cardinal.home_repo, "main")
+    repos.create_ref(cardinal.home_repo, "refs/heads/try", head, actor=alice)
+    files: dict[str, bytes | None] = {".github/cardinal.yml": b"nonsense: true"}
+    repos.write_files(cardinal.home_repo, "try", files, "Try", actor=alice)
+    before = cardinal.count()
+    cardinal.settle()
+    assert cardinal.count() == before
+
+
+def test_a_run_keeps_the_settings_that_it_was_queued_with(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    kept = cardinal.run_of(item).settings
+    cardinal.set_policy(with_column(budget_usd="9"))
+    cardinal.settle()
+    assert cardinal.run_of(item).settings == kept

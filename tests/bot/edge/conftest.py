@@ -1,0 +1,71 @@
+"""What the tests of the edge stand on: a ledger, a configuration and a Redis of their own, all real."""
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from select import select
+
+import pytest
+from redis import Redis
+from sqlalchemy import Engine
+
+from bot import config as configuration
+from bot import redis as embedded
+from bot.config import Config
+from ledger.engine import open_ledger
+from runner.death import with_parent
+
+SECRET = "it is signed with this"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    environ = {
+        "CARDINAL_HOME": str(tmp_path / "home"),
+        "CARDINAL_WEBHOOK_SECRET": SECRET,
+        "CARDINAL_PORT": "0",
+    }
+    return configuration.read(environ, tmp_path)
+
+
+@pytest.fixture
+def engine(config: Config) -> Iterator[Engine]:
+    engine = open_ledger(config.database_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def redis_server(config: Config) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the embedded Redis with its own command line, and wait until it answers."""
+    server = start_redis(config)
+    yield server
+    server.kill()
+    server.wait(10)
+
+
+@pytest.fixture
+def redis(config: Config, redis_server: subprocess.Popen[bytes]) -> Iterator[Redis]:
+    client = embedded.connect(config)
+    yield client
+    client.close()
+
+
+def start_redis(config: Config) -> subprocess.Popen[bytes]:
+    """Return a started Redis that answers; raises TimeoutError after 10 s."""
+    server = subprocess.Popen(embedded.server_command(config.home), preexec_fn=with_parent())
+    client = embedded.connect(config)
+    for _ in range(500):
+        if embedded.answers(client):
+            client.close()
+            return server
+        select([], [], [], 0.02)
+    raise TimeoutError("redis-server")
+
+
+def free_port() -> int:
+    """Return a port that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port

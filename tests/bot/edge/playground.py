@@ -1,0 +1,71 @@
+"""Jobs and roles for the tests to run in real processes; they note what happens in files."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from select import select
+
+from bot.group import Group
+from bot.role import Ready, Role
+
+
+def note(path: str, text: str) -> None:
+    """Append one line; lines of several processes do not mix."""
+    with Path(path).open("a") as file:
+        file.write(f"{text}\n")
+
+
+def fail(path: str, text: str) -> None:
+    note(path, text)
+    raise ValueError(text)
+
+
+def hang(path: str) -> None:
+    """Start a grandchild that lives long, note both pids, and wait for ever."""
+    note(path, f"child {os.getpid()}")
+    try:
+        select([], [], [], 60)
+    finally:
+        note(path, "left")
+
+
+def _live(folder: str, name: str, ready: Ready) -> None:
+    note(f"{folder}/{name}", str(os.getpid()))
+    grandchild = subprocess.Popen(["sleep", "60"])
+    note(f"{folder}/{name}.grandchild", str(grandchild.pid))
+    ready()
+    while True:
+        signal.pause()
+
+
+def _refuse(folder: str, name: str, ready: Ready) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _live(folder, name, ready)
+
+
+def _break(folder: str, name: str, _ready: Ready) -> None:
+    note(f"{folder}/{name}", str(os.getpid()))
+    raise RuntimeError("broken on purpose")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main(folder: str, *kinds: str) -> None:
+    """Run a group of `kinds` (live, refuse, break), each noting its pids in `folder`."""
+    does = {"live": _live, "refuse": _refuse, "break": _break}
+
+    def role(kind: str, number: int) -> Role:
+        name = f"{kind}-{number}"
+        return Role(name, lambda ready: does[kind](folder, name, ready), ground=number == 0)
+
+    Group([role(kind, number) for number, kind in enumerate(kinds)], _say, lambda pids: None).run()
+    _say("down")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,298 @@
+"""The commands on a real ledger: they say what is there, harm nothing, and refuse in one sentence."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click import Context
+from click.testing import CliRunner, Result
+from sqlalchemy import Engine
+
+from bot.cli import Listing, main
+from bot.config import Config
+from ledger import book, inbox
+from ledger.events import board as on_board
+from ledger.events import run as of_run
+from ledger.ids import BoardId, CardId, DeliveryId, RunId
+from ledger.inbox import Delivery
+from ledger.states import CardState, Ending, RunState
+from rules.policy import default_policy
+
+AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+BOARD, CARD = BoardId("PVT_1"), CardId("PVTI_1")
+HOSTILE = "Prices \x1b[2J\x1b]0;owned\x07 ‮desrever <b>"
+Cardinal = Callable[..., Result]
+
+
+@pytest.fixture
+def cardinal(config: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cardinal:
+    """Run one command in a home of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(main, words, env={"CARDINAL_HOME": str(config.home)})
+
+
+def card(number: int, title: str, state: CardState = CardState.DRAFT) -> on_board.CardSeen:
+    """A card of acme/shop in In Progress."""
+    place = ("acme/shop", number, title, "", "alice", "In Progress", state)
+    return on_board.CardSeen(CardId(f"PVTI_{number}"), BOARD, f"I_{number}", *place)
+
+
+def queued(run: str, number: int) -> of_run.RunQueued:
+    """A first run of the card, as the default board has it."""
+    settings = default_policy("acme/board").column("In Progress")
+    assert settings is not None
+    return of_run.RunQueued(
+        run_id=RunId(run),
+        card_id=CardId(f"PVTI_{number}"),
+        attempt=1,
+        kind="first",
+        column="In Progress",
+        repository="acme/shop",
+        branch=f"cardinal/{number}",
+        agent="scripted",
+        by="alice",
+        session_id="",
+        settings=settings.to_json(),
+        plan_required=True,
+    )
+
+
+@pytest.fixture
+def story(engine: Engine) -> Engine:
+    """A board with a failed card and one that waits in the queue, told by events alone."""
+    columns = tuple(on_board.Column(f"o{name}", name, "") for name in ("Tasks", "In Progress"))
+    events = (
+        on_board.BoardSeen(BOARD, "acme", 1, "Shop board", "F_1", columns, ()),
+        card(1, HOSTILE),
+        card(2, "Idle"),
+        on_board.CardStateChanged(CARD, CardState.DRAFT, CardState.QUEUED, "moved to In Progress"),
+        queued("r1", 1),
+        of_run.RunClaimed(RunId("r1"), 1, "w1"),
+        of_run.RunStepped(RunId("r1"), RunState.CLAIMED, RunState.PREPARING),
+        of_run.BriefingMade(RunId("r1"), "# Briefing\nYou are told this.", "d" * 64, ()),
+        of_run.PlanProposed(RunId("r1"), 1, "Two steps", ("Read", "Write\x1b[31m")),
+        of_run.CommandChecked(RunId("r1"), 1, "fast", "ruff check .", 1, 0.5, "e" * 64, "bad"),
+        of_run.RunEnded(RunId("r1"), Ending.FAILED, "agent_error", "it crashed", "preparing"),
+        on_board.CardStateChanged(CARD, CardState.QUEUED, CardState.FAILED, "the agent crashed"),
+        on_board.StopOrdered(BOARD, "board", "acme/1", "alice"),
+    )
+    for number, event in enumerate(events):
+        with book.writing(engine) as db:
+            book.append(db, event, at=AT + timedelta(seconds=number))
+    return engine
+
+
+def printed(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_every_command_has_help(cardinal: Cardinal) -> None:
+    names = Listing().list_commands(Context(main))
+    assert "up" in names
+    for name in names:
+        result = cardinal(name, "--help")
+        assert result.exit_code == 0, name
+        assert len(result.output.splitlines()) > 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("board",),
+        ("inbox",),
+        ("runs",),
+        ("show", "r1"),
+        ("explain", "acme/shop#1"),
+        ("watch", "--once"),
+        ("audit", "verify"),
+        ("backup",),
+        ("replay",),
+    ],
+)
+def test_without_a_ledger_a_command_says_what_to_do_and_makes_none(
+    cardinal: Cardinal, config: Config, words: tuple[str, ...]
+) -> None:
+    result = cardinal(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cardinal up" in result.stderr
+    assert not list(config.home.rglob("*.db"))
+
+
+def test_a_wrong_setting_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["board"], env={"CARDINAL_PROT": "1"})
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == [
+        "Error: CARDINAL_PROT is not a setting: did you mean CARDINAL_PORT?"
+    ]
+
+
+def test_a_database_that_is_none_is_one_sentence(cardinal: Cardinal, config: Config) -> None:
+    file = config.home / "data" / "ledger.db"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"no database at all" * 100)
+    result = cardinal("board")
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_board_lists_columns_and_cards(cardinal: Cardinal, story: Engine) -> None:
+    output = cardinal("board").stdout
+    assert "acme/1  Shop board" in output
+    assert "stopped: board acme/1 by alice" in output
+    assert "In Progress (2)" in output
+    assert "Tasks (0)" in output
+    (board,) = printed(cardinal("board", "--json"))
+    assert [card["state"] for card in board["columns"]["In Progress"]] == ["failed", "draft"]
+
+
+def test_the_board_of_one_column(cardinal: Cardinal, story: Engine) -> None:
+    (board,) = printed(cardinal("board", "--json", "--column", "Tasks"))
+    assert board["columns"] == {"Tasks": []}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("board",), ("inbox",), ("show", "acme/shop#1"), ("show", "r1"), ("watch", "--once", "--from", "0")],
+)
+def test_outside_text_cannot_move_the_cursor_or_turn_the_line(
+    cardinal: Cardinal, story: Engine, words: tuple[str, ...]
+) -> None:
+    output = cardinal(*words).stdout
+    assert output
+    assert not {char for char in output if char != "\n" and not char.isprintable()}
+
+
+def test_the_inbox_has_what_waits_for_a_person(cardinal: Cardinal, story: Engine) -> None:
+    (card,) = printed(cardinal("inbox", "--json"))
+    assert (card["number"], card["state"], card["because"]) == (1, "failed", "the agent crashed")
+    assert "acme/shop#1" in cardinal("inbox").stdout
+
+
+def test_the_runs_are_listed_and_shown(cardinal: Cardinal, story: Engine) -> None:
+    (run,) = printed(cardinal("runs", "--json"))
+    assert (run["run_id"], run["ending"]) == ("r1", "failed")
+    assert printed(cardinal("runs", "--json", "--card", "acme/shop#2")) == []
+    shown = printed(cardinal("show", "r1", "--json"))
+    assert shown["plans"][0]["summary"] == "Two steps"
+    assert shown["checks"][0]["command"] == "ruff check ."
+    output = cardinal("show", "r1").stdout
+    assert "because: agent_error it crashed" in output
+
+
+def test_a_briefing_is_shown_as_the_agent_got_it(cardinal: Cardinal, story: Engine) -> None:
+    assert cardinal("show", "r1", "--briefing").stdout == "# Briefing\nYou are told this.\n"
+
+
+def test_a_card_is_shown_with_its_timeline(cardinal: Cardinal, story: Engine) -> None:
+    shown = printed(cardinal("show", "acme/shop#1", "--json", "--zoom", "conversation"))
+    assert [row["kind"] for row in shown["timeline"]][-1] == "RunEnded"
+    assert "run r1 failed" in cardinal("show", "acme/shop#1").stdout
+
+
+def test_explain_is_one_line(cardinal: Cardinal, story: Engine) -> None:
+    result = cardinal("explain", "acme/shop#1")
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == 1
+    assert printed(cardinal("explain", "acme/shop#1", "--json"))["state"] == "failed"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("explain", "acme/shop#99"), ("show", "r99"), ("show", "nonsense"), ("replay", "no-such-delivery")],
+)
+def test_an_unknown_name_is_one_sentence(cardinal: Cardinal, story: Engine, words: tuple[str, ...]) -> None:
+    result = cardinal(*words)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_watch_prints_what_is_new_for_one_card(cardinal: Cardinal, story: Engine) -> None:
+    lines = cardinal("watch", "acme/shop#1", "--from", "0", "--once", "--json").stdout.splitlines()
+    kinds = [json.loads(line)["kind"] for line in lines]
+    assert kinds[0] == "CardSeen"
+    assert "RunEnded" in kinds
+    assert "BriefingMade" not in kinds
+    assert cardinal("watch", "--once").stdout == ""
+
+
+def test_a_policy_file_is_judged_as_strictly_as_cardinal_does(cardinal: Cardinal, tmp_path: Path) -> None:
+    good, bad, binary = tmp_path / "good.yml", tmp_path / "bad.yml", tmp_path / "binary.yml"
+    good.write_text("version: 1\n")
+    bad.write_text("version: 1\nboard:\n  colums: {}\n")
+    binary.write_bytes(b"\xff\xfe\x00")
+    assert cardinal("policy", "validate", str(good)).exit_code == 0
+    result = cardinal("policy", "validate", str(bad), "--json")
+    assert result.exit_code == 1
+    assert "columns" in json.loads(result.stdout)["problems"][0]
+    assert cardinal("policy", "validate", str(binary)).exit_code == 1
+    assert cardinal("policy", "validate", str(tmp_path / "none.yml")).exit_code == 2
+
+
+def test_the_chain_is_verified_and_a_change_is_found(
+    cardinal: Cardinal, config: Config, story: Engine
+) -> None:
+    assert printed(cardinal("audit", "verify", "--json"))["events"] == 13
+    story.dispose()
+    with sqlite3.connect(config.home / "data" / "ledger.db") as db:
+        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            db.execute(f"DROP TRIGGER {name}")
+        db.execute("UPDATE events SET body = replace(body, 'alice', 'mallory') WHERE seq = 3")
+    db.close()
+    result = cardinal("audit", "verify", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {"whole": False, "broken_at": 3}
+
+
+def test_a_backup_comes_back(cardinal: Cardinal, config: Config, story: Engine, tmp_path: Path) -> None:
+    target = tmp_path / "copy.db"
+    assert printed(cardinal("backup", str(target), "--json"))["events"] == 13
+    assert cardinal("backup", str(target)).exit_code == 2
+    assert cardinal("backup").exit_code == 0
+    with book.writing(story) as db:
+        book.append(db, on_board.StopLifted(BOARD, "board", "acme/1", "alice"), at=AT)
+    story.dispose()
+    assert cardinal("restore", str(target)).exit_code == 2
+    assert printed(cardinal("restore", str(target), "--overwrite-newer", "--json"))["events"] == 13
+
+
+def test_quarantined_deliveries_are_listed_and_tried_again(cardinal: Cardinal, engine: Engine) -> None:
+    delivery_id = DeliveryId("d-1")
+    inbox.store(engine, Delivery(delivery_id, "issues", "edited", b"{}", AT))
+    claimed = inbox.claim(engine, delivery_id, now=AT, lease_s=1)
+    assert claimed is not None
+    inbox.fail(engine, claimed, "KeyError: number", now=AT, retry_in_s=1, max_attempts=1)
+    assert "KeyError: number" in cardinal("replay").stdout
+    assert inbox.due(engine, now=AT, limit=1) == ()
+    assert printed(cardinal("replay", "d-1", "--json")) == {"replayed": ["d-1"]}
+    assert inbox.due(engine, now=AT, limit=1) == (delivery_id,)
+    assert cardinal("replay", "d-1").exit_code == 2
+    assert printed(cardinal("replay", "--all", "--json")) == {"replayed": []}
+
+
+def test_doctor_says_what_is_missing_and_what_to_do(cardinal: Cardinal, story: Engine) -> None:
+    result = cardinal("doctor", "--json")
+    assert result.exit_code == 1
+    findings = {found["name"]: found for found in json.loads(result.stdout)}
+    assert findings["settings"]["level"] == "fail"
+    assert findings["ledger"]["found"] == "sqlite, 13 events"
+    assert all(found["next_step"] for found in findings.values() if found["level"] != "ok")
+    assert "it is signed with this" not in result.output
+
+
+def test_work_without_redis_is_one_sentence(cardinal: Cardinal) -> None:
+    result = cardinal("work")
+    assert result.exit_code == 2
+    assert "CARDINAL_APP_ID" in result.stderr
+
+
+def test_up_and_serve_ask_for_the_settings_that_they_need(cardinal: Cardinal) -> None:
+    for name in ("up", "serve"):
+        result = cardinal(name)
+        assert result.exit_code == 2
+        assert "CARDINAL_APP_ID" in result.stderr

@@ -1,0 +1,190 @@
+"""What each GitHub event says, and that nothing which GitHub or an attacker sends can say more than that."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bot import facts, intake
+from bot.facts import Fact
+from tests.bot.edge.samples import (
+    ALICE,
+    AUTOMATION,
+    BOB,
+    BOT,
+    BOT_ID,
+    COMMIT,
+    DELIVERIES,
+    TICKED,
+    UNTICKED,
+    ZEROS,
+    sample,
+)
+
+AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+EDITED_AT = datetime(2026, 11, 20, 10, 5, tzinfo=UTC)
+RANG = facts.CardRang("PVTI_1", "PVT_1", "I_1", "edited")  # type: ignore[arg-type]
+SAID = facts.Said("acme/shop", 7, 21, "issue", "alice", 1, "/cardinal approve", AT)
+TICK = facts.BoxTicked("acme/shop", 7, 21, "issue", ("approve",), "bob", 2, EDITED_AT)
+PULL = facts.PullSeen(
+    "acme/shop",
+    8,
+    "PR_8",
+    "open",
+    draft=True,
+    head="a" * 40,
+    branch="cardinal/7-prices",
+    merged=False,
+    by="alice",
+    at=AT,
+)
+REVIEWED = facts.Reviewed("acme/shop", 8, 31, "bob", 2, "changes_requested", "Two things.")
+PUSHED = facts.Pushed("acme/shop", "refs/heads/main", "c" * 40, "b" * 40, "main", touches_policy=False)
+PUSHED_POLICY = facts.Pushed("acme/shop", "refs/heads/main", "c" * 40, "b" * 40, "main", touches_policy=True)
+TICKING = {
+    "action": "edited",
+    "comment__user": BOT,
+    "comment__body": TICKED,
+    "changes__body__from": UNTICKED,
+    "sender": BOB,
+}
+POLICY_COMMIT = COMMIT | {"removed": [".github/cardinal.yml"]}
+
+SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
+    ("projects_v2_item", {}, (RANG,)),
+    ("projects_v2_item", {"sender": BOT}, (RANG,)),
+    ("projects_v2_item", {"sender": AUTOMATION}, (RANG,)),
+    ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "text"}, ()),
+    ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "number"}, ()),
+    ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "single_select"}, (RANG,)),
+    ("projects_v2_item", {"sender": AUTOMATION, "changes__field_value__field_type": "text"}, (RANG,)),
+    ("projects_v2_item", {"action": "reordered"}, (facts.CardRang("PVTI_1", "PVT_1", "I_1", "reordered"),)),  # type: ignore[arg-type]
+    ("issues", {}, (facts.IssueEdited("acme/shop", 7),)),
+    ("issues", {"action": "labeled"}, (facts.IssueEdited("acme/shop", 7),)),
+    ("issues", {"action": "pinned"}, ()),
+    (
+        "issues",
+        {"action": "closed", "issue__state_reason": "not_planned"},
+        (facts.IssueShut("acme/shop", 7, "not_planned", "alice"),),
+    ),
+    ("issues", {"action": "closed"}, (facts.IssueShut("acme/shop", 7, "completed", "alice"),)),
+    ("issues", {"action": "reopened"}, (facts.IssueOpenedAgain("acme/shop", 7, "alice"),)),
+    ("issues", {"action": "closed", "sender": BOT}, ()),
+    ("issue_comment", {}, (SAID,)),
+    (
+        "issue_comment",
+        {"issue__pull_request": {"url": "x"}},
+        (facts.Said("acme/shop", 7, 21, "pull", "alice", 1, "/cardinal approve", AT),),
+    ),
+    ("issue_comment", {"comment__user": BOT, "sender": BOT}, ()),
+    ("issue_comment", {"sender": BOB}, ()),
+    ("issue_comment", {"action": "deleted"}, ()),
+    ("issue_comment", {"action": "edited", "changes__body__from": "before"}, ()),
+    ("issue_comment", TICKING, (TICK,)),
+    ("issue_comment", TICKING | {"sender": BOT}, ()),
+    ("issue_comment", TICKING | {"comment__user": BOB}, ()),
+    ("issue_comment", TICKING | {"comment__user": AUTOMATION}, ()),
+    ("issue_comment", TICKING | {"comment__body": UNTICKED}, ()),
+    ("issue_comment", TICKING | {"changes": {}}, ()),
+    ("pull_request", {}, (PULL,)),
+    ("pull_request", {"sender": BOT}, ()),
+    ("pull_request", {"action": "labeled"}, ()),
+    ("pull_request_review", {}, (REVIEWED,)),
+    ("pull_request_review", {"review__state": "CHANGES_REQUESTED"}, (REVIEWED,)),
+    ("pull_request_review", {"action": "dismissed"}, (facts.ReviewTakenBack("acme/shop", 8, 31),)),
+    ("pull_request_review", {"action": "edited"}, ()),
+    ("pull_request_review", {"sender": BOT}, ()),
+    (
+        "pull_request_review_comment",
+        {},
+        (facts.Said("acme/shop", 8, 21, "review", "bob", 2, "Why?", AT, reply_to=20, review_id=31),),
+    ),
+    ("pull_request_review_comment", {"comment__user": BOT, "sender": BOT}, ()),
+    ("push", {}, (PUSHED,)),
+    ("push", {"commits": [COMMIT, POLICY_COMMIT]}, (PUSHED_POLICY,)),
+    ("push", {"forced": True}, (PUSHED_POLICY,)),
+    ("push", {"commits": []}, (PUSHED_POLICY,)),
+    ("push", {"sender": BOT, "commits": [POLICY_COMMIT]}, (PUSHED_POLICY,)),
+    ("push", {"sender": BOT, "ref": "refs/heads/cardinal/7-prices"}, ()),
+    (
+        "push",
+        {"ref": "refs/heads/other", "commits": [POLICY_COMMIT], "after": ZEROS},
+        (facts.Pushed("acme/shop", "refs/heads/other", "c" * 40, ZEROS, "main", touches_policy=False),),
+    ),
+    ("ping", {}, ()),
+    ("installation", {}, (facts.RepositoryGone("acme/shop"),)),
+    ("installation", {"action": "unsuspend"}, ()),
+    ("installation_repositories", {}, (facts.RepositoryGone("acme/shop"),)),
+    ("installation_repositories", {"action": "added", "repositories_removed": []}, ()),
+]
+
+
+@pytest.mark.parametrize(("event", "changed", "said"), SAYS)
+def test_a_delivery_says(event: str, changed: dict[str, Any], said: tuple[Fact, ...]) -> None:
+    assert intake.read(event, sample(event, **changed), bot_id=BOT_ID) == said
+
+
+def test_a_merged_pull_request_is_merged_and_not_merely_closed() -> None:
+    payload = sample("pull_request", action="closed", pull_request__merged=True, pull_request__state="closed")
+    (seen,) = intake.read("pull_request", payload, bot_id=BOT_ID)
+    assert isinstance(seen, facts.PullSeen)
+    assert (seen.state, seen.merged) == ("merged", True)
+
+
+def test_every_event_here_has_a_sample() -> None:
+    assert intake.known() == set(DELIVERIES)
+
+
+@pytest.mark.parametrize(
+    "event", ["star", "", "_payload", "__init__", "../webhook", "issues.x", "os", "Issues", "_comment"]
+)
+def test_an_event_without_a_module_says_nothing_and_imports_nothing(event: str) -> None:
+    assert intake.read(event, {"action": "created"}, bot_id=BOT_ID) == ()
+
+
+def test_a_deleted_account_is_called_ghost() -> None:
+    payload = sample("pull_request_review", review__user=None)
+    (review,) = intake.read("pull_request_review", payload, bot_id=BOT_ID)
+    assert isinstance(review, facts.Reviewed)
+    assert (review.author, review.author_id) == ("ghost", 0)
+
+
+def test_text_keeps_right_to_left_and_html_but_loses_what_no_database_takes() -> None:
+    payload = sample("issue_comment", comment__body="‮<script>'); DROP TABLE \ud83d x\0y 😀")
+    (said,) = intake.read("issue_comment", payload, bot_id=BOT_ID)
+    assert isinstance(said, facts.Said)
+    assert said.text == "‮<script>'); DROP TABLE � x�y 😀"
+
+
+WRONG = [
+    ("issue_comment", {"comment__id": "21"}, "comment.id"),
+    ("issue_comment", {"comment__id": True}, "comment.id"),
+    ("issue_comment", {"comment__id": 2**63}, "comment.id"),
+    ("issue_comment", {"comment__id": -1}, "comment.id"),
+    ("issue_comment", {"comment__body": None}, "comment.body"),
+    ("issue_comment", {"comment__created_at": "yesterday"}, "comment.created_at"),
+    ("issue_comment", {"issue": 7}, "issue"),
+    ("issue_comment", {"comment__user": ALICE | {"login": 1}}, "comment.user.login"),
+    ("projects_v2_item", {"projects_v2_item": None}, "projects_v2_item.node_id"),
+    ("push", {"commits": ["b"]}, "commits"),
+    ("push", {"forced": "yes"}, "forced"),
+    ("pull_request", {"pull_request__head": []}, "pull_request.head"),
+]
+
+
+@pytest.mark.parametrize(("event", "changed", "path"), WRONG)
+def test_a_field_of_another_shape_is_named(event: str, changed: dict[str, Any], path: str) -> None:
+    with pytest.raises(intake.UnreadablePayloadError) as caught:
+        intake.read(event, sample(event, **changed), bot_id=BOT_ID)
+    assert caught.value.path.startswith(path)
+
+
+@pytest.mark.parametrize(
+    "event", sorted(set(DELIVERIES) - {"ping", "installation", "installation_repositories"})
+)
+def test_an_empty_delivery_is_unreadable_or_says_nothing(event: str) -> None:
+    try:
+        said = intake.read(event, {}, bot_id=BOT_ID)
+    except intake.UnreadablePayloadError:
+        return
+    assert said == ()

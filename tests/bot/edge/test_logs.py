@@ -1,0 +1,59 @@
+"""A log line is one line and holds no secret."""
+
+import logging
+from dataclasses import replace
+
+from bot import logs
+from bot.config import Config
+from bot.secret import Secret
+
+
+def formatted(text: str, *secrets: str) -> str:
+    record = logging.LogRecord("bot.webhook", logging.INFO, __file__, 1, text, None, None)
+    return logs.Lines(secrets).format(record)
+
+
+def test_known_secrets_and_what_looks_like_one_are_taken_out() -> None:
+    token = "ghs_" + "a" * 20 + "." + "B-_9" * 10
+    line = formatted(
+        f"token={token} secret=it is signed with this url=redis://me:hunter2@host/0", "it is signed with this"
+    )
+    assert not {part for part in ("ghs_a", "B-_9", "signed", "hunter2") if part in line}
+    assert "redis://" in line
+    assert "@host/0" in line
+
+
+def test_a_record_is_one_line_even_with_a_traceback() -> None:
+    try:
+        raise ValueError("two\nlines")
+    except ValueError as error:
+        record = logging.LogRecord(
+            "bot", logging.ERROR, __file__, 1, "failed text=%s", ("a\nb\rc",), (type(error), error, None)
+        )
+    line = logs.Lines(()).format(record)
+    assert "\n" not in line
+    assert "a\\nb\\rc" in line
+    assert "two" in line
+
+
+def test_a_long_record_is_cut_and_says_so() -> None:
+    line = formatted("x" * 1_000_000)
+    assert len(line) < 5000
+    assert "cut=" in line
+
+
+def test_setting_up_keeps_the_level_and_quiets_libraries(config: Config) -> None:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        logs.set_up(replace(config, log_level="debug", webhook_secret=Secret("s" * 20)))
+        assert logging.getLogger("bot.x").isEnabledFor(logging.DEBUG)
+        assert not logging.getLogger("urllib3.connectionpool").isEnabledFor(logging.INFO)
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+def test_nothing_in_a_record_moves_a_terminal() -> None:
+    line = formatted("title=\x1b[2J\x9b31m\x07\u202etxt\u2028end tab=\t.")
+    assert "\\x1b[2J\\x9b31m\\x07\\x202etxt\\x2028end tab=\t." in line

@@ -1,0 +1,209 @@
+"""Wake-ups through a real Redis: one waits for one piece of work, and losing Redis is survived."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from redis import Redis
+from rq.job import Job
+
+from bot import queues
+from bot import redis as embedded
+from bot.config import Config
+from bot.queues import QueueName, enqueue
+from tests.bot.edge.conftest import start_redis
+from tests.bot.edge.test_group import alive, until
+
+NOTE = "tests.bot.edge.playground.note"
+WORK = """
+import os, signal, sys
+from pathlib import Path
+from bot import config, redis, workers
+from bot.queues import QueueName
+client = redis.connect(config.read(os.environ, Path.cwd()))
+ours = ("tests.bot.edge.playground",)
+workers.work(client, QueueName(sys.argv[1]), lambda: print("ready", flush=True), modules=ours)
+"""
+
+
+@contextmanager
+def worker(config: Config, name: str) -> Iterator["subprocess.Popen[str]"]:
+    environ = {"CARDINAL_HOME": str(config.home), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-c", WORK, name]
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def read(path: Path) -> list[str]:
+    return path.read_text().split("\n")[:-1] if path.exists() else []
+
+
+def noted(path: Path, count: int) -> Callable[[], bool]:
+    return lambda: len(read(path)) >= count
+
+
+def test_a_wake_up_that_waits_makes_the_next_of_its_id_needless(redis: Redis) -> None:
+    assert all(enqueue(redis, "control", NOTE, "f", "x", job_id="look-PVTI_1") for _ in range(3))
+    assert enqueue(redis, "control", NOTE, "f", "x", job_id="look-PVTI_2")
+    assert queues.lengths(redis) == {"control": 2, "publish": 0, "assist": 0, "runs": 0}
+
+
+def test_a_wake_up_that_has_begun_lets_the_next_through(config: Config, redis: Redis, tmp_path: Path) -> None:
+    out = tmp_path / "noted"
+    with worker(config, "control"):
+        for count, text in enumerate(("one", "two"), start=1):
+            assert enqueue(redis, "control", NOTE, str(out), text, job_id="same")
+            until(noted(out, count))
+    assert read(out) == ["one", "two"]
+
+
+def test_nothing_of_a_job_that_was_done_stays_in_redis(config: Config, redis: Redis, tmp_path: Path) -> None:
+    with worker(config, "control"):
+        enqueue(redis, "control", NOTE, str(tmp_path / "noted"), "x", job_id="same")
+        until(noted(tmp_path / "noted", 1))
+        until(lambda: not [*redis.scan_iter("rq:job:*"), *redis.scan_iter("cardinal:*")])
+
+
+def test_a_failed_job_does_not_stop_its_worker(config: Config, redis: Redis, tmp_path: Path) -> None:
+    out = tmp_path / "noted"
+    with worker(config, "control") as process:
+        enqueue(redis, "control", "tests.bot.edge.playground.fail", str(out), "bad", job_id="a")
+        enqueue(redis, "control", NOTE, str(out), "good", job_id="b")
+        until(noted(out, 2))
+        assert process.poll() is None
+    assert read(out) == ["bad", "good"]
+
+
+def test_a_wake_up_is_done_within_a_tenth_of_a_second(config: Config, redis: Redis, tmp_path: Path) -> None:
+    out = tmp_path / "noted"
+    with worker(config, "publish"):
+        enqueue(redis, "publish", NOTE, str(out), "warm", job_id="warm")
+        until(noted(out, 1))
+        started = time.monotonic()
+        enqueue(redis, "publish", NOTE, str(out), "x", job_id="x")
+        until(noted(out, 2))
+        assert time.monotonic() - started < 0.1
+
+
+def test_jobs_travel_as_json_and_not_as_pickles(redis: Redis) -> None:
+    enqueue(redis, "control", NOTE, "f", "x", job_id="a")
+    (key,) = redis.scan_iter("rq:job:*")
+    job = Job.fetch(
+        key.decode().removeprefix("rq:job:"), redis, serializer=queues.queue(redis, "control").serializer
+    )
+    assert (job.func_name, job.args) == (NOTE, ["f", "x"])
+
+
+def test_an_unknown_queue_is_refused(redis: Redis) -> None:
+    with pytest.raises(ValueError, match="nonsense"):
+        enqueue(redis, "nonsense", NOTE, job_id="a")
+
+
+def test_without_redis_a_wake_up_is_false_and_quick(config: Config) -> None:
+    started = time.monotonic()
+    assert enqueue(embedded.connect(config), "control", NOTE, job_id="a") is False
+    assert time.monotonic() - started < 1
+
+
+def test_the_first_wake_up_after_redis_was_restarted_gets_through(config: Config) -> None:
+    first, client = start_redis(config), embedded.connect(config)
+    assert enqueue(client, "control", NOTE, job_id="a")
+    first.kill()
+    first.wait(5)
+    second = start_redis(config)
+    assert enqueue(client, "control", NOTE, job_id="b")
+    second.kill()
+    second.wait(5)
+
+
+def test_a_worker_survives_that_redis_is_killed_and_comes_back_empty(config: Config, tmp_path: Path) -> None:
+    out = tmp_path / "noted"
+    first = start_redis(config)
+    client = embedded.connect(config)
+    with worker(config, "control") as process:
+        until(lambda: client.info("clients")["blocked_clients"] == 1)
+        first.kill()
+        first.wait(5)
+        second = start_redis(config)
+        enqueue(client, "control", NOTE, str(out), "after", job_id="a")
+        until(noted(out, 1))
+        assert process.poll() is None
+        second.kill()
+        second.wait(5)
+
+
+def _child(path: Path) -> int:
+    until(noted(path, 1))
+    return int(read(path)[0].split()[1])
+
+
+def test_a_run_stops_with_its_worker_and_may_clean_up(config: Config, redis: Redis, tmp_path: Path) -> None:
+    out = tmp_path / "noted"
+    with worker(config, "runs") as process:
+        enqueue(redis, "runs", "tests.bot.edge.playground.hang", str(out), job_id="run-r1-1")
+        child = _child(out)
+        assert child != process.pid
+        process.send_signal(signal.SIGTERM)
+        process.wait(5)
+    assert read(out)[1:] == ["left"]
+    assert not psutil.pid_exists(child)
+
+
+def test_a_run_that_is_being_claimed_is_not_woken_twice(config: Config, redis: Redis, tmp_path: Path) -> None:
+    out = tmp_path / "noted"
+    with worker(config, "runs") as process:
+        enqueue(redis, "runs", "tests.bot.edge.playground.hang", str(out), job_id="run-r1-1")
+        _child(out)
+        enqueue(redis, "runs", "tests.bot.edge.playground.hang", str(out), job_id="run-r1-1")
+        assert queues.lengths(redis)["runs"] == 0
+        process.send_signal(signal.SIGTERM)
+        process.wait(5)
+    assert len(read(out)) == 2  # it began and left, once
+
+
+def test_a_run_whose_child_is_gone_can_be_woken_at_once(config: Config, redis: Redis, tmp_path: Path) -> None:
+    out = tmp_path / "noted"
+    with worker(config, "runs"):
+        enqueue(redis, "runs", NOTE, str(out), "first", job_id="run-r1-1")
+        until(lambda: not redis.exists(queues.mark_key("run-r1-1")))
+        enqueue(redis, "runs", NOTE, str(out), "second", job_id="run-r1-1")
+        until(noted(out, 2))
+
+
+def test_a_run_dies_with_a_worker_that_is_killed(config: Config, redis: Redis, tmp_path: Path) -> None:
+    out = tmp_path / "noted"
+    with worker(config, "runs") as process:
+        enqueue(redis, "runs", "tests.bot.edge.playground.hang", str(out), job_id="run-r1-1")
+        child = _child(out)
+        process.kill()
+        process.wait(5)
+        until(lambda: not alive(child))
+    assert read(out)[1:] == []
+
+
+@pytest.mark.parametrize("name", ["control", "runs"])
+def test_a_job_that_calls_something_else_is_dropped(
+    config: Config, redis: Redis, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / "noted"
+    with worker(config, name):
+        enqueue(redis, name, "os.mkdir", str(tmp_path / "made"), job_id="bad")
+        enqueue(redis, name, NOTE, str(out), "good", job_id="good")
+        until(noted(out, 1))
+    assert not (tmp_path / "made").exists()
+    assert not [*redis.scan_iter("rq:job:*")]
+
+
+def test_every_queue_has_a_time_limit() -> None:
+    assert set(queues.TIME_LIMIT_S) == set(QueueName)

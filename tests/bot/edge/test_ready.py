@@ -1,0 +1,81 @@
+"""Which runs may start is asked at every tick and only worked out again when something happened."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, event
+
+from bot import dispatch, react
+from ledger import book
+from ledger.engine import open_ledger
+from ledger.events.board import CardExplained, StopOrdered
+from ledger.ids import CardId, RunId
+from ledger.views import cards
+from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    """Return a ledger with five cards whose runs wait."""
+    made = open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    with book.writing(made) as db:
+        book.append(db, board_seen(), at=NOW)
+        for n in range(5):
+            book.append(db, card_seen(f"c{n}", n), run_queued(f"r{n}", f"c{n}"), at=NOW)
+        react.advance(db, now=NOW)
+    starts(made)
+    starts(made)  # the reasons that the first answer recorded are events, too
+    return made
+
+
+def statements(engine: Engine, slots: int) -> int:
+    """Return how many statements one question takes."""
+    said: list[str] = []
+
+    def note(*given: object) -> None:
+        said.append(str(given[2]))
+
+    event.listen(engine, "before_cursor_execute", note)
+    dispatch.ready(engine, now=NOW, slots=slots)
+    event.remove(engine, "before_cursor_execute", note)
+    return len(said)
+
+
+def starts(engine: Engine, slots: int = 1) -> list[RunId]:
+    return [one.run_id for one in dispatch.ready(engine, now=NOW, slots=slots)]
+
+
+def test_a_tick_on_which_nothing_happened_asks_for_the_newest_event_only(engine: Engine) -> None:
+    assert statements(engine, 1) <= 3
+    assert starts(engine) == ["r0"]
+
+
+def test_whatever_happens_is_heeded_at_the_next_tick(engine: Engine) -> None:
+    assert starts(engine) == ["r0"]
+    with book.writing(engine) as db:
+        book.append(db, StopOrdered(BOARD, "board", "", "ann"), at=NOW)
+    assert starts(engine) == []
+
+
+def test_more_free_workers_are_another_question(engine: Engine) -> None:
+    assert len(starts(engine, 1)) == 1
+    assert len(starts(engine, 2)) == 2
+
+
+def test_a_new_day_is_another_question(engine: Engine) -> None:
+    tomorrow = NOW + timedelta(days=1)
+    assert [one.run_id for one in dispatch.ready(engine, now=tomorrow, slots=1)] == ["r0"]
+
+
+def test_why_a_card_waits_is_recorded_once_and_again_when_it_was_overwritten(engine: Engine) -> None:
+    with book.reading(engine) as db:
+        before, wait = book.last_seq(db), cards.reasons_of(db, [CardId("c3")])[CardId("c3")]
+    assert "in the queue" in wait
+    starts(engine)
+    with book.writing(engine) as db:
+        assert book.last_seq(db) == before
+        book.append(db, CardExplained(CardId("c3"), "something else"), at=NOW)
+    starts(engine)
+    with book.reading(engine) as db:
+        assert cards.reasons_of(db, [CardId("c3")]) == {CardId("c3"): wait}

@@ -1,0 +1,200 @@
+"""The board as GitHub shows it, and what Cardinal writes on it."""
+
+import pytest
+
+from bot.github import board
+from bot.github.errors import NotFoundError, RateLimitedError, RefusedError, UnavailableError
+from ledger.ids import BoardId, CardId
+from tests.bot.github.world import COLUMNS, World
+
+HOSTILE = "'; DROP TABLE cards; -- <script>\u202egnp</script> \"} \\ $(rm -rf /) %00 \U0001f600"
+
+
+def shape(world: World) -> board.BoardLook:
+    return board.read_board(world.hub, "acme", world.board.number)
+
+
+def look(world: World, card_id: str) -> board.CardLook:
+    found = board.read_card(world.hub, CardId(card_id))
+    assert found is not None
+    return found
+
+
+def test_a_board_is_read_with_its_columns_and_fields(world: World) -> None:
+    seen = shape(world)
+    assert (seen.title, seen.owner, seen.number) == ("Shop board", "acme", world.board.number)
+    assert tuple(column.name for column in seen.columns) == COLUMNS
+    assert seen.status_field_id in [field.field_id for field in seen.fields if field.name == "Status"]
+    assert ("Title", "TITLE") in [(field.name, field.kind) for field in seen.fields]
+
+
+def test_a_board_that_is_not_there_is_an_error(world: World) -> None:
+    for owner, number in (("acme", 99), ("alice", 1), ("nobody", 1)):
+        with pytest.raises(NotFoundError):
+            board.read_board(world.hub, owner, number)
+
+
+def test_a_card_is_read_with_its_issue(world: World) -> None:
+    item = world.card(HOSTILE, "In Progress", body=HOSTILE)
+    seen = look(world, item.node_id)
+    assert (seen.kind, seen.repository, seen.default_branch) == ("Issue", "acme/shop", "main")
+    assert (seen.title, seen.body, seen.author, seen.labels) == (HOSTILE, HOSTILE, "alice", ("a", "b"))
+    assert (seen.column, seen.state, seen.state_reason, seen.archived) == ("In Progress", "open", "", False)
+    assert (seen.owner, seen.board_number, seen.board_id) == ("acme", world.board.number, world.board.node_id)
+    assert seen.updated_at.tzinfo is not None
+
+
+def test_a_closed_issue_says_why(world: World) -> None:
+    item = world.card("Do it")
+    issue = world.shop.issues[1]
+    world.forge.store.issues.set_state(issue, "closed", "not_planned", actor=world.alice)
+    seen = look(world, item.node_id)
+    assert (seen.state, seen.state_reason) == ("closed", "not_planned")
+
+
+def test_a_draft_issue_has_no_repository_until_it_is_converted(world: World) -> None:
+    item = world.forge.store.projects.add_draft(world.board, "Idea", "Words", actor=world.alice)
+    seen = look(world, item.node_id)
+    assert (seen.kind, seen.repository, seen.number, seen.title) == ("DraftIssue", None, None, "Idea")
+    made = board.convert_draft(world.hub, seen.card_id, "acme/shop")
+    now = look(world, item.node_id)
+    assert (now.kind, now.repository, now.number) == ("Issue", made.repository, made.number)
+    assert now.content_id == made.content_id != seen.content_id
+
+
+def test_a_card_of_a_pull_request_is_told_apart(world: World) -> None:
+    store = world.forge.store
+    store.repos.create_ref(world.shop, "refs/heads/x", store.repos.commit_of(world.shop), actor=world.alice)
+    store.repos.write_files(world.shop, "x", {"a": b"1"}, "More", actor=world.alice)
+    pull = store.pulls.create(world.shop, "P", "", "x", "main", actor=world.alice)
+    item = store.projects.add(world.board, pull, actor=world.alice)
+    seen = look(world, item.node_id)
+    assert (seen.kind, seen.state) == ("PullRequest", "open")
+
+
+def test_a_deleted_card_is_none_and_so_is_nonsense(world: World) -> None:
+    item = world.card("Do it")
+    world.forge.store.projects.delete_item(item, actor=world.alice)
+    assert board.read_card(world.hub, CardId(item.node_id)) is None
+    assert board.read_card(world.hub, CardId("PVTI_nonsense")) is None
+
+
+def test_an_archived_card_is_seen_as_archived(world: World) -> None:
+    item = world.card("Do it", "Tasks")
+    world.forge.store.projects.set_archived(item, True, actor=world.alice)
+    assert look(world, item.node_id).archived
+    assert board.read_column(world.hub, BoardId(world.board.node_id), "Tasks") == ()
+
+
+def test_a_column_is_read_from_top_to_bottom_over_pages(world: World) -> None:
+    items = [world.card(f"Card {n}", "Tasks" if n % 2 else "In Progress") for n in range(205)]
+    wanted = tuple(item.node_id for item in world.board.items if item in items[1::2])
+    assert board.read_column(world.hub, BoardId(world.board.node_id), "Tasks") == wanted
+    assert len(wanted) == 102
+
+
+def test_a_column_whose_name_is_part_of_another_is_read_alone(world: World) -> None:
+    mine = world.card("Do it", "Tasks")
+    world.card("Other", "Planning")
+    world.card("None")
+    assert board.read_column(world.hub, BoardId(world.board.node_id), "Tasks") == (mine.node_id,)
+    assert board.read_column(world.hub, BoardId(world.board.node_id), "tasks") == ()
+    assert board.read_column(world.hub, BoardId(world.board.node_id), 'a" status:"Tasks') == ()
+
+
+def test_a_sweep_sees_every_card_but_those_of_skipped_columns(world: World) -> None:
+    a, b, c = world.card("A", "Tasks"), world.card("B"), world.card("C", "Done")
+    swept = board.sweep(world.hub, BoardId(world.board.node_id), ("Done", 'Odd "one"'))
+    assert {(stub.card_id, stub.column) for stub in swept} == {(a.node_id, "Tasks"), (b.node_id, None)}
+    assert len(board.sweep(world.hub, BoardId(world.board.node_id), ())) == 3
+    assert c in world.board.items
+
+
+def test_the_cards_of_an_issue_are_found(world: World) -> None:
+    item = world.card("Do it")
+    assert board.cards_of_issue(world.hub, "acme/shop", 1) == (item.node_id,)
+    assert board.cards_of_issue(world.hub, "acme/shop", 77) == ()
+    assert board.cards_of_issue(world.hub, "acme/gone", 1) == ()
+
+
+def test_moving_a_card_puts_it_into_the_column(world: World) -> None:
+    item, seen = world.card("Do it", "Tasks"), shape(world)
+    done = next(column for column in seen.columns if column.name == "Done")
+    board.move_card(world.hub, seen.board_id, CardId(item.node_id), seen.status_field_id, done.option_id)
+    assert look(world, item.node_id).column == "Done"
+
+
+def test_moving_to_a_column_that_is_gone_is_refused(world: World) -> None:
+    item, seen = world.card("Do it", "Tasks"), shape(world)
+    with pytest.raises((RefusedError, NotFoundError)):
+        board.move_card(world.hub, seen.board_id, CardId(item.node_id), seen.status_field_id, "00000000")
+    assert look(world, item.node_id).column == "Tasks"
+
+
+def test_several_fields_of_a_card_are_written_in_one_request(world: World) -> None:
+    item, board_id = world.card("Do it"), BoardId(world.board.node_id)
+    progress = board.create_field(world.hub, board_id, "Progress", "TEXT")
+    cost = board.create_field(world.hub, board_id, "Cost $", "NUMBER")
+    assert (progress.name, cost.kind) == ("Progress", "NUMBER")
+    world.forge.gateway.calls.clear()
+    values: dict[str, str | float | None] = {progress.field_id: HOSTILE, cost.field_id: 0.25}
+    board.set_fields(world.hub, board_id, CardId(item.node_id), values)
+    assert len(world.forge.gateway.calls) == 1
+    assert {key: value.content for key, value in item.values.items()} == values
+    board.set_field(world.hub, board_id, CardId(item.node_id), progress.field_id, None)
+    assert [value.content for value in item.values.values()] == [0.25]
+
+
+def test_writing_no_field_asks_nothing(world: World) -> None:
+    board.set_fields(world.hub, BoardId(world.board.node_id), CardId("any"), {})
+    assert not world.forge.gateway.calls
+
+
+def test_a_field_that_is_there_already_is_refused(world: World) -> None:
+    board.create_field(world.hub, BoardId(world.board.node_id), "Progress", "TEXT")
+    with pytest.raises(RefusedError):
+        board.create_field(world.hub, BoardId(world.board.node_id), "Progress", "TEXT")
+
+
+def test_describing_columns_keeps_their_ids_and_their_cards(world: World) -> None:
+    item, before = world.card("Do it", "In Progress"), shape(world)
+    words = {"In Progress": "An agent starts work.", "Gone": "x"}
+    assert board.describe_columns(world.hub, before.status_field_id, words)
+    after = shape(world)
+    assert [column.option_id for column in after.columns] == [column.option_id for column in before.columns]
+    assert {column.name: column.description for column in after.columns}["In Progress"] == words[
+        "In Progress"
+    ]
+    assert look(world, item.node_id).column == "In Progress"
+
+
+def test_columns_that_are_described_already_are_left_alone(world: World) -> None:
+    words = {"Done": "Entering merges."}
+    field_id = shape(world).status_field_id
+    assert board.describe_columns(world.hub, field_id, words) is True
+    assert board.describe_columns(world.hub, field_id, words) is False
+
+
+def test_a_status_update_is_edited_in_place(world: World) -> None:
+    update_id = board.post_status_update(world.hub, BoardId(world.board.node_id), "1 running")
+    board.edit_status_update(world.hub, update_id, "2 running", "AT_RISK")
+    assert [(update.body, str(update.status)) for update in world.board.status_updates] == [
+        ("2 running", "AT_RISK")
+    ]
+
+
+def test_a_rate_limit_in_a_good_answer_is_a_rate_limit(world: World) -> None:
+    item = world.card("Do it")
+    world.forge.store.faults.load({"graphql_rate_limited": 1})
+    with pytest.raises(RateLimitedError):
+        board.read_card(world.hub, CardId(item.node_id))
+    assert world.hub.budget.spare(0) > 0
+    assert look(world, item.node_id).title == "Do it"
+
+
+def test_a_failure_of_github_is_unavailable(world: World) -> None:
+    item = world.card("Do it")
+    world.hub.rest("GET", "/repos/acme/shop")
+    world.forge.store.faults.load({"api": [{"path": "/graphql", "status": 502}]})
+    with pytest.raises(UnavailableError):
+        board.read_card(world.hub, CardId(item.node_id))

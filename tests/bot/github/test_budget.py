@@ -1,0 +1,127 @@
+"""What may be spent on GitHub, and who has to wait when it gets short."""
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from bot.github.budget import CONTENTS_PER_HOUR, CONTENTS_PER_MINUTE, SHARES, Budget, Spent
+from tests.bot.github.conftest import STARTED, Clock
+
+QUESTION, REPORT, FACE, TICKER = range(4)
+
+
+def headers(
+    remaining: int, *, limit: int = 5000, reset_in_s: int = 600, resource: str = "core"
+) -> dict[str, str]:
+    return {
+        "x-ratelimit-limit": str(limit),
+        "x-ratelimit-remaining": str(remaining),
+        "x-ratelimit-reset": str(int(STARTED.timestamp()) + reset_in_s),
+        "x-ratelimit-resource": resource,
+    }
+
+
+def test_nobody_waits_while_there_is_plenty(clock: Clock) -> None:
+    budget = Budget(clock)
+    budget.count(headers(4999), points=1, creates=False)
+    assert [budget.spare(priority) for priority in range(4)] == [0, 0, 0, 0]
+
+
+def test_when_contents_get_short_progress_waits_before_faces_before_reports_before_questions(
+    clock: Clock,
+) -> None:
+    budget, waiting = Budget(clock), []
+    for _ in range(CONTENTS_PER_MINUTE):
+        budget.count({}, points=0, creates=True)
+        waiting.append(tuple(budget.spare(priority) > 0 for priority in range(4)))
+    first = [waiting.index(next(seen for seen in waiting if seen[priority])) for priority in range(4)]
+    assert first == sorted(first, reverse=True)
+    assert len(set(first)) == 4
+    assert waiting[-1] == (True, True, True, True)
+    assert waiting[-2][QUESTION] is False
+
+
+def test_the_wait_ends_when_the_oldest_contents_are_a_minute_old(clock: Clock) -> None:
+    budget = Budget(clock)
+    for _ in range(CONTENTS_PER_MINUTE):
+        budget.count({}, points=0, creates=True)
+        clock.forward(0.5)
+    wait_s = budget.spare(QUESTION)
+    assert 0 < wait_s <= 60
+    clock.forward(wait_s)
+    assert budget.spare(QUESTION) == 0
+
+
+def test_the_hour_is_kept_too(clock: Clock) -> None:
+    budget = Budget(clock)
+    for _ in range(CONTENTS_PER_HOUR):
+        budget.count({}, points=0, creates=True)
+        clock.forward(2)
+    wait_s = budget.spare(QUESTION)
+    assert 0 < wait_s <= 3600
+    clock.forward(wait_s)
+    assert budget.spare(QUESTION) == 0
+
+
+def test_each_hourly_allowance_makes_them_wait_until_its_reset(clock: Clock) -> None:
+    budget = Budget(clock)
+    budget.count(headers(5000), points=1, creates=False)
+    budget.count(headers(0, reset_in_s=90, resource="graphql"), points=1, creates=False)
+    assert budget.spare(QUESTION) == 90
+    budget.count(headers(int(5000 * (1 - SHARES[FACE])) + 1, resource="graphql"), points=1, creates=False)
+    assert (budget.spare(FACE), budget.spare(TICKER)) == (0, 600)
+    clock.forward(601)
+    assert budget.spare(TICKER) == 0
+
+
+def test_the_policy_can_allow_less_than_github(clock: Clock) -> None:
+    budget = Budget(clock)
+    budget.count(headers(4000), points=1, creates=False)
+    assert budget.spare(QUESTION, points_per_hour=2500) == 0
+    assert budget.spare(QUESTION, points_per_hour=1000) == 600
+
+
+def test_a_reached_limit_closes_it_for_everybody(clock: Clock) -> None:
+    budget = Budget(clock)
+    budget.close(30)
+    budget.close(10)
+    assert budget.spare(QUESTION) == 30
+    clock.forward(30)
+    assert budget.spare(QUESTION) == 0
+
+
+def spend(path: Path, times: int) -> None:
+    budget = Budget(Clock(), path)
+    for _ in range(times):
+        budget.count({}, points=5, creates=True)
+
+
+def test_processes_of_one_machine_share_it(clock: Clock, tmp_path: Path) -> None:
+    path = tmp_path / "run" / "budget.json"
+    spenders = [multiprocessing.get_context("spawn").Process(target=spend, args=(path, 10)) for _ in range(4)]
+    for spender in spenders:
+        spender.start()
+    for spender in spenders:
+        spender.join(30)
+    seen = Budget(clock, path).seen()
+    assert (sum(seen.contents.values()), sum(seen.points.values())) == (40, 200)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"windows": 1}', "\x00" * 10])
+def test_a_torn_file_only_forgets(clock: Clock, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "budget.json"
+    path.write_text(text)
+    budget = Budget(clock, path)
+    assert budget.seen() == Spent()
+    budget.count(headers(1), points=1, creates=False)
+    assert budget.seen().windows["core"].remaining == 1
+
+
+def test_old_counts_are_dropped(clock: Clock) -> None:
+    budget = Budget(clock)
+    for _ in range(200):
+        budget.count({}, points=1, creates=True)
+        clock.forward(100)
+    seen = budget.seen()
+    assert (len(seen.points), len(seen.contents)) == (1, 36)

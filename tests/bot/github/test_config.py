@@ -1,0 +1,158 @@
+"""The operator's settings: where they come from, what is refused, what is never printed."""
+
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter
+
+from bot.config import FIELDS, Config, ConfigError, read
+
+
+def problems(environ: dict[str, str], cwd: Path) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        read(environ, cwd)
+    return caught.value.problems
+
+
+def write_file(cwd: Path, text: str) -> None:
+    (cwd / ".cardinal").mkdir()
+    (cwd / ".cardinal" / "env").write_text(text, encoding="utf-8")
+
+
+def test_without_settings_everything_lives_below_one_folder(tmp_path: Path) -> None:
+    config = read({}, tmp_path)
+    assert config.home == tmp_path / ".cardinal"
+    assert config.database_url == f"sqlite:///{tmp_path}/.cardinal/data/ledger.db"
+    assert (config.host, config.port, config.redis_url) == ("127.0.0.1", 8484, None)
+    assert (config.github_url, config.git_url) == ("https://api.github.com", "https://github.com")
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    write_file(tmp_path, "# ours\nCARDINAL_PORT=1\nexport CARDINAL_HOST='0.0.0.0'\n\nCARDINAL_BOARD=acme/7\n")
+    config = read({"CARDINAL_PORT": "2", "PATH": "/bin"}, tmp_path)
+    assert (config.port, config.host) == (2, "0.0.0.0")
+    assert (config.board_owner, config.board_number) == tuple(config.board) == ("acme", 7)
+    assert config.home_repository == "acme/board"
+
+
+def test_the_home_can_be_elsewhere(tmp_path: Path) -> None:
+    assert read({"CARDINAL_HOME": "here"}, tmp_path).home == tmp_path / "here"
+    assert read({"CARDINAL_HOME": "/srv/c"}, tmp_path).home == Path("/srv/c")
+
+
+def test_an_unknown_setting_is_an_error_that_names_the_nearest(tmp_path: Path) -> None:
+    write_file(tmp_path, "CARDINAL_BORD=acme/1\nAPP_ID=1\n")
+    assert problems({}, tmp_path) == (
+        "CARDINAL_BORD is not a setting: did you mean CARDINAL_BOARD?",
+        "APP_ID is not a setting: did you mean CARDINAL_APP_ID?",
+    )
+
+
+def test_addresses_of_services_for_tests_are_no_settings(tmp_path: Path) -> None:
+    assert read({"CARDINAL_TEST_POSTGRESQL": "x"}, tmp_path) == read({}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "70000"),
+        ("PORT", "many"),
+        ("BOARD", "acme"),
+        ("BOARD", "acme/0"),
+        ("BOARD", "acme/1/2"),
+        ("BOARD", "../1"),
+        ("GITHUB_URL", "api.github.com"),
+        ("GITHUB_URL", "file:///etc/passwd"),
+        ("RUN_WORKERS", "0"),
+        ("TICK_S", "nan"),
+        ("SWEEP_S", "inf"),
+        ("LOG_LEVEL", "loud"),
+        ("ALLOW_UNSANDBOXED", "perhaps"),
+        ("POLICY_REPOSITORY", "acme"),
+    ],
+)
+def test_a_wrong_value_is_an_error_that_names_the_setting(tmp_path: Path, name: str, value: str) -> None:
+    (found,) = problems({f"CARDINAL_{name}": value}, tmp_path)
+    assert found.startswith(f"CARDINAL_{name}: ")
+
+
+def test_all_problems_are_said_at_once(tmp_path: Path) -> None:
+    assert len(problems({"CARDINAL_PORT": "x", "CARDINAL_TICK_S": "x", "CARDINAL_X": "x"}, tmp_path)) == 3
+
+
+def test_an_empty_value_counts_as_unset(tmp_path: Path) -> None:
+    assert read({"CARDINAL_PORT": ""}, tmp_path).port == 8484
+
+
+@pytest.mark.parametrize(
+    ("line", "because"),
+    [
+        ("just words", "line 2: not NAME=value"),
+        ("A='never ends", "line 2: the quote of A never ends"),
+        ("A='b' c", "line 2: text after the quote of A"),
+        ("CARDINAL_PORT=2", "line 2: CARDINAL_PORT is given twice"),
+    ],
+)
+def test_a_broken_line_of_the_file_is_named_but_not_repeated(tmp_path: Path, line: str, because: str) -> None:
+    write_file(tmp_path, f"CARDINAL_PORT=1\n{line}\n")
+    (found,) = problems({}, tmp_path)
+    assert found.endswith(because)
+    assert "words" not in found
+
+
+def test_a_file_that_is_not_text_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / ".cardinal").mkdir()
+    (tmp_path / ".cardinal" / "env").write_bytes(b"\xff\xfe")
+    assert "cannot be read" in problems({}, tmp_path)[0]
+
+
+def test_the_private_key_is_text_a_quoted_line_or_a_file(tmp_path: Path, private_key: str) -> None:
+    (tmp_path / "key.pem").write_text(private_key, encoding="ascii")
+    write_file(tmp_path, f'CARDINAL_PRIVATE_KEY="{private_key}"\n')
+    folded = private_key.replace("\n", "\\n")
+    assert read({}, tmp_path).private_key.reveal() == private_key
+    assert read({"CARDINAL_PRIVATE_KEY": "key.pem"}, tmp_path).private_key.reveal() == private_key
+    (tmp_path / ".cardinal" / "env").write_text(
+        f'CARDINAL_PRIVATE_KEY="{folded}" # folded\n', encoding="utf-8"
+    )
+    assert read({}, tmp_path).private_key.reveal() == private_key
+    assert problems({"CARDINAL_PRIVATE_KEY": "gone.pem"}, tmp_path) == (
+        "CARDINAL_PRIVATE_KEY is neither PEM text nor a readable PEM file: FileNotFoundError",
+    )
+
+
+def test_secrets_are_never_printed(tmp_path: Path) -> None:
+    secrets = {
+        "CARDINAL_WEBHOOK_SECRET": "hush-1",
+        "CARDINAL_PRIVATE_KEY": "-----BEGIN hush-2",
+        "CARDINAL_DATABASE_URL": "postgresql://me:hush-3@db/x",
+        "CARDINAL_REDIS_URL": "redis://:hush-4@r/0",
+    }
+    config = read(secrets, tmp_path)
+    assert config.webhook_secret.reveal() == "hush-1"
+    shown = f"{config} {config!r} {config.webhook_secret} {config.webhook_secret!r} {config.webhook_secret:}"
+    assert "hush" not in shown
+    assert "hush" not in str(problems({**secrets, "CARDINAL_PORT": "x", "CARDINAL_BOARD": "hush"}, tmp_path))
+
+
+def test_the_settings_are_frozen(tmp_path: Path) -> None:
+    with pytest.raises(FrozenInstanceError):
+        read({}, tmp_path).port = 1  # type: ignore[misc]
+
+
+def test_what_github_needs_is_named_when_it_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read({"CARDINAL_APP_ID": "1"}, tmp_path).require_github()
+    named = [problem.split()[0] for problem in caught.value.problems]
+    assert named == ["CARDINAL_PRIVATE_KEY", "CARDINAL_WEBHOOK_SECRET", "CARDINAL_BOARD"]
+
+
+def test_git_follows_an_own_github_server(tmp_path: Path) -> None:
+    config = read({"CARDINAL_GITHUB_URL": "https://git.acme.org/api/v3/"}, tmp_path)
+    assert (config.github_url, config.git_url) == ("https://git.acme.org/api/v3", "https://git.acme.org")
+
+
+def test_every_setting_says_what_it_means() -> None:
+    schema = TypeAdapter(Config).json_schema()["properties"]
+    assert {name for name, field in schema.items() if field.get("description")} == set(FIELDS)

@@ -1,0 +1,69 @@
+"""Deliveries that GitHub could not hand over are found and asked for again, once for each."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+import pytest
+
+from bot.github import deliveries
+from bot.github.hub import Hub
+from tests.bot.github.conftest import STARTED, Scripted
+
+PATH = deliveries.PATH
+
+
+def attempt(number: int, guid: str, status: int) -> dict[str, object]:
+    at = (STARTED - timedelta(seconds=1_000 - number)).isoformat().replace("+00:00", "Z")
+    return {"id": number, "guid": guid, "status_code": status, "event": "issues", "delivered_at": at}
+
+
+@pytest.mark.parametrize(
+    ("attempts", "failed"),
+    [
+        ([], []),
+        ([attempt(1, "a", 202)], []),
+        ([attempt(3, "c", 500), attempt(2, "b", 0), attempt(1, "a", 202)], [("b", 2), ("c", 3)]),
+        ([attempt(2, "a", 202), attempt(1, "a", 500)], []),
+        ([attempt(2, "a", 502), attempt(1, "a", 202)], []),
+        ([attempt(2, "a", 502), attempt(1, "a", 0)], [("a", 2)]),
+    ],
+)
+def test_only_what_was_never_accepted_failed(
+    hub: Hub, scripted: Scripted, attempts: Iterable[dict[str, object]], failed: list[tuple[str, int]]
+) -> None:
+    scripted.answer("GET", PATH, list(attempts))
+    assert [(one.delivery_id, one.attempt_id) for one in deliveries.failed(hub, STARTED)] == failed
+
+
+def answer_pages(scripted: Scripted, *pages: list[dict[str, object]]) -> None:
+    """Answer with pages, each but the last with the address of the next one."""
+    for number, page in enumerate(pages, start=1):
+        more = f'<https://api.github.com{PATH}?per_page=100&cursor=v1_{number}>; rel="next"'
+        scripted.answer("GET", PATH, page, headers={"Link": more} if number < len(pages) else {})
+
+
+def test_failures_are_looked_for_further_back_as_long_as_there_are_any(hub: Hub, scripted: Scripted) -> None:
+    lost = [[attempt(900 - n, f"g{n}", 502) for n in range(first, first + 100)] for first in (0, 100)]
+    answer_pages(scripted, *lost, [attempt(700, "last", 500), attempt(699, "good", 202)])
+    found = deliveries.failed(hub, STARTED)
+    assert len(found) == 201
+    assert found[0].delivery_id == "last"
+    assert [call.params.get("cursor") for call in scripted.asked(PATH)] == [None, "v1_1", "v1_2"]
+
+
+def test_a_page_of_good_ones_ends_the_search_unless_it_is_of_the_last_minutes(
+    hub: Hub, scripted: Scripted
+) -> None:
+    good = [attempt(900, "a", 202)]
+    answer_pages(scripted, good, [attempt(800, "b", 202)], [])
+    assert deliveries.failed(hub, STARTED - timedelta(seconds=150)) == ()
+    assert len(scripted.asked(PATH)) == 2
+    scripted.mock.reset()
+
+
+def test_a_failed_delivery_is_asked_for_as_the_app(hub: Hub, scripted: Scripted) -> None:
+    scripted.answer("GET", PATH, [attempt(5, "a", 500)])
+    scripted.answer("POST", f"{PATH}/5/attempts", {}, status=202)
+    (failed,) = deliveries.failed(hub, STARTED)
+    deliveries.ask_again(hub, failed)
+    assert len(scripted.asked(f"{PATH}/5/attempts")) == 1

@@ -1,0 +1,64 @@
+"""A real forge with the demo's world, and a real Chromium looking at it."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from forge.seed import load
+from forge.server import Forge
+from tests.browser.world import Town
+
+# Nothing but the page itself: no profile of this machine, no requests of the browser's own.
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+DESK = {"width": 1400, "height": 900}
+WAIT_MS = 10_000
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """Return a Chromium with an empty profile."""
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
+    expect.set_options(timeout=WAIT_MS)
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Iterator[Town]:
+    """Return a served forge with the demo's world; its webhooks go to a port where nobody listens."""
+    forge = Forge(tmp_path)
+    world = load(forge.store, "demo", webhook="http://127.0.0.1:9/")
+    forge.start()
+    yield Town(forge, world)
+    forge.stop()
+
+
+@pytest.fixture
+def page(browser: Browser, town: Town) -> Iterator[Page]:
+    """Return an empty page, closed before the forge stops; an error in it fails the test."""
+    context = browser.new_context(viewport=DESK)
+    context.set_default_timeout(WAIT_MS)
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    yield page
+    context.close()
+    refusals = "the server responded with a status of 4"  # a test may ask for what is refused
+    assert [fault for fault in faults if refusals not in fault] == []

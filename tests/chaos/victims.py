@@ -1,0 +1,118 @@
+"""What a blow does to each victim, and by what one sees that the damage is repaired."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+
+import psutil
+
+from bot import config as configuration
+from bot import queues
+from bot import redis as embedded
+from ledger.event import Event
+from ledger.events.publication import EntryPublished
+from ledger.events.run import RunClaimed
+from tests.chaos.cardinal import Cardinal, until
+from tests.chaos.watch import log_end, since
+
+Repaired = Callable[[], object]
+
+
+def web(cardinal: Cardinal) -> Repaired:
+    """Kill the web server: its master, and with it the worker that answers."""
+    cardinal.kill("web")
+    return cardinal.is_up
+
+
+def run_child(cardinal: Cardinal) -> Repaired:
+    """Kill the process that carries the run; its RQ worker lives."""
+    seq = log_end(cardinal)
+    _, pid = cardinal.run_child()
+    os.kill(pid, signal.SIGKILL)
+    return lambda: since(cardinal, seq, RunClaimed)
+
+
+def run_worker(cardinal: Cardinal) -> Repaired:
+    """Kill the RQ worker that has the run in its hands."""
+    seq = log_end(cardinal)
+    part, _ = cardinal.run_child()
+    cardinal.kill(part)
+    return lambda: since(cardinal, seq, RunClaimed)
+
+
+def part(name: str, sign: type[Event] | None = None) -> Callable[[Cardinal], Repaired]:
+    """Return the blow that kills a part; it is repaired when a new one runs and `sign` came after it."""
+
+    def strike(cardinal: Cardinal) -> Repaired:
+        seq = log_end(cardinal)
+        old = cardinal.kill(name)
+
+        def repaired() -> bool:
+            runs = cardinal.parts().get(name, old) != old
+            return runs and (sign is None or since(cardinal, seq, sign))
+
+        return repaired
+
+    return strike
+
+
+def redis(cardinal: Cardinal) -> Repaired:
+    """Kill Redis, which keeps nothing on disk."""
+    seq = log_end(cardinal)
+    old = cardinal.kill("redis")
+    return lambda: cardinal.parts().get("redis", old) != old and since(cardinal, seq, EntryPublished)
+
+
+def redis_with_waiting_jobs(cardinal: Cardinal) -> Repaired:
+    """Kill Redis while wake-ups wait in its queues: their workers are stopped until then."""
+    config = configuration.read(cardinal.environment, cardinal.root / "operator")
+    client = embedded.connect(config)
+    workers = [cardinal.pid(name) for name in ("publish-1", "control-1", "control-2")]
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        until("wake-ups wait", lambda: sum(queues.lengths(client).values()))
+        return redis(cardinal)
+    finally:
+        client.close()
+        for pid in workers:
+            os.kill(pid, signal.SIGCONT)
+
+
+def up(cardinal: Cardinal) -> Repaired:
+    """Kill `cardinal up` itself; nothing of it may live on. Then start it again."""
+    before = cardinal.everyone()
+    os.kill(cardinal.group.pid, signal.SIGKILL)
+    cardinal.group.wait(5)
+    until("all of it is gone", lambda: not (before & living(before)), 5)
+    cardinal.start_again()
+    return cardinal.is_up
+
+
+def living(pids: set[int]) -> set[int]:
+    """Return those of `pids` that live; a zombie counts as gone."""
+    return {pid for pid in pids if _lives(pid)}
+
+
+def _lives(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as status:
+            return status.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def sleeping_run_child(cardinal: Cardinal) -> Repaired:
+    """Stop the run's process until another has its run, then wake it up: it and its agent must be gone."""
+    seq = log_end(cardinal)
+    _, pid = cardinal.run_child()
+    of_it = {pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))}
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        until("another process has the run", lambda: since(cardinal, seq, RunClaimed))
+        assert not living(of_it), "two agents in one workspace"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    return lambda: not living(of_it)

@@ -1,0 +1,57 @@
+"""What every suite shares: service addresses, a summary by suite, and no skipped test in CI."""
+
+import os
+from collections import defaultdict
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> str:
+    """Return the SQLAlchemy address of an empty PostgreSQL that scripts/services started."""
+    address = os.environ.get("CARDINAL_TEST_POSTGRESQL")
+    if address is None:
+        pytest.skip("needs PostgreSQL: run scripts/test, or scripts/services pytest ...")
+    return address
+
+
+def fail_if_skipped_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn a skip or an expected failure into a failure in CI, where everything a test needs is installed."""
+    if report.skipped and os.environ.get("CI"):
+        report.outcome = "failed"
+        vars(report).pop("wasxfail", None)  # with it, pytest would not count the failure
+        report.longrepr = f"skipped in CI: {report.longrepr}"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """See `fail_if_skipped_in_ci`."""
+    report = yield
+    fail_if_skipped_in_ci(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """See `fail_if_skipped_in_ci`; this one is for modules that skip themselves while they are collected."""
+    report = yield
+    fail_if_skipped_in_ci(report)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print one line per suite: tests and seconds."""
+    seconds: dict[str, float] = defaultdict(float)
+    tests: dict[str, set[str]] = defaultdict(set)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                suite = report.nodeid.removeprefix("tests/").split("/")[0]
+                seconds[suite] += report.duration
+                tests[suite].add(report.nodeid)
+    for suite, spent_s in seconds.items():
+        terminalreporter.write_line(f"== {suite}: {len(tests[suite])} tests, {spent_s:.1f} s")

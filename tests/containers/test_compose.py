@@ -1,0 +1,149 @@
+"""Cardinal itself in containers: what docker/compose.yml describes starts, works and leaves nothing."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from tests.containers.locked import AGENT, ROOT, docker, need_image
+
+COMPOSE = ROOT / "docker/compose.yml"
+USER = 1000  # of both images
+SECRET = "not-a-secret-but-looked-for"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """One running stack."""
+
+    name: str
+    home: Path
+    port: int
+
+    def compose(self, *words: str, limit_s: float = 90) -> subprocess.CompletedProcess[str]:
+        """Run the plugin, or Debian's program of old."""
+        engine = os.environ["DOCKER_HOST"].removeprefix("unix://")
+        settings = {
+            "CARDINAL_HOME": str(self.home),
+            "CARDINAL_PORT": str(self.port),
+            "DOCKER_SOCKET": engine,
+            "DOCKER_GROUP": str(Path(engine).stat().st_gid),
+        }
+        program = ("docker-compose",) if shutil.which("docker-compose") else ("docker", "compose")
+        return subprocess.run(
+            (*program, "-p", self.name, "-f", str(COMPOSE), *words),
+            env=os.environ | settings,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+            check=False,
+        )
+
+    def run(self, service: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command beside a service's own."""
+        return self.compose("exec", "-T", service, *words)
+
+    def left(self) -> str:
+        """Return what the engine still has of it."""
+        mine = f"label=com.docker.compose.project={self.name}"
+        kinds = (("ps", "-a"), ("network", "ls"), ("volume", "ls"))
+        return "".join(docker(*kind, "-q", "--filter", mine).stdout for kind in kinds)
+
+
+def prepare(home: Path) -> None:
+    """Make the home as docs/operating.md says: the settings' file and the key belong to the image's user."""
+    home.mkdir(mode=0o700)
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    (home / "app.pem").write_bytes(pem)
+    lines = {
+        "CARDINAL_APP_ID": "1",
+        "CARDINAL_PRIVATE_KEY": home / "app.pem",
+        "CARDINAL_WEBHOOK_SECRET": SECRET,
+        "CARDINAL_BOARD": "acme/1",
+        "CARDINAL_GITHUB_URL": "http://127.0.0.1:9",
+    }
+    (home / "env").write_text("".join(f"{name}={text}\n" for name, text in lines.items()), encoding="utf-8")
+    if os.geteuid() == 0:
+        for path in (home, *home.iterdir()):
+            os.chown(path, USER, USER)
+
+
+def healthy(port: int) -> dict[str, object]:
+    """Return what /healthz says, or nothing."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2) as answer:
+            return json.loads(answer.read())
+    except OSError:
+        return {}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    need_image(AGENT)
+    need_image("cardinal:latest")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    stack = Stack(f"cardinal-test-{port}", tmp_path_factory.mktemp("compose") / "home", port)
+    prepare(stack.home)
+    try:
+        up = stack.compose("up", "-d", "--no-build")
+        assert up.returncode == 0, up.stderr
+        limit = time.monotonic() + 60
+        while not healthy(port) and time.monotonic() < limit:
+            time.sleep(0.2)
+        yield stack
+    finally:
+        down = stack.compose("down", "-v")
+    assert down.returncode == 0, down.stderr
+    assert stack.left() == ""
+
+
+def test_the_web_process_answers_on_this_machine(stack: Stack) -> None:
+    assert healthy(stack.port).get("ok") is True, stack.compose("logs", "--no-color").stdout
+
+
+def test_the_doctor_finds_ledger_and_redis_in_order(stack: Stack) -> None:
+    lines = stack.run("workers", "cardinal", "doctor").stdout.splitlines()
+    findings = {line.split()[1]: line.split()[0] for line in lines}
+    assert [findings.get(name) for name in ("settings", "ledger", "redis", "home")] == ["ok"] * 4, lines
+
+
+def test_a_worker_starts_containers_that_see_the_home_under_its_own_path(stack: Stack) -> None:
+    (stack.home / "data/seen").write_text("the same file\n", encoding="utf-8")
+    mount = f"{stack.home}/data/seen:/seen:ro"
+    run = stack.run(
+        "workers", "docker", "run", "--rm", "--network", "none", "-v", mount, AGENT, "cat", "/seen"
+    )
+    assert run.stdout == "the same file\n", run.stderr
+
+
+def test_only_the_workers_reach_the_engine_and_nobody_is_root(stack: Stack) -> None:
+    for service, reaches in (("web", False), ("workers", True)):
+        assert (stack.run(service, "docker", "version").returncode == 0) is reaches, service
+        assert stack.run(service, "id", "-u").stdout.strip() == str(USER)
+        assert stack.run(service, "sh", "-c", "echo x >/srv/cardinal/x").returncode != 0
+
+
+def test_no_secret_is_in_what_the_engine_tells_about_the_containers(stack: Stack) -> None:
+    names = docker("ps", "-q", "--filter", f"label=com.docker.compose.project={stack.name}").stdout.split()
+    assert len(names) == 3
+    assert SECRET not in docker("inspect", *names).stdout
+
+
+def test_a_compose_file_without_a_registry_names_only_images_that_are_built_here() -> None:
+    services = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["services"]
+    assert {service["image"] for service in services.values()} == {"cardinal:latest"}

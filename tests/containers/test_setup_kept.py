@@ -1,0 +1,117 @@
+"""What set-up left behind comes back in another workspace, and nothing else does."""
+
+import pytest
+
+from runner.docker import seeds
+from runner.docker.engine import Engine, engine_address
+from runner.docker.sweeping import home_of
+from runner.errors import WorkspaceError
+from runner.workspace import Workspace
+from tests.containers.engine import Bench, sh
+
+ODD = "made/new\nline -x\u00e9"
+CLONE = (
+    "git init -q . && echo tracked > tracked && echo made/ > .gitignore && git add . && git -c user.name=A"
+)
+COMMIT = f"{CLONE} -c user.email=a@example.org commit -qm first"
+
+
+def made(bench: Bench, card: str = "maker") -> Workspace:
+    """Return a workspace after a set-up that left odd things behind."""
+    room = bench.open(card)
+    assert sh(room, COMMIT).exit_code == 0
+    script = (
+        "import os\n"
+        "os.mkdir('made')\n"
+        f"open({ODD!r}, 'w').write('odd')\n"
+        "open('--checkpoint-action=exec=touch pwned', 'w')\n"
+        "os.symlink('/etc/passwd', 'made/link'); os.symlink('../..', 'made/up')\n"
+        "open('made/tool', 'w').write('#!/bin/sh\\necho tool'); os.chmod('made/tool', 0o755)\n"
+        "os.makedirs(os.path.expanduser('~/.cache/deep')); open(os.path.expanduser('~/.cache/deep/x'), 'w')\n"
+    )
+    ran = sh(room, f'cat > /tmp/s.py <<"E"\n{script}E\npython3 /tmp/s.py; echo changed > tracked')
+    assert ran.exit_code == 0, ran.tail
+    return room
+
+
+def test_it_comes_back_with_odd_names_links_and_rights_and_without_tracked_files(bench: Bench) -> None:
+    room = made(bench)
+    room.keep_setup("key")
+    assert len(bench.images()) == 1
+    assert bench.containers() == []
+    other = bench.open("other")
+    sh(other, f"{COMMIT}; rm -f tracked; git checkout -q -- .")
+    assert other.restore_setup("key")
+    look = (
+        "cat tracked; made/tool; readlink made/link made/up; cat made/new*; ls ~/.cache/deep; stat -c %U made"
+    )
+    told = sh(other, look).out.splitlines()
+    assert told == ["tracked", "tool", "/etc/passwd", "../..", "oddx", "agent"]
+    status = sh(other, "git status --short").out.splitlines()
+    assert status == ['?? "--checkpoint-action=exec=touch pwned"']
+    for one in (room, other):
+        one.destroy()
+
+
+def test_another_key_another_image_or_another_cardinal_has_nothing(bench: Bench) -> None:
+    room = made(bench)
+    room.keep_setup("key")
+    assert not room.restore_setup("another key")
+    based = bench.open("elsewhere", image="debian:bookworm-slim")
+    sh(based, COMMIT)
+    assert not based.restore_setup("key")
+    name = bench.images()[0]
+    assert seeds.seed_name("another home", "sha256:x", "key") != name
+    for one in (room, based):
+        one.destroy()
+
+
+def test_what_is_there_already_is_not_replaced_and_the_history_not_touched(bench: Bench) -> None:
+    room = made(bench)
+    room.keep_setup("key")
+    sh(
+        room,
+        "echo mine > made/tool; mkdir -p ~/.cache/deep; echo mine > ~/.cache/deep/x; git log > /dev/null",
+    )
+    assert room.restore_setup("key")
+    assert sh(room, "cat made/tool ~/.cache/deep/x").out == "mine\nmine\n"
+    room.destroy()
+
+
+def test_an_image_that_is_no_good_is_made_anew(bench: Bench) -> None:
+    room = made(bench)
+    room.keep_setup("key")
+    (name,) = bench.images()
+    broken = bench.api.create_container("debian:bookworm-slim", entrypoint=["true"])["Id"]
+    bench.api.commit(broken, repository=name.partition(":")[0], tag=name.partition(":")[2])
+    bench.api.remove_container(broken)
+    assert not room.restore_setup("key")
+    assert not room.restore_setup("key")
+    room.keep_setup("key")
+    assert room.restore_setup("key")
+    room.keep_setup("key")  # as two workers do at once: the first image loses its name
+    assert len(bench.images()) > 1
+    bench.backend.sweep(bench.places, lambda run, generation: True)
+    assert bench.images() == [name]
+    room.destroy()
+
+
+def test_a_place_without_a_checkout_keeps_nothing(bench: Bench) -> None:
+    room = bench.open("empty")
+    with pytest.raises(WorkspaceError, match="keeping what set-up made"):
+        room.keep_setup("key")
+    assert bench.images() == []
+    assert bench.containers() == []
+    room.destroy()
+
+
+def test_only_the_newest_are_kept(bench: Bench) -> None:
+    room = made(bench)
+    for key in ("a", "b", "c"):
+        room.keep_setup(key)
+    home = home_of(bench.places.workspaces)
+    assert len(bench.images()) == 3
+    assert len(seeds.prune(Engine(engine_address()), home, most=1)) == 2
+    assert len(bench.images()) == 1
+    assert bench.backend.sweep(bench.places, lambda run, generation: True) == ()
+    room.destroy()

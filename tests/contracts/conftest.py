@@ -1,0 +1,36 @@
+"""What the contract suite shares: a card, an agent, and an engine without which nothing is proven."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import docker
+from runner.docker.sweeping import home_of
+from tests.containers.engine import need_engine
+from tests.contracts.stand import AGENTS, Stand
+from tests.runner.world import make_world
+
+
+@pytest.fixture(params=AGENTS)
+def agent(request: pytest.FixtureRequest) -> str:
+    """Return each real agent in turn."""
+    return str(request.param)
+
+
+@pytest.fixture
+def stand(agent: str, tmp_path: Path) -> Iterator[Stand]:
+    """Return a card of that agent in a repository with one commit; nothing of it is left on the engine."""
+    address = need_engine()
+    tmp_path.chmod(0o755)
+    world = make_world(tmp_path, files={"README.md": "# Shop\n"})
+    made = Stand(world, agent, tmp_path)
+    yield made
+    made.stop()
+    world.engine.dispose()
+    api = docker.APIClient(base_url=address, timeout=60)
+    left = api.containers(all=True, filters={"label": [f"cardinal.home={home_of(world.places.workspaces)}"]})
+    for one in left:
+        api.remove_container(one["Id"], force=True, v=True)
+    api.close()
+    assert left == []

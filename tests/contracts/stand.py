@@ -1,0 +1,130 @@
+"""One card with a real agent in a real container, and the scripted model in its provider's place."""
+
+import dataclasses
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import docker
+from forge.model.server import ScriptedModel
+from ledger.events.run import RunEvent
+from runner.docker.engine import engine_address
+from runner.docker.sweeping import home_of
+from runner.log import RunLog
+from runner.order import Limits, Provider, Resources, Tools, WorkOrder
+from runner.supervisor import execute
+from tests.runner.world import World
+
+AGENTS = ("claude", "codex", "opencode")
+IMAGE = "cardinal/agent:latest"
+KEY = "sk-real-0123456789abcdefghijklmnopqrstuvwxyz"  # of nobody, but it looks like one
+LIMITS = Limits(timeout_s=180, silence_s=60, max_turns=60, budget_usd=5.0, iterations=3, full_runs=3)
+RESOURCES = Resources(memory_mb=3000, cpus=2.0, processes=300, disk_mb=2000, open_files=4096)
+
+PLAN = {"plan": {"summary": "Say hello", "steps": ["Write hello.txt", "Commit it"]}}
+EDIT = {"edit": {"path": "hello.txt", "content": "hello\n"}}
+COMMIT = {"commit": "Say hello"}
+FINISH = {"finish": {"done": "There is a greeting.", "changed": ["hello.txt: new"], "check": ["Read it"]}}
+
+
+@dataclass(slots=True)
+class Stand:
+    """Plays orders of one agent; `model` is there once a scenario was written."""
+
+    world: World
+    agent: str
+    root: Path
+    key: str = KEY
+    models: list[ScriptedModel] = field(default_factory=list)
+
+    @property
+    def model(self) -> ScriptedModel:
+        """The model that answers now."""
+        return self.models[-1]
+
+    def scenario(self, **sections: Any) -> None:
+        """Let a fresh model play these sections from now on."""
+        folder = self.root / f"scenarios-{len(self.models)}"
+        folder.mkdir()
+        (folder / "default.yml").write_text(yaml.safe_dump(sections))
+        self.models.append(ScriptedModel(folder, key=self.key).start())
+        self.world.providers = self.providers(self.model.url)
+
+    def providers(self, url: str, key: str | None = None) -> Mapping[str, Provider]:
+        """Return every provider at `url`."""
+        paid = self.key if key is None else key
+        return {name: Provider(name, url, paid) for name in ("anthropic", "openai", "compatible")}
+
+    def order(self, tools: Tools | None = None, **changes: Any) -> WorkOrder:
+        """Return a queued order for the agent in a container."""
+        made = self.world.order(
+            **{
+                "agent": self.agent,
+                "model": "default",
+                "workspace": "docker",
+                "image": IMAGE,
+                "limits": LIMITS,
+                "resources": RESOURCES,
+                "tools": tools or Tools(),
+            }
+            | changes
+        )
+        return dataclasses.replace(made)
+
+    def run(self, order: WorkOrder) -> RunEvent:
+        """Claim and execute; return the run's newest event."""
+        return self.world.run(order)
+
+    def die_when(self, order: WorkOrder, kind: str) -> None:
+        """Execute in a process of its own that is killed once an event of that kind was written."""
+
+        class Dying(RunLog):
+            """Kills its own process."""
+
+            def append(self, *events: RunEvent) -> None:
+                super().append(*events)
+                if any(type(event).__name__ == kind for event in events):
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        claimed, log = self.world.claim(order, worker="dying")
+        log.__class__ = Dying
+        pid = os.fork()
+        if pid == 0:
+            execute(claimed, log, self.world.remote, self.world.clock, providers=self.world.providers)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+
+    def containers(self) -> list[dict[str, Any]]:
+        """Return the containers of this card's Cardinal, running or not."""
+        api = docker.APIClient(base_url=engine_address(), timeout=60)
+        label = f"cardinal.home={home_of(self.world.places.workspaces)}"
+        try:
+            return list(api.containers(all=True, filters={"label": [label]}))
+        finally:
+            api.close()
+
+    def kill_containers(self) -> None:
+        """Kill them, as the kernel or an operator might."""
+        api = docker.APIClient(base_url=engine_address(), timeout=60)
+        for one in self.containers():
+            api.kill(one["Id"])
+        api.close()
+
+    def usd(self) -> float:
+        """Return the dollars of the run, as its events add up."""
+        return sum(event.usd for event in self.world.of("UsageMetered"))
+
+    def tokens(self) -> tuple[int, int]:
+        """Return the tokens of the run, in and out, as its events add up."""
+        metered = self.world.of("UsageMetered")
+        return sum(one.input_tokens for one in metered), sum(one.output_tokens for one in metered)
+
+    def stop(self) -> None:
+        """Stop the models."""
+        for model in self.models:
+            model.stop()

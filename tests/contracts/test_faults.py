@@ -1,0 +1,159 @@
+"""What a provider, a tool, a budget or a kill can do to a real agent, and what the card says then."""
+
+import dataclasses
+
+import pytest
+
+from ledger.answers import raised
+from ledger.events.budget import BudgetRaised
+from ledger.ids import RunId
+from ledger.states import Ending
+from tests.contracts.stand import COMMIT, EDIT, FINISH, LIMITS, PLAN, Stand
+
+pytestmark = pytest.mark.timeout(600)
+WORK = (EDIT, COMMIT, FINISH)
+DEAR = {"usage": {"in": 50_000_000, "out": 100}}  # more than a dollar at any price
+
+
+def patience_s(stand: Stand) -> float:
+    """Return a silence that no agent needs to start: OpenCode's server is slow where the machine is busy."""
+    return 45.0 if stand.agent == "opencode" else 12.0
+
+
+def test_a_tool_that_fails_is_the_agents_own_affair(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=[{"run": "echo broken >&2; exit 3"}, *WORK])
+    stand.run(stand.order())
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    assert [used.ok for used in stand.world.of("ToolUsed")].count(False) == 1
+
+
+def test_a_tool_that_does_not_exist_does_not_stop_the_work(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=[{"call": {"name": "fly_to_the_moon", "input": {"now": True}}}, *WORK])
+    stand.run(stand.order())
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+
+
+def test_a_provider_that_stumbles_once_is_asked_again(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=[{"status": 500, "times": 1}, *WORK])
+    stand.run(stand.order())
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    assert [failed.status for failed in stand.world.of("ProviderFailed")] == [500]
+
+
+@pytest.mark.parametrize("status", [500, 529, 429])
+def test_a_provider_that_fails_for_ever_ends_the_run_and_says_so(stand: Stand, status: int) -> None:
+    stand.scenario(plan=[PLAN], work=[{"status": status}, *WORK])
+    stand.run(stand.order())
+    assert stand.world.ended().reason in ("provider", "agent_error")
+    assert str(status) in stand.world.ended().detail
+    failed = stand.world.of("ProviderFailed")
+    assert {one.status for one in failed} == {status}
+    assert len(failed) <= 12
+
+
+def test_a_wrong_key_ends_the_run_and_names_the_setting(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=list(WORK))
+    stand.world.providers = stand.providers(stand.model.url, key="sk-wrong")
+    stand.run(stand.order())
+    assert stand.world.ended().reason == "provider"
+    assert "_KEY" in stand.world.ended().detail
+    assert "sk-wrong" not in str(stand.world.events())
+
+
+def test_a_provider_that_is_not_there_ends_the_run(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=list(WORK))
+    stand.model.stop()
+    stand.run(stand.order())
+    assert stand.world.ended().reason in ("provider", "agent_error")
+    assert stand.world.of("ProviderFailed")[-1].status == 0
+    stand.models.clear()
+
+
+def test_an_answer_that_is_cut_counts_as_a_failure_and_is_asked_for_again(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=[{"cut": True, "times": 1}, *WORK])
+    stand.run(stand.order())
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    assert len(stand.world.of("ProviderFailed")) >= 1
+
+
+def test_a_model_that_hangs_is_noticed(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=[{"silent": True}, *WORK])
+    stand.run(stand.order(limits=dataclasses.replace(LIMITS, silence_s=patience_s(stand))))
+    assert stand.world.ended().reason == "stalled"
+    assert stand.containers() == []
+
+
+def test_an_answer_that_grows_slowly_is_a_sign_of_life(stand: Stand) -> None:
+    silence_s = patience_s(stand)
+    stand.scenario(plan=[PLAN], work=[{"slow": 0.02}, {"long": round(silence_s * 500)}, *WORK])
+    stand.run(stand.order(limits=dataclasses.replace(LIMITS, silence_s=silence_s)))
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+
+
+def test_the_limit_of_turns_parks_and_asks(stand: Stand) -> None:
+    looks = [{"run": f"echo {number}"} for number in range(12)]
+    stand.scenario(plan=[PLAN], work=[*looks, *WORK])
+    order = stand.order(limits=dataclasses.replace(LIMITS, max_turns=6))
+    assert stand.run(order).why == "limit"
+    assert "6 turns" in stand.world.only("QuestionAsked").text
+    assert len(stand.model.served) < 14
+
+
+def test_a_budget_that_is_spent_parks_asks_and_the_same_session_goes_on(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=[DEAR, {"run": "echo one"}, *WORK])
+    order = stand.order(limits=dataclasses.replace(LIMITS, budget_usd=1.0))
+    parked = stand.run(order)
+    assert type(parked).__name__ == "RunParked", parked
+    assert "its budget of $1.00" in stand.world.only("QuestionAsked").text
+    served = len(stand.model.served)
+    assert served <= 6
+    stand.scenario(plan=[PLAN], work=list(WORK))
+    stand.world.write(BudgetRaised(RunId("r1"), 100_000.0, "ann"))
+    stand.world.answer(order, raised(100_000.0))
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    assert len(stand.world.of("SessionStarted")) == 1
+
+
+def test_a_budget_that_is_raised_while_the_agent_works_holds_at_once(stand: Stand) -> None:
+    busy = {"run": "python3 -c 'import time; time.sleep(4)'"}
+    spends = {"usage": {"in": 60_000, "out": 20_000}}  # within what agents take before they sum up their talk
+    stand.scenario(plan=[PLAN], work=[{"progress": "Busy"}, busy, spends, {"run": "echo one"}, *WORK])
+    budget_usd = 0.02 if stand.agent == "opencode" else 0.3
+    order = stand.order(limits=dataclasses.replace(LIMITS, budget_usd=budget_usd))
+    more = BudgetRaised(RunId("r1"), 100.0, "ann")
+    stand.world.meanwhile(order, "Busy", lambda: stand.world.write(more))
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    assert stand.usd() > budget_usd
+    assert stand.world.of("CallRefused") == []
+
+
+def test_a_budget_that_is_crossed_in_the_middle_of_a_stream_cuts_it(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=[{"long": 2_000_000}, *WORK])
+    budget_usd = 0.2 if stand.agent == "opencode" else 1.0  # its model is cheap
+    order = stand.order(limits=dataclasses.replace(LIMITS, budget_usd=budget_usd))
+    parked = stand.run(order)
+    assert type(parked).__name__ == "RunParked", parked
+    assert 0.8 * budget_usd < stand.usd() < 1.4 * budget_usd
+    assert stand.world.of("CallRefused")[0].kind == "budget"
+
+
+def test_a_container_that_is_killed_ends_the_run_with_what_is_known(stand: Stand) -> None:
+    busy = {"run": "python3 -c 'import time; time.sleep(60)'"}
+    stand.scenario(plan=[PLAN], work=[{"progress": "Busy"}, busy, *WORK])
+    stand.world.meanwhile(stand.order(), "Busy", stand.kill_containers)
+    ended = stand.world.ended()
+    assert (ended.ending, ended.reason) == (Ending.FAILED, "agent_error")
+    assert "working" in ended.last_known
+    assert stand.containers() == []
+
+
+def test_a_worker_that_is_killed_loses_nothing_and_the_session_goes_on(stand: Stand) -> None:
+    busy = {"run": "python3 -c 'import time; time.sleep(3)'"}
+    stand.scenario(plan=[PLAN], work=[{"progress": "Busy"}, busy, *WORK])
+    order = stand.order()
+    stand.die_when(order, "Progressed")
+    stand.world.again(order, "reclaimed")
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    assert len(stand.world.of("SessionStarted")) == 1
+    assert len(stand.world.of("PlanProposed")) == 1
+    assert stand.containers() == []

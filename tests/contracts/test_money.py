@@ -1,0 +1,59 @@
+"""What a run cost is what the provider told and what the price list says, to the cent, whatever happened."""
+
+from decimal import Decimal
+
+import pytest
+from genai_prices import Usage, calc_price
+
+from forge.model.server import Served
+from ledger.states import Ending
+from tests.contracts.stand import COMMIT, EDIT, FINISH, PLAN, Stand
+
+pytestmark = pytest.mark.timeout(600)
+SPENDING = {"usage": {"in": 12_345, "out": 678, "cache_read": 9_000}}
+
+
+def price(served: Served) -> Decimal:
+    """Return the dollars of one answered call, reckoned apart from the gateway."""
+    told = served.tokens
+    assert told is not None
+    used = Usage(
+        input_tokens=told.fresh + told.cache_read + told.cache_write,
+        cache_read_tokens=told.cache_read,
+        cache_write_tokens=told.cache_write,
+        output_tokens=told.out,
+    )
+    return calc_price(used, model_ref=served.model).total_price
+
+
+def test_dollars_and_tokens_are_what_was_served_also_over_a_question_and_a_resume(stand: Stand) -> None:
+    ask = {"ask": {"question": "Which?", "choices": ["Hello", "Moin"]}}
+    stand.scenario(plan=[SPENDING, PLAN], work=[SPENDING, ask, SPENDING, EDIT, COMMIT, SPENDING, FINISH])
+    order = stand.order()
+    stand.run(order)
+    stand.world.answer(order, "1")
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    served = [one for one in stand.model.served if one.tokens is not None]
+    assert served
+    assert len(served) >= 7
+    assert Decimal(str(round(stand.usd(), 6))) == round(sum(map(price, served), Decimal()), 6)
+    told_in = sum(one.tokens.fresh + one.tokens.cache_read + one.tokens.cache_write for one in served)
+    assert stand.tokens() == (told_in, sum(one.tokens.out for one in served))
+
+
+def test_what_subagents_use_is_counted_like_everything_else(stand: Stand) -> None:
+    if stand.agent == "codex":  # its subagents are switched off: what it runs is one agent
+        stand.scenario(plan=[PLAN], work=[EDIT, COMMIT, FINISH])
+        stand.run(stand.order())
+        assert not any("spawn_agent" in str(one.body.get("tools")) for one in stand.model.requests)
+        return
+    stand.scenario(
+        plan=[PLAN],
+        work=[{"subagent": "reader"}, EDIT, COMMIT, FINISH],
+        subagents={"reader": [SPENDING, {"run": "ls"}, {"say": "It is a shop."}]},
+    )
+    stand.run(stand.order())
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    served = [one for one in stand.model.served if one.tokens is not None]
+    assert any(one.turn.startswith("sub-") for one in served), [one.turn for one in served]
+    assert Decimal(str(round(stand.usd(), 6))) == round(sum(map(price, served), Decimal()), 6)

@@ -1,0 +1,30 @@
+"""A real agent in a real container plans, works, asks and is answered; the model's words are scripted."""
+
+import pytest
+
+from ledger.states import Ending, RunState
+from tests.contracts.stand import COMMIT, EDIT, FINISH, PLAN, Stand
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def test_it_writes_commits_and_reports(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=[EDIT, {"tick": 1}, COMMIT, {"tick": 2}, FINISH])
+    stand.run(stand.order())
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    assert stand.world.show("hello.txt") == "hello"
+    assert stand.world.only("FinalReported").done == "There is a greeting."
+    assert stand.world.of("PlanTicked")[-1].done == 2
+    assert stand.model.problems == []
+
+
+def test_a_plan_waits_for_approval_and_the_work_goes_on_in_the_same_session(stand: Stand) -> None:
+    stand.scenario(plan=[PLAN], work=[EDIT, COMMIT, FINISH])
+    order = stand.order(plan_required=True)
+    stand.run(order)
+    assert stand.world.of("RunStepped")[-1].after is RunState.AWAITING_APPROVAL
+    assert stand.world.only("PlanProposed").steps == ("Write hello.txt", "Commit it")
+    stand.world.approve(order)
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    assert len({event.session_id for event in stand.world.of("TurnStarted") if event.session_id}) <= 1
+    assert len(stand.world.of("SessionStarted")) == 1

@@ -1,0 +1,96 @@
+"""The tree as the house tests see it: tracked files, and modules parsed once."""
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("bot", "rules", "runner", "ledger", "forge")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One Python file. `path` is relative to the repository, with slashes."""
+
+    path: str
+    text: str
+
+    @property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text, self.path)
+
+    @property
+    def package(self) -> str:
+        return self.path.split("/")[0]
+
+    @property
+    def is_public(self) -> bool:
+        """An empty `__init__.py` only marks a folder; a leading underscore marks what nobody else imports."""
+        name = self.path.rsplit("/", 1)[-1]
+        return bool(self.text.strip()) and (name.startswith("__") or not name.startswith("_"))
+
+    def named(self) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
+        """Yield every function and class of the file, nested ones too."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield node.name, node
+
+    def calls(self) -> Iterator[tuple[str, int]]:
+        """Yield the dotted name and the line of every call; imported names are spelt out in full."""
+        full = dict(self.imported_names())
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call):
+                head, _, rest = ast.unparse(node.func).partition(".")
+                yield ".".join(filter(None, (full.get(head, head), rest))), node.lineno
+
+    def imported_names(self) -> Iterator[tuple[str, str]]:
+        """Yield (name in this file, full dotted name) of every import."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    yield (alias.asname, alias.name) if alias.asname else (alias.name.split(".")[0],) * 2
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for alias in node.names:
+                    yield alias.asname or alias.name, f"{node.module}.{alias.name}"
+
+    def imports(self) -> set[str]:
+        """Return the top-level packages that the file imports, wherever the import stands."""
+        return {full.split(".")[0] for _, full in self.imported_names()}
+
+
+@cache
+def tracked() -> tuple[str, ...]:
+    """Return the files that git tracks or would add, as paths relative to the repository."""
+    # safe.directory: in CI the clone may belong to somebody else than the user that runs the tests.
+    command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "-co", "--exclude-standard"]
+    listing = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=30).stdout
+    return tuple(sorted({path for path in listing.split("\0") if path and (ROOT / path).is_file()}))
+
+
+@cache
+def sources(*folders: str) -> tuple[Source, ...]:
+    """Return the Python files below `folders` (default: the five packages)."""
+    wanted = tuple(f"{folder}/" for folder in folders or PACKAGES)
+    return tuple(
+        Source(path, (ROOT / path).read_text(encoding="utf-8"))
+        for path in tracked()
+        if path.endswith(".py") and path.startswith(wanted)
+    )
+
+
+def parts(folder: str) -> tuple[Source, ...]:
+    """Return the parts in a registry folder: its own files, without those that begin with an underscore."""
+    depth = folder.count("/") + 1
+    return tuple(
+        source
+        for source in sources(folder)
+        if source.path.count("/") == depth and not source.path.rsplit("/", 1)[-1].startswith("_")
+    )
+
+
+def stem(source: Source) -> str:
+    """Return the key of a part: its file's name without the ending."""
+    return source.path.rsplit("/", 1)[-1].removesuffix(".py")

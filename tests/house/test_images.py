@@ -1,0 +1,79 @@
+"""The agents' image holds exactly the programs that the code was written for, from anywhere and unchanged."""
+
+import importlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.house.source import ROOT, parts, stem, tracked
+
+FOLDER = ROOT / "docker/agent"
+PACKAGES = {
+    "claude": "@anthropic-ai/claude-code-linux-x64",
+    "codex": "@openai/codex",
+    "opencode": "opencode-linux-x64",
+}
+
+
+def read(name: str) -> dict[str, Any]:
+    return dict(json.loads((FOLDER / name).read_text(encoding="utf-8")))
+
+
+def loose(lock: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what of a lock has no hash, or an address that it was downloaded from."""
+    for place, package in lock["packages"].items():
+        if place and not str(package.get("integrity", "")).startswith("sha512-"):
+            yield place
+        if "resolved" in package:
+            yield f"{place} {package['resolved']}"
+
+
+@pytest.mark.parametrize("agent", PACKAGES)
+def test_package_lock_label_and_code_name_the_same_version(agent: str) -> None:
+    package = PACKAGES[agent]
+    labels = dict(
+        re.findall(r'cardinal\.agent\.(\w+)="([^"]+)"', (FOLDER / "Dockerfile").read_text(encoding="utf-8"))
+    )
+    lock = read("package-lock.json")["packages"]
+    said = {
+        "package.json": read("package.json")["dependencies"][package],
+        "the lock's wish": lock[""]["dependencies"][package],
+        "the lock": lock[f"node_modules/{package}"]["version"],
+        "the label": labels[agent],
+        "the code": importlib.import_module(f"runner.agents.{agent}").AGENT.version,
+    }
+    assert set(said.values()) == {said["package.json"]}, said
+
+
+def test_every_real_agent_is_in_the_image() -> None:
+    assert {stem(part) for part in parts("runner/agents")} == {*PACKAGES, "scripted"}
+    assert set(read("package.json")["dependencies"]) == set(PACKAGES.values())
+
+
+def test_the_lock_has_hashes_and_no_addresses() -> None:
+    assert list(loose(read("package-lock.json"))) == []
+    bad = {
+        "packages": {"": {}, "a": {"integrity": "sha1-x"}, "b": {"integrity": "sha512-x", "resolved": "y"}}
+    }
+    assert list(loose(bad)) == ["a", "b y"]
+
+
+def test_every_image_begins_with_the_base_that_a_machine_without_a_registry_can_make() -> None:
+    files = [path for path in tracked() if path.rsplit("/", 1)[-1] == "Dockerfile"]
+    for path in files:
+        lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+        assert {line.split()[1] for line in lines if line.startswith("FROM ")} == {"debian:bookworm-slim"}, (
+            path
+        )
+    assert set(files) == {"docker/Dockerfile", "docker/agent/Dockerfile"}
+
+
+def test_a_build_sees_neither_the_home_nor_the_history() -> None:
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    rules = [line for line in lines if line and not line.startswith("#")]
+    assert rules[0] == "*"
+    allowed = {line[1:].split("/")[0] for line in rules if line.startswith("!")}
+    assert not allowed & {".cardinal", ".git", ".venv", "tests"}

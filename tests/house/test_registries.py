@@ -1,0 +1,83 @@
+"""A part is one file in a registry folder, and what the design demands of a part is there."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+import pytest
+import yaml
+
+from tests.house.source import ROOT, Source, parts, sources, stem
+
+# Registry folder -> the test folders of which one must speak of each part.
+TESTED_IN = {
+    "ledger/events": ("tests/ledger",),
+    "rules/commands": ("tests/rules",),
+    "rules/columns": ("tests/rules",),
+    "rules/actions": ("tests/rules",),
+    "runner/agents": ("tests/runner", "tests/conformance"),
+    "runner/workspaces": ("tests/runner", "tests/conformance"),
+    "bot/intake": ("tests/bot", "tests/contracts"),
+    "bot/cli": ("tests/bot",),
+}
+# GitHub sends these to every App; a manifest cannot subscribe to them.
+# Source: docs.github.com/webhooks/webhook-events-and-payloads (installation, ping) and
+# docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest (default_events).
+SENT_ANYWAY = {
+    "ping",
+    "installation",
+    "installation_repositories",
+    "installation_target",
+    "github_app_authorization",
+}
+
+
+def undescribed(found: Iterable[Source]) -> Iterator[str]:
+    for part in found:
+        if not ast.get_docstring(part.tree):
+            yield part.path
+
+
+def untested(found: Iterable[Source], tests: Iterable[Source]) -> Iterator[str]:
+    """Yield the parts that no test names, as a word, an option (`stop-all`) or a file."""
+    spoken = "\n".join(f"{test.path}\n{test.text}" for test in tests)
+    spoken_words = set(re.findall(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", spoken))
+    for part in found:
+        key = stem(part)
+        if not {key, key.replace("_", "-"), f"test_{key}"} & spoken_words:
+            yield part.path
+
+
+def unsubscribed(found: Iterable[Source], subscribed: Iterable[str]) -> Iterator[str]:
+    for part in found:
+        if stem(part) not in SENT_ANYWAY | set(subscribed):
+            yield part.path
+
+
+@pytest.mark.parametrize("folder", TESTED_IN)
+def test_the_registry_has_parts_and_each_says_what_it_is(folder: str) -> None:
+    found = parts(folder)
+    assert found, f"{folder} is empty"
+    assert list(undescribed(found)) == []
+
+
+@pytest.mark.parametrize("folder", TESTED_IN)
+def test_every_part_has_a_test_that_names_it(folder: str) -> None:
+    assert list(untested(parts(folder), sources(*TESTED_IN[folder]))) == []
+
+
+def test_the_manifest_subscribes_to_every_event_that_has_an_intake() -> None:
+    manifest = yaml.safe_load((ROOT / "app.yml").read_text(encoding="utf-8"))
+    assert list(unsubscribed(parts("bot/intake"), manifest["default_events"])) == []
+
+
+def test_the_registry_tests_bite() -> None:
+    part = Source("rules/commands/stop_all.py", "x = 1")
+    assert list(undescribed([part])) == ["rules/commands/stop_all.py"]
+    assert list(untested([part], [Source("tests/rules/test_a.py", "stop all stopall stop_allowed")])) == [
+        part.path
+    ]
+    assert list(untested([part], [Source("tests/rules/test_a.py", '"/cardinal stop-all"')])) == []
+    assert list(untested([part], [Source("tests/rules/test_stop_all.py", "")])) == []
+    assert list(unsubscribed([Source("bot/intake/fork.py", "")], ["push"])) == ["bot/intake/fork.py"]
+    assert list(unsubscribed([Source("bot/intake/ping.py", "")], ["push"])) == []

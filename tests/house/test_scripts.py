@@ -1,0 +1,104 @@
+"""The scripts do what their first lines say, wherever the repository lies and whoever calls them."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.house.source import ROOT, tracked
+
+SCRIPTS = [path for path in tracked() if path.startswith(("scripts/", ".ci/"))]
+
+
+def run(*command: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("path", SCRIPTS)
+def test_a_script_can_be_executed_and_says_what_it_is_for(path: str) -> None:
+    first, second = (ROOT / path).read_text(encoding="utf-8").splitlines()[:2]
+    assert os.access(ROOT / path, os.X_OK)
+    assert first.startswith("#!/usr/bin/env ")
+    assert second.startswith(("# ", '"""'))
+
+
+def test_setup_that_was_done_is_not_done_again(tmp_path: Path) -> None:
+    for name in ("scripts/setup", "constraints.txt", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    python = tmp_path / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    python.chmod(0o755)
+    first, second = (run("bash", "scripts/setup", cwd=tmp_path) for _ in range(2))
+    assert "done in" in first.stdout
+    assert (second.returncode, second.stdout) == (0, "")
+    (tmp_path / "constraints.txt").write_text("changed==1\n", encoding="utf-8")
+    assert "done in" in run("bash", "scripts/setup", cwd=tmp_path).stdout
+
+
+def test_setup_refuses_an_option_that_it_does_not_know() -> None:
+    assert run("scripts/setup", "--dem").returncode == 2
+
+
+def test_a_suite_that_does_not_exist_is_an_error() -> None:
+    result = run("scripts/test", "no-such-suite")
+    assert result.returncode == 2
+    assert "no-such-suite" in result.stderr
+
+
+def test_a_database_lives_as_long_as_the_command_that_needs_it() -> None:
+    if not list(Path("/usr/lib/postgresql").glob("*/bin/postgres")):
+        pytest.skip("needs PostgreSQL's programs: scripts/services says how to install them")
+    ask = (
+        "import os, sqlalchemy; engine = sqlalchemy.create_engine(os.environ['CARDINAL_TEST_POSTGRESQL']);"
+        "engine.connect(); print(engine.url)"
+    )
+    result = run("scripts/services", ".venv/bin/python", "-W", "ignore", "-c", ask)
+    assert result.returncode == 0, result.stderr
+    folder = Path(result.stdout.strip().rsplit("host=", 1)[1].replace("%2F", "/"))
+    assert folder.name.startswith("cardinal-pg.")
+    assert not folder.exists()
+
+
+def test_the_exit_code_of_the_command_is_the_exit_code_of_the_services() -> None:
+    assert run("scripts/services", "sh", "-c", "exit 7").returncode == 7
+
+
+def bare_machine(folder: Path, *, user_id: int) -> str:
+    """Return a PATH without git, bubblewrap and browser, on which apt-get only notes what it is asked."""
+    for name in ("bash", "env", "dirname", "ls", "sort", "tail"):
+        (folder / name).symlink_to(shutil.which(name) or name)
+    stubs = {"id": f"echo {user_id}", "apt-get": f'echo "$@" >>{folder}/asked', "python3": "exit 0"}
+    for name, line in stubs.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+    return str(folder)
+
+
+def test_root_on_debian_gets_what_is_missing_installed(tmp_path: Path) -> None:
+    result = run("scripts/services", PATH=bare_machine(tmp_path, user_id=0), CI="true")
+    assert result.returncode == 0, result.stderr
+    update, install = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+    assert update.startswith("update")
+    assert {"git", "bubblewrap", "chromium"} <= set(install.split())
+
+
+def test_others_are_told_what_to_install_and_in_ci_that_is_the_end(tmp_path: Path) -> None:
+    path = bare_machine(tmp_path, user_id=1000)
+    told = run("scripts/services", PATH=path, CI="")
+    assert told.returncode == 0
+    assert "apt-get install git bubblewrap chromium" in told.stderr
+    assert run("scripts/services", PATH=path, CI="true").returncode == 1
+    assert not (tmp_path / "asked").exists()

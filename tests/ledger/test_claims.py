@@ -1,0 +1,81 @@
+"""Leases, cursors and doorbells: who works on what, how far a reader is, which card to look at."""
+
+import pytest
+from sqlalchemy import Engine
+
+from ledger import book, cursors, doorbells, leases
+from ledger.errors import LateWriterError, StaleClaimError
+from tests.ledger.samples import BOARD, CARD, NOW, later
+
+
+def test_a_lease_belongs_to_one_until_it_runs_out(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        first = leases.take(db, "run:r1", "w1", now=NOW, ttl_s=10)
+        assert leases.take(db, "run:r1", "w2", now=later(9), ttl_s=10) is None
+        assert first is not None
+        renewed = leases.renew(db, first, now=later(9), ttl_s=10)
+        assert renewed.until == later(19)
+        second = leases.take(db, "run:r1", "w2", now=later(19), ttl_s=10)
+        assert second is not None
+        assert (first.generation, second.generation) == (1, 2)
+        with pytest.raises(StaleClaimError):
+            leases.renew(db, renewed, now=later(20), ttl_s=10)
+
+
+def test_a_released_lease_is_free_at_once_and_its_generation_never_comes_back(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        first = leases.take(db, "run:r1", "w1", now=NOW, ttl_s=10)
+        assert first is not None
+        leases.release(db, first)
+        with pytest.raises(StaleClaimError, match="nobody"):
+            leases.require(db, "run:r1", first.generation)
+        assert leases.generation(db, "run:r1") == 1
+        second = leases.take(db, "run:r1", "w2", now=later(1), ttl_s=10)
+        assert second is not None
+        leases.release(db, first)  # the late one: nothing happens
+        leases.require(db, "run:r1", second.generation)
+        assert second.generation == 2
+
+
+def test_a_holder_that_restarts_takes_its_own_lease_with_a_new_generation(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        leases.take(db, "run:r1", "w1", now=NOW, ttl_s=10)
+        again = leases.take(db, "run:r1", "w1", now=later(1), ttl_s=10)
+        assert again is not None
+        assert again.generation == 2
+
+
+def test_only_leases_that_ran_out_and_were_not_released_are_expired(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        for name, ttl_s in (("run:r1", 5), ("run:r2", 50), ("run:r3", 5), ("tick:x", 5), ("run%", 5)):
+            lease = leases.take(db, name, "w1", now=NOW, ttl_s=ttl_s)
+            if name == "run:r3" and lease is not None:
+                leases.release(db, lease)
+        assert [lease.name for lease in leases.expired(db, "run:", later(5))] == ["run:r1"]
+        assert [lease.name for lease in leases.expired(db, "run%", later(5))] == ["run%"]
+
+
+def test_a_reader_moves_only_from_where_it_is(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        assert cursors.position(db, "react") == 0
+        cursors.advance(db, "react", before=0, after=7)
+        cursors.advance(db, "react", before=7, after=9)
+    with pytest.raises(LateWriterError), book.writing(ledger) as db:
+        cursors.advance(db, "react", before=7, after=8)
+    with book.reading(ledger) as db:
+        assert (cursors.position(db, "react"), cursors.position(db, "other")) == (9, 0)
+
+
+def test_doorbells_that_wait_together_are_answered_by_one_look(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        assert [doorbells.ring(db, CARD, BOARD, later(n)) for n in (5, 6)] == [1, 2]
+        (bell,) = doorbells.waiting(db, 10)
+        assert (bell.card_id, bell.board_id, bell.rung, bell.rung_at) == (CARD, BOARD, 2, later(5))
+        assert doorbells.ring(db, CARD, BOARD, later(7)) == 3  # while somebody looks
+        doorbells.answered(db, CARD, bell.rung)
+        assert doorbells.rung(db, CARD) == (3, 2)
+        assert len(doorbells.waiting(db, 10)) == 1
+        doorbells.answered(db, CARD, 3)
+        doorbells.answered(db, CARD, 1)
+        assert doorbells.rung(db, CARD) == (3, 3)
+        assert doorbells.waiting(db, 10) == ()

@@ -1,0 +1,57 @@
+"""Every event kind reads back what it wrote, and what was ever written stays readable."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger import codec
+from ledger.errors import UnfitEventError, UnknownEventError
+from ledger.event import Event
+from ledger.events.run import Progressed
+from tests.ledger.samples import RUN, any_event
+
+GOLDEN = Path(__file__).parent / "golden"
+FAMILIES = codec.families()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_was_ever_written_stays_readable_and_is_written_the_same(family: str) -> None:
+    samples = json.loads((GOLDEN / f"{family}.json").read_text())
+    assert {sample["kind"] for sample in samples} == {kind.__name__ for kind in FAMILIES[family]}
+    for sample in samples:
+        event = codec.decode(sample["kind"], codec.canonical(sample["body"]))
+        assert codec.encode(event) == (sample["kind"], codec.canonical(sample["body"]))
+        assert event.stream == sample["stream"]
+
+
+@given(st.data())
+def test_any_event_survives_writing_and_reading(data: st.DataObject) -> None:
+    event = any_event(lambda options: data.draw(st.sampled_from(options)))
+    kind, body = codec.encode(event)
+    read = codec.decode(kind, body)
+    assert type(read) is type(event)
+    assert codec.encode(read) == (kind, body)
+    body.encode("utf-8")
+
+
+def test_a_kind_of_a_newer_version_is_named() -> None:
+    with pytest.raises(UnknownEventError, match="RunTeleported"):
+        codec.decode("RunTeleported", "{}")
+
+
+def test_a_body_that_is_not_its_kind_is_refused() -> None:
+    for body in ("{}", "[]", "{", '{"run_id":"r1","text":5}'):
+        with pytest.raises(UnfitEventError):
+            codec.decode("Progressed", body)
+
+
+def test_a_class_outside_the_folder_is_no_kind() -> None:
+    class Whispered(Progressed):
+        """Not in ledger/events."""
+
+    with pytest.raises(UnknownEventError):
+        codec.encode(Whispered(RUN, "psst"))
+    assert Event.__name__ not in codec.kinds()

@@ -1,0 +1,149 @@
+"""What the views say about dollars: each run's own and what it reserved, and the sums that runs share."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Connection, Engine
+
+from ledger import book
+from ledger.answers import GO_ON, STOP, extends, raised, refused
+from ledger.event import Event
+from ledger.events import agent, budget, conversation, run
+from ledger.ids import CardId, QuestionId, RunId
+from ledger.limits import Limit
+from ledger.states import Ending, RunState
+from ledger.views import beside, budgets, totals
+from tests.ledger.samples import BOARD, CARD, NOW, RUN, card_seen, run_queued
+
+Q1 = QuestionId("r1-q1")
+
+
+def queued(settings: str = '{"budget_usd": 2.0}') -> run.RunQueued:
+    whole = run_queued()
+    return run.RunQueued(
+        **{name: getattr(whole, name) for name in whole.__slots__ if name != "settings"},
+        run_id=whole.run_id,
+        settings=settings,
+    )
+
+
+def told(db: Connection, *events: Event) -> None:
+    book.append(db, *events, at=NOW)
+
+
+def row(db: Connection) -> budgets.BudgetRow:
+    found = budgets.get(db, RUN)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("settings", "usd"),
+    [('{"budget_usd": 2.5}', 2.5), ("{}", 0), ("", 0), ("[1]", 0), ('{"budget_usd": NaN}', 0),
+     ('{"budget_usd": 1e999}', 0), ('{"budget_usd": "2"}', 0), ("[" * 100_000, 0), ('{"budget_usd": -1}', 0)],
+)  # fmt: skip
+def test_a_runs_budget_is_its_columns(ledger: Engine, settings: str, usd: float) -> None:
+    with book.writing(ledger) as db:
+        told(db, card_seen(), queued(settings))
+        assert (row(db).base_usd, row(db).budget_usd, row(db).board_id) == (usd, usd, BOARD)
+
+
+def test_a_reservation_is_used_up_by_what_is_spent_and_never_below_nothing(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(db, card_seen(), queued(), run.RunClaimed(RUN, 1, "w"))
+        told(db, budget.BudgetReserved(RUN, 1.5, "usd_total", 9.0))
+        told(db, run.UsageMetered(RUN, 0.5, 1, 1, 1, 1.0))
+        it = row(db)
+        assert (it.granted_usd, it.open_usd, it.spent_usd, it.by_rule, it.limit_usd) == (
+            1.5, 1.0, 0.5, "usd_total", 9.0,
+        )  # fmt: skip
+        assert [one.run_id for one in budgets.reserved(db, BOARD)] == [RUN]
+        told(db, run.UsageMetered(RUN, 1.2, 1, 1, 1, 1.0))
+        assert (row(db).open_usd, row(db).spent_usd) == (0.0, 1.7)
+        assert budgets.reserved(db, BOARD) == ()
+        assert budgets.of_runs(db, (RUN, RunId("r9"))) == {RUN: row(db)}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        run.RunParked(RUN, "question"),
+        run.RunRequeued(RUN, "reclaimed"),
+        run.RunEnded(RUN, Ending.FAILED, "agent_error", "", "working"),
+        run.RunStepped(RUN, RunState.PLANNING, RunState.AWAITING_APPROVAL),
+    ],
+)
+def test_who_leaves_the_worker_gives_its_reservation_back(ledger: Engine, event: Event) -> None:
+    with book.writing(ledger) as db:
+        told(db, card_seen(), queued(), run.RunClaimed(RUN, 1, "w"), budget.BudgetReserved(RUN, 1.5, "", 0.0))
+        told(db, run.RunStepped(RUN, RunState.CLAIMED, RunState.PREPARING))
+        told(db, run.RunStepped(RUN, RunState.PREPARING, RunState.PLANNING))
+        assert row(db).open_usd == 1.5
+        told(db, event)
+        assert row(db).open_usd == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "budget_usd"),
+    [(GO_ON, 4.0), ("1", 4.0), ("Yes", 4.0), ("go on, but hurry", 4.0), (STOP, 2.0), ("2", 2.0),
+     ("no, thanks", 2.0), ("stop.", 2.0), (raised(3), 2.0)],
+)  # fmt: skip
+def test_as_much_again_is_counted_as_the_runner_reads_it(
+    ledger: Engine, answer: str, budget_usd: float
+) -> None:
+    assert extends((GO_ON, STOP), answer) is (budget_usd == 4)
+    with book.writing(ledger) as db:
+        told(db, card_seen(), queued(), run.QuestionAsked(RUN, Q1, "limit", "?", (GO_ON, STOP)))
+        told(db, run.QuestionAnswered(RUN, QuestionId("r1-q9"), "ann", GO_ON))
+        told(db, run.QuestionAnswered(RUN, Q1, "ann", answer), run.QuestionAnswered(RUN, Q1, "bo", GO_ON))
+        assert row(db).budget_usd == budget_usd
+
+
+def test_another_question_gives_nothing_and_a_raise_what_it_says(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(db, card_seen(), queued(), run.QuestionAsked(RUN, Q1, "agent", "?", ("yes", "no")))
+        told(db, run.QuestionAnswered(RUN, Q1, "ann", "yes"), budget.BudgetRaised(RUN, 1.25, "ann"))
+        assert row(db).budget_usd == 3.25
+    assert not refused((), "")
+
+
+def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
+    tomorrow = NOW + timedelta(days=1)
+    with book.writing(ledger) as db:
+        told(db, card_seen(), card_seen("c2", 2), queued(), run.UsageMetered(RUN, 1.0, 1, 1, 1, 1.0))
+        told(db, conversation.AssistantMetered(CardId("c2"), 0.5, 100))
+        book.append(db, run.UsageMetered(RUN, 2.0, 1, 1, 1, 1.0), at=tomorrow)
+        book.append(db, run.UsageMetered(RunId("r-unknown"), 9.0, 1, 1, 1, 1.0), at=tomorrow)
+        assert totals.of_board(db, BOARD, NOW.date(), (CARD,)) == {
+            (Limit.BOARD, ""): 3.5,
+            (Limit.CARD, CARD): 3.0,
+            (Limit.DAY, ""): 1.5,
+            (Limit.COLUMN, "In Progress"): 1.5,
+            (Limit.PERSON, "ann"): 1.0,
+            (Limit.PERSON, ""): 0.5,
+        }
+        later = totals.of_board(db, BOARD, tomorrow.date(), ())
+        assert (later[Limit.DAY, ""], later[Limit.BOARD, ""]) == (2.0, 3.5)
+        assert (Limit.CARD, CARD) not in later
+
+
+def test_what_is_seen_beside_the_words_is_kept_for_each_run(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(db, agent.TodoListed(RUN, ("a", "b"), (True, False)))
+        told(db, agent.TodoListed(RUN, ("a", "b", "c"), (True, True, False)))
+        for number in range(60):
+            told(db, agent.HostReached(RUN, f"h{number % 55}", 443, True, "listed"))
+        told(db, agent.HostReached(RUN, "evil", 80, False, "not listed"))
+        told(db, agent.PermissionRefused(RUN, "run", "rm", "deny"), agent.CallRefused(RUN, "rate", "x"))
+        told(
+            db,
+            agent.ProviderFailed(RUN, "openai", 500, "x", 1),
+            agent.ProviderFailed(RUN, "openai", 0, "", 2),
+        )
+        it = beside.get(db, RUN)
+        assert it is not None
+        assert (it.todos, it.ticks) == (("a", "b", "c"), "110")
+        assert (len(it.reached), it.unreached) == (beside.MOST_HOSTS, ("evil",))
+        assert (it.denied, it.refused_calls, it.failures) == (1, 1, 2)
+        assert (it.failed_status, it.failed_in_a_row) == (0, 2)
+        assert beside.get(db, RunId("r9")) is None

@@ -1,0 +1,96 @@
+"""Opening a ledger: durable, up to date, and honest about what it cannot do."""
+
+from pathlib import Path
+
+import pytest
+from pysqlite3 import dbapi2 as sqlite
+from sqlalchemy import Engine, create_engine, inspect, text
+
+from ledger import book
+from ledger.engine import journal_warning, open_ledger, wal_is_safe
+from ledger.errors import LedgerUrlError, NewerLedgerError, OlderLedgerError
+from ledger.migrate import known_number, migrate
+from ledger.tables import CORE
+from tests.ledger.samples import NOW, card_seen
+
+
+@pytest.mark.parametrize(
+    ("version", "safe"),
+    [
+        ((3, 40, 1), False),
+        ((3, 44, 5), False),
+        ((3, 44, 6), True),
+        ((3, 45, 0), False),
+        ((3, 50, 6), False),
+        ((3, 50, 7), True),
+        ((3, 51, 2), False),
+        ((3, 51, 3), True),
+        ((3, 53, 0), True),
+    ],
+)
+def test_an_sqlite_with_the_wal_reset_bug_is_known(version: tuple[int, ...], safe: bool) -> None:
+    assert wal_is_safe(version) is safe
+
+
+def test_every_commit_is_on_disk_before_it_returns(sqlite_ledger: Engine) -> None:
+    with book.writing(sqlite_ledger) as db:
+        assert db.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert db.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert db.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+        assert db.exec_driver_sql("PRAGMA busy_timeout").scalar() == 10_000
+    assert journal_warning(sqlite_ledger) is None
+
+
+def test_a_ledger_without_write_ahead_log_says_so_to_the_operator(sqlite_ledger: Engine) -> None:
+    sqlite_ledger.dispose()
+    other = create_engine(sqlite_ledger.url, module=sqlite)
+    with other.connect() as db:
+        db.exec_driver_sql("PRAGMA journal_mode = DELETE")
+    assert "delete" in (journal_warning(other) or "")
+    other.dispose()
+
+
+def test_opening_again_changes_nothing(ledger_url: str) -> None:
+    first = open_ledger(ledger_url)
+    with book.writing(first) as db:
+        book.append(db, card_seen(), at=NOW)
+    assert migrate(first) == ()
+    second = open_ledger(ledger_url, migrate=False)
+    with book.reading(second) as db:
+        assert book.last_seq(db) == 1
+    first.dispose()
+    second.dispose()
+
+
+def test_a_ledger_newer_than_the_code_is_refused(ledger: Engine, ledger_url: str) -> None:
+    with book.writing(ledger) as db:
+        db.execute(
+            text("INSERT INTO migrations VALUES (9999, 'm9999_future', '2030-01-01T00:00:00.000000Z')")
+        )
+    for wanted in (True, False):
+        with pytest.raises(NewerLedgerError, match="9999"):
+            open_ledger(ledger_url, migrate=wanted)
+
+
+def test_an_empty_database_is_refused_when_it_may_not_be_migrated(ledger_url: str) -> None:
+    with pytest.raises(OlderLedgerError, match=f"0 of {known_number()}"):
+        open_ledger(ledger_url, migrate=False)
+
+
+def test_the_migrations_make_the_tables_that_the_code_uses(ledger: Engine) -> None:
+    found = inspect(ledger)
+    for table in CORE.sorted_tables:
+        made = {column["name"]: column["nullable"] for column in found.get_columns(table.name)}
+        assert made == {column.name: column.nullable for column in table.c}
+
+
+@pytest.mark.parametrize("url", ["mysql://localhost/x", "sqlite://", "sqlite:///:memory:"])
+def test_an_address_of_another_kind_is_refused(url: str) -> None:
+    with pytest.raises(LedgerUrlError):
+        open_ledger(url)
+
+
+def test_a_ledger_s_folder_is_made(tmp_path: Path) -> None:
+    engine = open_ledger(f"sqlite:///{tmp_path}/new/folder/ledger.db")
+    assert (tmp_path / "new/folder/ledger.db").exists()
+    engine.dispose()

@@ -1,0 +1,149 @@
+"""What is asked for is done once, in order, the newest words only, by one publisher at a time."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Engine
+
+from ledger import book, outbox
+from ledger.errors import StaleClaimError
+from ledger.ids import CardId, EntryKey
+from tests.ledger.samples import NOW, later
+
+PLAIN = outbox.Draft(EntryKey("plan:r1"), "content", "comment", CardId("c1"), "{}", 5, False, False, NOW)
+STICKY = replace(PLAIN, key=EntryKey("sticky:r1"), coalesce=True, payload='"one"')
+
+
+def put(ledger: Engine, *drafts: outbox.Draft) -> list[bool]:
+    with book.writing(ledger) as db:
+        return [outbox.put(db, draft, NOW) for draft in drafts]
+
+
+def claim(ledger: Engine, seconds: float = 0) -> outbox.Entry | None:
+    return outbox.claim_next(ledger, "content", now=later(seconds), lease_s=10, holder="p1")
+
+
+def claimed(ledger: Engine, seconds: float = 0) -> outbox.Entry:
+    entry = claim(ledger, seconds)
+    assert entry is not None
+    return entry
+
+
+def settle(ledger: Engine, entry: outbox.Entry) -> None:
+    with book.writing(ledger) as db:
+        outbox.settle(db, entry, NOW)
+
+
+def postpone(ledger: Engine, entry: outbox.Entry, seconds: float, *, counted: bool = True) -> None:
+    with book.writing(ledger) as db:
+        outbox.postpone(db, entry, later(seconds), "503", counted)
+
+
+def drafts(*keys: str, ordered: bool = True, card: str = "c1") -> list[outbox.Draft]:
+    return [replace(PLAIN, key=EntryKey(key), ordered=ordered, card_id=CardId(card)) for key in keys]
+
+
+def test_the_same_key_is_carried_out_once_whatever_became_of_it(ledger: Engine) -> None:
+    assert put(ledger, PLAIN, PLAIN) == [True, False]
+    settle(ledger, claimed(ledger))
+    assert put(ledger, replace(PLAIN, payload='"again"')) == [False]
+    assert claim(ledger) is None
+
+
+def test_an_entry_waits_until_it_is_due_and_urgent_ones_go_first(ledger: Engine) -> None:
+    late, calm, urgent = drafts("late", "calm", "urgent", ordered=False)
+    put(ledger, replace(late, due_at=later(60), priority=0), calm, replace(urgent, priority=0))
+    assert [claimed(ledger).key, claimed(ledger).key] == ["urgent", "calm"]
+    assert claim(ledger, 9) is None
+    with book.reading(ledger) as db:
+        assert outbox.backlog(db) == {"content": {"claimed": 2, "pending": 1}}
+
+
+def test_a_card_s_ordered_entries_go_one_after_the_other(ledger: Engine) -> None:
+    put(ledger, *drafts("first", "second"), *drafts("other", card="c2"), *drafts("free", ordered=False))
+    first = claimed(ledger)
+    assert [first.key, claimed(ledger).key, claimed(ledger).key] == ["first", "other", "free"]
+    assert claim(ledger) is None
+    postpone(ledger, first, 5)
+    assert claim(ledger) is None
+    settle(ledger, claimed(ledger, 5))
+    assert claimed(ledger, 5).key == "second"
+
+
+def test_an_entry_that_is_given_up_lets_the_next_one_go(ledger: Engine) -> None:
+    put(ledger, *drafts("first", "second"))
+    entry = claimed(ledger)
+    with book.writing(ledger) as db:
+        outbox.give_up(db, entry, "gone", NOW)
+    assert claimed(ledger).key == "second"
+
+
+def test_words_that_replace_each_other_wait_as_one(ledger: Engine) -> None:
+    put(ledger, STICKY, replace(STICKY, payload='"two"', due_at=later(60), priority=0))
+    entry = claimed(ledger)
+    assert (entry.payload, entry.attempts) == ('"two"', 1)
+    assert put(ledger, replace(STICKY, payload='"three"'), replace(STICKY, payload='"four"')) == [True, True]
+    assert claim(ledger) is None  # the older text is still on its way: the newer must not overtake it
+    settle(ledger, entry)
+    assert claimed(ledger).payload == '"four"'
+    assert claim(ledger) is None
+
+
+def test_a_postponed_entry_makes_way_for_newer_words_but_they_wait_as_long(ledger: Engine) -> None:
+    put(ledger, STICKY)
+    entry = claimed(ledger)
+    put(ledger, replace(STICKY, payload='"two"'))
+    postpone(ledger, entry, 30)
+    put(ledger, replace(STICKY, payload='"three"'))
+    assert claim(ledger, 29) is None
+    entry = claimed(ledger, 30)
+    assert (entry.payload, entry.attempts, entry.error) == ('"three"', 2, "503")
+    settle(ledger, entry)
+    assert claim(ledger, 99) is None
+
+
+def test_an_attempt_is_counted_before_the_work_and_not_for_the_rate_limit(ledger: Engine) -> None:
+    put(ledger, PLAIN)
+    assert claimed(ledger).attempts == 1
+    lost = claimed(ledger, 10)
+    assert (lost.attempts, lost.generation) == (2, 2)
+    postpone(ledger, lost, 20, counted=False)
+    assert claimed(ledger, 20).attempts == 2
+
+
+def test_a_publisher_whose_claim_was_taken_over_changes_nothing(ledger: Engine) -> None:
+    put(ledger, PLAIN, STICKY)
+    for _ in range(2):
+        old = claimed(ledger)
+        new = outbox.claim_next(ledger, "content", now=later(10), lease_s=99, holder="p2")
+        assert new is not None
+        assert new.key == old.key
+        for late in (
+            lambda db, old=old: outbox.settle(db, old, NOW),
+            lambda db, old=old: outbox.postpone(db, old, NOW, "x", True),
+            lambda db, old=old: outbox.give_up(db, old, "x", NOW),
+        ):
+            with pytest.raises(StaleClaimError), book.writing(ledger) as db:
+                late(db)
+        settle(ledger, new)
+        with pytest.raises(StaleClaimError):
+            settle(ledger, new)
+
+
+def test_the_next_due_time_never_names_what_cannot_go_yet(ledger: Engine) -> None:
+    assert outbox.next_due(ledger, "content") is None
+    put(ledger, *drafts("first", "second"), replace(STICKY, card_id=CardId("c9"), due_at=later(45)))
+    assert outbox.next_due(ledger, "content") == NOW
+    first = claimed(ledger)
+    assert outbox.next_due(ledger, "content") == later(10)
+    postpone(ledger, first, 90)
+    assert outbox.next_due(ledger, "content") == later(45)
+    assert outbox.next_due(ledger, "elsewhere") is None
+
+
+def test_what_is_stuck_and_what_a_card_waits_for_can_be_seen(ledger: Engine) -> None:
+    put(ledger, *drafts("first"), *drafts("other", card="c2"))
+    with book.reading(ledger) as db:
+        assert [entry.key for entry in outbox.stuck(db, later(61), 60)] == ["first", "other"]
+        assert outbox.stuck(db, later(60), 60) == ()
+        assert [entry.key for entry in outbox.open_of_card(db, CardId("c2"))] == ["other"]

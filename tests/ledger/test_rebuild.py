@@ -1,0 +1,128 @@
+"""Views are nothing but folded events: dropping them loses nothing, and no event can break them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, Engine, select, text
+
+from ledger import book, codec, views
+from ledger.engine import open_ledger
+from ledger.errors import IllegalStepError
+from ledger.event import Event
+from ledger.events.run import RunClaimed, RunStepped
+from ledger.rebuild import rebuild
+from ledger.states import RunState
+from ledger.tables import VIEWS, shapes
+from tests.ledger.samples import RUN, any_event, board_seen, card_seen, later, random_events, run_queued
+
+
+def contents(db: Connection) -> dict[str, list[tuple[Any, ...]]]:
+    """Return every row of every view, as stored."""
+    tables = VIEWS.sorted_tables
+    return {
+        table.name: sorted(map(tuple, db.execute(text(f"SELECT * FROM {table.name}"))), key=repr)
+        for table in tables
+    }
+
+
+def append_legal(engine: Engine, events: list[Event]) -> int:
+    """Append the events that no check refuses, in one transaction; return how many those were."""
+    count = 0
+    with book.writing(engine) as db:
+        for second, event in enumerate(events):
+            try:
+                book.append(db, event, at=later(second))
+            except IllegalStepError:
+                continue
+            count += 1
+    return count
+
+
+@pytest.fixture(scope="module")
+def one_ledger() -> Iterator[Engine]:
+    """Return one ledger for all examples: a longer log is only a harder case."""
+    with TemporaryDirectory() as folder:
+        engine = open_ledger(f"sqlite:///{Path(folder)}/ledger.db")
+        yield engine
+        engine.dispose()
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+@given(st.data())
+def test_replay_equals_increment(one_ledger: Engine, data: st.DataObject) -> None:
+    events = [any_event(lambda options: data.draw(st.sampled_from(options))) for _ in range(12)]
+    append_legal(one_ledger, [card_seen(), *events])
+    with book.reading(one_ledger) as db:
+        increment = contents(db)
+    rebuild(one_ledger)
+    with book.reading(one_ledger) as db:
+        assert contents(db) == increment
+
+
+def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
+    told: list[Event] = [board_seen(), card_seen(), run_queued(), RunClaimed(RUN, 1, "w1")]
+    told.append(RunStepped(RUN, RunState.CLAIMED, RunState.PREPARING))
+    every = [kind for kind in codec.kinds().values() for _ in range(8)]
+    chance = Random(3)
+    chance.shuffle(every)  # in the order of their names, what some need always comes too late
+    pick = chance.choice
+    told += [any_event(pick, kind) for kind in every]
+    count = append_legal(ledger, told)
+    with book.reading(ledger) as db:
+        kinds = {type(it.event) for it in book.read(db, limit=1000)}
+        increment = contents(db)
+    assert kinds == set(codec.kinds().values())
+    assert rebuild(ledger) == count
+    with book.reading(ledger) as db:
+        assert contents(db) == increment
+        empty = [name for name, rows in increment.items() if not rows]
+    assert empty == []
+
+
+def test_ten_thousand_random_events_fold_without_an_error(sqlite_ledger: Engine) -> None:
+    count = append_legal(sqlite_ledger, random_events(seed=7, count=10_000))
+    assert count > 8_000
+    with book.reading(sqlite_ledger) as db:
+        increment = contents(db)
+    assert rebuild(sqlite_ledger) == count
+    with book.reading(sqlite_ledger) as db:
+        assert contents(db) == increment
+
+
+def test_events_about_what_was_never_seen_change_no_card_and_no_run(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        for kind in codec.kinds().values():
+            if kind.__name__ not in ("CardSeen", "RunQueued"):
+                book.append(db, any_event(lambda options: options[0], kind), at=later(1))
+        rows = contents(db)
+    assert (rows["view_cards"], rows["view_runs"]) == ([], [])
+
+
+def test_views_that_other_code_folded_are_folded_again_when_the_ledger_is_opened(ledger_url: str) -> None:
+    first = open_ledger(ledger_url)
+    append_legal(first, [card_seen()])
+    with book.writing(first) as db:
+        db.execute(shapes.update().values(digest="of yesterday's code"))
+        db.execute(text("DELETE FROM view_cards"))
+        db.execute(text("CREATE TABLE view_of_yesterday (x TEXT)"))
+    first.dispose()
+    second = open_ledger(ledger_url)
+    with book.reading(second) as db:
+        assert len(contents(db)["view_cards"]) == 1
+        assert db.scalar(select(shapes.c.digest)) != "of yesterday's code"
+        assert not db.dialect.has_table(db, "view_of_yesterday")
+    second.dispose()
+
+
+def test_every_file_of_the_folder_is_a_view() -> None:
+    folder = Path(views.__file__).parent
+    assert set(views.names()) == {file.stem for file in folder.glob("*.py")} - {"__init__"}
+    assert len(views.parts()) == len(views.names())

@@ -1,0 +1,360 @@
+"""What the views say after a story: cards, runs, plans, questions, reviews, spend, timeline."""
+
+from datetime import date
+
+import pytest
+from sqlalchemy import Connection, Engine
+
+from ledger import book
+from ledger.event import Event
+from ledger.events import board, conversation, policy, publication, pull, run
+from ledger.ids import CardId, EntryKey, QuestionId, RunId
+from ledger.states import CardState, Ending, RunState
+from ledger.views import (
+    boards,
+    briefings,
+    cards,
+    checks,
+    messages,
+    plans,
+    policies,
+    questions,
+    remotes,
+    reports,
+    runs,
+    spend,
+    steering,
+    stops,
+    threads,
+    timeline,
+)
+from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
+
+S = RunState
+
+
+def told(db: Connection, *events: Event) -> None:
+    """Append each event a second after the one before."""
+    for event in events:
+        book.append(db, event, at=later(book.last_seq(db)))
+
+
+def card(db: Connection, card_id: str = CARD) -> cards.CardRow:
+    found = cards.get(db, CardId(card_id))
+    assert found is not None
+    return found
+
+
+def a_run(db: Connection, run_id: str = RUN) -> runs.RunRow:
+    found = runs.get(db, RunId(run_id))
+    assert found is not None
+    return found
+
+
+def test_a_card_follows_what_happens_to_it(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(db, card_seen(column="Planning"), board.CardMoved(CARD, "Planning", "In Progress", False))
+        told(db, board.CardDescribed(CARD, "New", "Words", ("bug",)), board.CardHeldBack(CARD, "Done", "bo"))
+        told(db, board.CardStateChanged(CARD, CardState.QUEUED, CardState.BLOCKED, "no policy"))
+        it = card(db)
+        assert (it.title, it.labels, it.column, it.held_back) == ("New", ("bug",), "In Progress", "Done")
+        assert (it.state, it.because, it.state_at, it.moved_at) == (
+            "blocked",
+            "no policy",
+            later(4),
+            later(1),
+        )
+        assert (it.attempts, it.run_id, it.pull_number, it.verdict) == (0, None, None, "none")
+        told(db, board.CardArchived(CARD, "archived"))
+        assert card(db).archived
+        assert cards.of_board(db, BOARD) == ()
+        told(db, board.CardRestored(CARD), board.CardConverted(CARD, "I_9", "acme/other", 9))
+        assert cards.by_issue(db, "acme/other", 9) == card(db)
+        assert cards.by_issue(db, "acme/app", 1) is None
+
+
+def test_the_board_is_listed_by_column_and_rank(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(db, *(card_seen(f"c{n}", n, "Planning" if n > 2 else "Done") for n in range(1, 6)))
+        told(
+            db,
+            board.ColumnRanked(BOARD, "Planning", (CardId("c5"), CardId("c3"), CardId("gone"), CardId("c4"))),
+        )
+        order = ["c1", "c2", "c5", "c3", "c4"]
+        assert [it.card_id for it in cards.of_board(db, BOARD)] == order
+        assert [it.card_id for it in cards.lines(db, BOARD)] == order
+        assert [it.card_id for it in cards.lines(db, BOARD, ("Planning",), 2)] == ["c5", "c3"]
+        assert cards.counts(db, BOARD) == {"Planning": 3, "Done": 2}
+
+
+def test_what_needs_a_person_is_listed_questions_first_and_the_oldest_of_them(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        wanted = ("work_complete", "needs_input", "failed", "needs_input", "done")
+        for number, state in enumerate(wanted):
+            told(db, card_seen(f"c{number}", number))
+            told(db, board.CardStateChanged(CardId(f"c{number}"), CardState.QUEUED, CardState(state), "x"))
+        assert [it.card_id for it in cards.attention(db)] == ["c1", "c3", "c2", "c0"]
+
+
+def test_a_run_is_folded_from_its_stream(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(db, card_seen(), run_queued(), run.RunClaimed(RUN, 3, "host:1"), step(S.CLAIMED, S.PREPARING))
+        told(db, run.SessionStarted(RUN, "s-1", "scripted", "1.0"), step(S.PREPARING, S.PLANNING))
+        told(db, run.PlanProposed(RUN, 1, "Do it", ("a", "b")), step(S.PLANNING, S.AWAITING_APPROVAL))
+        told(db, run.PlanApproved(RUN, 1, "ann"), run.RunRequeued(RUN, "approved"))
+        it = a_run(db)
+        assert (it.state, it.generation, it.worker, it.session_id) == ("queued", 3, "host:1", "s-1")
+        assert (it.plan_revision, it.plan_steps, it.plan_approved, it.plan_approved_by) == (
+            1,
+            ("a", "b"),
+            True,
+            "ann",
+        )
+        told(db, run.PlanProposed(RUN, 2, "Do less", ("a",)), run.PlanApproved(RUN, 1, "late"))
+        assert not a_run(db).plan_approved
+        assert [plan.state for plan in plans.of_run(db, RUN)] == ["approved", "proposed"]
+        told(db, run.PlanRedirected(RUN, 2, "bo", "more tests"))
+        assert plans.newest(db, RUN) == plans.PlanRow(
+            RUN, 2, "Do less", ("a",), "redirected", "bo", "more tests", later(10)
+        )
+        told(db, run.Progressed(RUN, "half"), run.Noted(RUN, "n"), run.PlanTicked(RUN, 1))
+        told(db, run.BranchExported(RUN, "b", "base", "head", 2, 30, 1), run.BranchPushed(RUN, "b", "head"))
+        told(db, run.RunEnded(RUN, Ending.FAILED, "validation", "tests fail", "validating: half"))
+        it = a_run(db)
+        assert (it.last_line, it.notes, it.plan_done, it.files_changed, it.pushed_head) == (
+            "half",
+            1,
+            1,
+            2,
+            "head",
+        )
+        assert (it.state, it.ending, it.reason, it.ended_at) == ("ended", "failed", "validation", later(18))
+
+
+def step(before: RunState, after: RunState) -> run.RunStepped:
+    return run.RunStepped(RUN, before, after)
+
+
+def test_a_pause_is_forgotten_when_the_run_goes_on_but_a_cancel_is_not(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        for how, left in (("pause", ""), ("cancel", "cancel")):
+            name = RunId(f"r-{how}")
+            told(
+                db, run_queued(name), run.RunStopAsked(name, how, "ann", "why"), run.RunParked(name, "pause")
+            )
+            assert (a_run(db, name).stop_asked, a_run(db, name).parked_why) == (how, "pause")
+            told(db, run.RunRequeued(name, "resumed"))
+            it = a_run(db, name)
+            assert (it.stop_asked, it.stop_by, it.parked_why) == (left, "ann" if left else "", "")
+
+
+@pytest.mark.parametrize("why", ["reclaimed", "handed_back"])
+def test_a_pause_outlives_the_death_of_the_worker(ledger: Engine, why: str) -> None:
+    with book.writing(ledger) as db:
+        told(db, run_queued(), run.RunClaimed(RUN, 1, "w"), run.RunStopAsked(RUN, "pause", "ann", "why"))
+        told(db, run.RunRequeued(RUN, why))
+        it = a_run(db)
+        assert (it.state, it.stop_asked, it.stop_by) == ("queued", "pause", "ann")
+
+
+def test_the_queue_is_in_the_order_of_the_cards(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(
+            db, *(card_seen(f"c{n}", n) for n in range(4)), *(run_queued(f"r{n}", f"c{n}") for n in range(4))
+        )
+        assert [it.run_id for it in runs.queued(db)] == ["r0", "r1", "r2", "r3"]
+        told(db, board.ColumnRanked(BOARD, "In Progress", tuple(CardId(f"c{n}") for n in (2, 0, 3, 1))))
+        told(db, run.RunClaimed(RunId("r0"), 1, "w"))
+        assert [(it.run_id, it.rank) for it in runs.queued(db, BOARD)] == [("r2", 0), ("r3", 2), ("r1", 3)]
+        assert [it.run_id for it in runs.held(db, BOARD)] == ["r0"]
+        assert runs.queued(db, BOARD, "Review") == ()
+        assert runs.counts(db) == {S.QUEUED: 3, S.CLAIMED: 1}
+        assert runs.next_id(db) == "r5"
+        told(db, run.RunRequeued(RunId("r0"), "reclaimed"))
+        assert [it.run_id for it in runs.queued(db, BOARD, "In Progress", 2)] == ["r2", "r0"]
+        assert [it.run_id for it in runs.newest(db, 2)] == ["r3", "r2"]
+
+
+def test_a_question_waits_until_it_is_answered_or_its_run_ends(ledger: Engine) -> None:
+    first, second = QuestionId("r1-q1"), QuestionId("r1-q2")
+    with book.writing(ledger) as db:
+        told(db, card_seen(), run_queued(), run.QuestionAsked(RUN, first, "agent", "Which?", ("a", "b")))
+        (asked,) = questions.open_of_run(db, RUN)
+        assert asked is not None
+        assert (asked.card_id, asked.choices, a_run(db).question_id) == (CARD, ("a", "b"), first)
+        told(
+            db,
+            run.QuestionAnswered(RUN, first, "ann", "a"),
+            run.QuestionAsked(RUN, second, "limit", "More?", ()),
+        )
+        assert (a_run(db).question_id, a_run(db).questions) == (second, 2)
+        told(db, run.RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "parked"))
+        assert questions.open_of_run(db, RUN) == ()
+        assert a_run(db).question_id == ""
+        assert [(it.answer, it.withdrawn) for it in questions.of_run(db, RUN)] == [("a", False), ("", True)]
+
+
+def review(
+    review_id: int, author: str, verdict: str, trusted: bool, *thread_ids: str
+) -> pull.ReviewSubmitted:
+    opened = tuple(pull.Thread(name, "a.py", 3, "why?") for name in thread_ids)
+    return pull.ReviewSubmitted(CARD, review_id, author, trusted, verdict, "", opened)
+
+
+def test_one_who_requests_changes_outweighs_who_approves_and_strangers_count_for_nothing(
+    ledger: Engine,
+) -> None:
+    stories = [
+        (review(1, "ann", "approved", True), "approved"),
+        (review(2, "eve", "changes_requested", False, "t0"), "approved"),
+        (review(3, "bo", "changes_requested", True, "t1", "t2"), "changes_requested"),
+        (review(4, "ann", "approved", True), "changes_requested"),
+        (review(5, "bo", "commented", True, "t3"), "changes_requested"),
+        (review(6, "bo", "approved", True), "approved"),
+        (pull.ReviewDismissed(CARD, 6), "approved"),
+        (pull.ReviewDismissed(CARD, 4), "none"),
+    ]
+    with book.writing(ledger) as db:
+        told(db, card_seen(), run_queued())
+        for event, verdict in stories:
+            told(db, event)
+            assert card(db).verdict == verdict
+        assert [it.thread_id for it in threads.pending(db, CARD)] == ["t1", "t2", "t3"]
+        told(db, run.ThreadAnswered(RUN, "t2", "fixed"))
+        assert threads.pending_count(db, CARD) == 2
+        assert [(it.thread_id, it.answer) for it in threads.of_run(db, RUN)] == [("t2", "fixed")]
+        assert threads.get(db, "t0") is None
+
+
+def test_a_pull_request_is_followed_from_opening_to_merge(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(db, card_seen(), pull.PullOpened(CARD, "acme/app", 7, "PR_7", "cardinal/1", "h1", True))
+        told(db, pull.PullChanged(CARD, 6, "closed", False, "h0"))
+        assert (card(db).pull_state, card(db).pull_draft, card(db).branch) == ("open", True, "cardinal/1")
+        told(db, pull.PullChanged(CARD, 7, "merged", False, "h2"))
+        found = cards.by_pull(db, "acme/app", 7)
+        assert found is not None
+        assert (found.pull_state, found.pull_draft, found.pull_head) == ("merged", False, "h2")
+        assert cards.by_pull(db, "acme/other", 7) is None
+
+
+def test_the_conversation_counts_only_trusted_words_on_the_issue_or_pull_request(ledger: Engine) -> None:
+    big = 5_000_000_000
+    with book.writing(ledger) as db:
+        told(db, card_seen())
+        for comment_id, place, trusted in (
+            (big, "issue", True),
+            (big + 9, "review", True),
+            (big + 5, "issue", False),
+        ):
+            told(db, conversation.PersonSaid(CARD, comment_id, place, "ann", trusted, "hi"))
+        told(db, conversation.AssistantReplied(CARD, "ok", "the brief", big))
+        told(db, conversation.AssistantReplied(CARD, "more", "", big + 1))
+        assert (card(db).last_said, card(db).last_answered, card(db).brief) == (big, big + 1, "the brief")
+        assert [it.place for it in messages.newest(db, CARD, 3)] == ["issue", "assistant", "assistant"]
+        assert messages.count(db, CARD) == 5
+
+
+def test_the_last_good_policy_stays_in_force(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(db, board_seen(), policy.PolicyRejected(BOARD, "d0", "c0", ("no version",)))
+        it = policies.current(db, BOARD)
+        assert it is not None
+        assert (it.digest, it.problems) == ("", ("no version",))
+        told(db, policy.PolicyLoaded(BOARD, "d1", "version: 1", "c1"))
+        told(db, policy.PolicyRejected(BOARD, "d2", "c2", ("bad key",)))
+        assert policies.current(db, BOARD) == policies.PolicyRow(
+            BOARD, "d1", "version: 1", "c1", ("bad key",), "c2", "d2"
+        )
+        found = boards.get(db, BOARD)
+        assert found is not None
+        assert [column.name for column in found.columns] == ["Planning", "In Progress", "Done"]
+        assert boards.all_boards(db) == (found,)
+
+
+def test_a_stop_is_on_until_it_is_lifted(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(
+            db, board.StopOrdered(BOARD, "column", "Done", "ann"), board.StopOrdered(BOARD, "board", "", "bo")
+        )
+        assert [(it.scope, it.target, it.by) for it in stops.of_board(db, BOARD)] == [
+            ("column", "Done", "ann"),
+            ("board", "", "bo"),
+        ]
+        told(db, board.StopLifted(BOARD, "column", "Done", "ann"))
+        assert [it.scope for it in stops.of_board(db, BOARD)] == ["board"]
+
+
+def test_an_act_that_failed_for_good_is_forgotten_once_it_succeeds(ledger: Engine) -> None:
+    key = EntryKey("sticky:r1")
+    with book.writing(ledger) as db:
+        told(db, publication.EntryGivenUp(CARD, key, "upsert_comment", "locked"))
+        assert [it.because for it in remotes.given_up(db, CARD)] == ["locked"]
+        assert remotes.get(db, key) is None
+        for digest in ("d1", "d2"):
+            told(db, publication.EntryPublished(CARD, key, "upsert_comment", "99", digest))
+        assert remotes.given_up(db) == ()
+        assert remotes.get(db, key) == remotes.RemoteRow(key, CARD, "upsert_comment", "99", "d2", later(2))
+        assert len(remotes.of_card(db, CARD)) == 1
+
+
+def test_money_is_counted_by_run_card_column_and_day(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(db, card_seen(), run_queued(), run_queued("r2", attempt=2))
+        for name, usd, at in ((RUN, 0.5, NOW), (RUN, 0.25, NOW), ("r2", 1.0, NOW), (RUN, 4.0, later(86_400))):
+            book.append(db, run.UsageMetered(RunId(name), usd, 10, 2, 1, 3.0), at=at)
+        assert spend.today(db, BOARD, date(2026, 11, 21)) == spend.Spent(1.75, 30, 6)
+        assert spend.of_card(db, CARD) == spend.Spent(5.75, 40, 8)
+        assert spend.by_column(db, BOARD, date(2026, 11, 22)) == {"In Progress": 4.0}
+        assert [(it.day, it.usd) for it in spend.of_run(db, RUN)] == [
+            ("2026-11-21", 0.75),
+            ("2026-11-22", 4.0),
+        ]
+        assert (a_run(db).usd, a_run(db).turns, a_run(db).active_s) == (4.75, 3, 9.0)
+
+
+def test_evidence_briefings_reports_and_steering_stay_with_their_run(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        told(db, card_seen(), run_queued(), run.BriefingMade(RUN, "# one", "d1", ("2 comments",)))
+        told(db, run.BriefingMade(RUN, "# two", "d2", ()), run.RunSteered(RUN, "ann", "faster", 5))
+        told(db, run.CommandChecked(RUN, 1, "full", "pytest", 1, 2.5, "l1", "1 failed"))
+        told(
+            db,
+            run.ValidationEnded(RUN, 1, "full", False, "h1"),
+            run.ValidationEnded(RUN, 2, "full", True, "h2"),
+        )
+        told(db, run.FinalReported(RUN, "done", ("a.py",), ("look",), ()))
+        newest = briefings.newest(db, RUN)
+        assert newest is not None
+        assert newest.text == "# two"
+        assert [it.text for it in briefings.of_run(db, RUN)] == ["# one", "# two"]
+        (heard,) = steering.after(db, RUN, 0)
+        assert (heard.text, steering.after(db, RUN, heard.seq)) == ("faster", ())
+        assert [(it.command, it.exit_code, it.tail) for it in checks.of_run(db, RUN)] == [
+            ("pytest", 1, "1 failed")
+        ]
+        last = checks.newest_tier(db, RUN, "full")
+        assert last is not None
+        assert (last.passed, last.head, len(checks.tiers_of_run(db, RUN))) == (True, "h2", 2)
+        assert (a_run(db).iteration, a_run(db).full_runs) == (2, 2)
+        report = reports.get(db, RUN)
+        assert report is not None
+        assert (report.changed, report.check) == (("a.py",), ("look",))
+
+
+@pytest.mark.parametrize(("zoom", "count"), [("conversation", 3), ("activity", 4), ("debug", 5)])
+def test_the_timeline_shows_more_the_deeper_one_looks(ledger: Engine, zoom: str, count: int) -> None:
+    with book.writing(ledger) as db:
+        told(
+            db,
+            card_seen(),
+            run_queued(),
+            run.Progressed(RUN, "half\nway\x1b[2J"),
+            run.AgentSaid(RUN, "hm " * 999),
+        )
+        told(db, conversation.PersonSaid(CARD, 1, "issue", "ann", True, "hello"))
+        lines = timeline.of_card(db, CARD, timeline.Zoom(zoom))
+        assert len(lines) == count
+        assert [it.seq for it in lines] == sorted(it.seq for it in lines)
+        assert all(len(it.text) <= 500 and it.text.isprintable() for it in lines)
+        assert timeline.of_card(db, CARD, timeline.Zoom(zoom), 1, before=lines[-1].seq) == lines[-2:-1]

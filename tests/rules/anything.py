@@ -1,0 +1,116 @@
+"""Any event on any card: what hypothesis draws, with names that are sometimes right and sometimes hostile."""
+
+import pkgutil
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from hypothesis import strategies as st
+
+import ledger.events
+from ledger.event import Event
+from ledger.ids import QuestionId
+from ledger.states import CardState, Ending, RunState
+from rules.policy_checks import command_names
+from rules.snapshot import OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
+from tests.rules import scene
+
+HOSTILE = (
+    "", " ", "@everyone <script>alert(1)</script>", "'; DROP TABLE cards;--", "$(rm -rf /)", "`", "a\x00b",
+    "\u202egnp.exe\u202c", "\ud800", "|".join("x" * 40), "/cardinal approve", "x" * 5000,
+)  # fmt: skip
+texts = st.sampled_from(HOSTILE) | st.text(max_size=12)
+columns = st.sampled_from(scene.COLUMNS)
+named_columns = st.sampled_from([name for name in scene.COLUMNS if name]) | texts
+
+# What a field of that name holds, where any text would never meet a rule.
+BY_NAME: dict[str, st.SearchStrategy[Any]] = {
+    "after": columns, "before": columns, "column": columns, "wanted": named_columns,
+    "verdict": st.sampled_from(["none", "approved", "changes_requested", "commented"]),
+    "command": st.sampled_from(command_names()),
+    "argument": st.sampled_from(["", "board", "column", "card", "1", "2", "99"]) | texts,
+    "place": st.sampled_from(["issue", "pull", "review"]),
+    "source": st.sampled_from(["77", "box:approve", "box:choice:r1-q1:1", "box:choice:r9-q9:1", "box:"]),
+    "act": st.sampled_from(["MergePull", "merge_pull", "OpenPull", "MoveCard", "Say", "UpdateFace"]),
+    "scope": st.sampled_from(["board", "column", "card"]),
+    "target": st.sampled_from([scene.CARD, scene.BOARD, "In Progress"]),
+    "reason": st.sampled_from(["completed", "not_planned", "duplicate", "deleted"]) | texts,
+    "closed": st.sampled_from(["", "completed", "not_planned"]),
+    "kind": st.sampled_from(["first", "revision", "retry"]),
+    "stop_asked": st.sampled_from(["", "pause", "cancel"]),
+    "stop_why": st.sampled_from(["", "board stopped"]),
+    "held_back": st.sampled_from(["", "Review", "Done", "Gone"]),
+    "asker": st.sampled_from(["agent", "leave", "limit", "budget", "permission"]),
+    "why": st.sampled_from(["question", "limit", "pause", "answered"]),
+    "by": st.sampled_from(["bob", "policy"]) | texts,
+    "card_id": st.just(scene.CARD), "board_id": st.just(scene.BOARD),
+    "run_id": st.sampled_from([scene.R1, "r0"]),
+    "question_id": st.sampled_from([QuestionId("r1-q1"), QuestionId("r1-q2")]),
+    "number": st.none() | st.just(12),
+}  # fmt: skip
+
+
+def of_type(annotation: Any) -> st.SearchStrategy[Any]:
+    """Draw a value of the type; text is sometimes hostile."""
+    annotation = getattr(annotation, "__supertype__", annotation)
+    if annotation is str:
+        return texts
+    if is_dataclass(annotation):
+        return built(annotation)
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is tuple:
+        return st.lists(of_type(inner[0]), max_size=2).map(tuple)
+    if origin in (Union, UnionType):
+        return st.one_of(*map(of_type, inner))
+    if annotation is float:
+        return st.floats(0, 100)
+    if annotation is int:
+        return st.integers(0, 100)
+    return st.from_type(annotation)
+
+
+def built(kind: Any, **known: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Draw an instance of the dataclass, field by field: what is known, by its name, else by its type."""
+    hints = get_type_hints(kind)
+    drawn = {
+        field.name: known.get(field.name, _field(field.name, hints[field.name])) for field in fields(kind)
+    }
+    return st.builds(kind, **drawn)
+
+
+def _field(name: str, annotation: Any) -> st.SearchStrategy[Any]:
+    plain = getattr(annotation, "__supertype__", annotation) in (str, str | None, int | None)
+    return BY_NAME[name] if plain and name in BY_NAME else of_type(annotation)
+
+
+def event_kinds() -> list[type[Event]]:
+    """Return every event kind that the ledger knows."""
+    modules = [
+        import_module(f"ledger.events.{part.name}") for part in pkgutil.iter_modules(ledger.events.__path__)
+    ]
+    found = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
+    events = [kind for kind in found if issubclass(kind, Event) and not kind.__subclasses__()]
+    return sorted(events, key=lambda kind: kind.__name__)
+
+
+def _sound(run: RunSeen) -> bool:
+    return (run.state is RunState.ENDED) == (run.ending is not None)
+
+
+runs = built(
+    RunSeen,
+    run_id=st.just(scene.R1),
+    column=st.sampled_from(["In Progress", "Gone"]),
+    state=st.sampled_from(RunState),
+    ending=st.none() | st.sampled_from(Ending),
+).filter(_sound)
+snapshots: st.SearchStrategy[Snapshot] = built(
+    Snapshot,
+    state=st.sampled_from(CardState),
+    run=st.none() | runs,
+    pull=st.none() | built(PullSeen, state=st.sampled_from(["open", "closed", "merged"])),
+    stops=st.lists(built(Stop), max_size=2).map(tuple),
+)
+questions = built(OpenQuestion)
+events: st.SearchStrategy[Event] = st.one_of(*(built(kind) for kind in event_kinds()))

@@ -1,0 +1,68 @@
+"""`/cardinal answer`: the open question gets its answer and the same session goes on."""
+
+import pytest
+
+from ledger.states import RunState
+from rules.intents import AnswerQuestion, Intent, RequeueRun, StopRun
+from rules.snapshot import OpenQuestion
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import CARD, LEAVING, QUESTION, R1, asks, card, given, kinds, run
+
+PARKED = card(run=run(RunState.PARKED, question=QUESTION))
+Q1 = QUESTION.question_id
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [("2", "8081"), ("8080", "8080"), ("9", "9"), ("any free port", "any free port"), ("²", "²"), ("0", "0")],
+)
+def test_a_number_picks_a_choice_and_words_stay_words(text: str, answer: str) -> None:
+    assert obeyed("answer", PARKED, text) == (
+        AnswerQuestion(CARD, R1, Q1, "bob", answer),
+        RequeueRun(CARD, R1, "answered"),
+    )
+
+
+def test_a_run_that_is_not_parked_yet_is_not_taken_from_its_worker() -> None:
+    assert kinds(obeyed("answer", card(run=run(question=QUESTION)), "1")) == ["AnswerQuestion"]
+
+
+def test_a_ticked_choice_answers() -> None:
+    event = given("answer", "2", source="box:choice:r1-q1:2")
+    assert AnswerQuestion(CARD, R1, Q1, "bob", "8081") in asks(PARKED, event)
+
+
+@pytest.mark.parametrize("source", ["box:choice:r1-q9:2", "box:choice:r9-q1:2"])
+def test_a_choice_of_another_question_changes_nothing(source: str) -> None:
+    assert kinds(asks(PARKED, given("answer", "2", source=source))) == ["Say", "WriteRunComment"]
+
+
+def leaving(text: str) -> tuple[Intent, ...]:
+    return obeyed("answer", card(run=run(question=LEAVING), held_back="Review"), text)
+
+
+def test_the_first_choice_about_leaving_cancels_the_run() -> None:
+    answer, stop = leaving("1")
+    assert answer == AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Cancel the run")
+    assert isinstance(stop, StopRun)
+    assert stop.how == "cancel"
+
+
+def test_the_second_choice_about_leaving_lets_the_run_finish() -> None:
+    assert leaving("let it finish") == (
+        AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Let it finish"),
+    )
+
+
+def test_words_are_no_choice_about_leaving() -> None:
+    assert "from 1 to 2" in told("answer", card(run=run(question=LEAVING)), "maybe")
+
+
+def test_without_an_open_question_it_says_so() -> None:
+    assert "No question is open" in told("answer", card(run=run()), "1")
+    assert "No question is open" in told("answer", card(), "1")
+
+
+def test_a_question_without_choices_takes_a_number_as_words() -> None:
+    snapshot = card(run=run(RunState.PARKED, question=OpenQuestion(Q1, "agent", "How many?", ())))
+    assert obeyed("answer", snapshot, "2")[0] == AnswerQuestion(CARD, R1, Q1, "bob", "2")

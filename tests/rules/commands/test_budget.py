@@ -1,0 +1,81 @@
+"""`/cardinal budget +2`: more dollars, and the run that ran out of its own goes on."""
+
+from dataclasses import replace
+
+import pytest
+
+from ledger.answers import raised
+from ledger.states import RunState
+from rules.command_line import Parsed, of_box, parse, permit
+from rules.intents import AnswerQuestion, RaiseBudget, RequeueRun, Say
+from rules.snapshot import Snapshot
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, asks, card, ended, given, kinds, only, run
+
+BROKE = replace(QUESTION, asker="budget", choices=("Go on with as much again", "Stop here"))
+PARKED = card(run=run(RunState.PARKED, question=BROKE))
+BOX = "box:budget:r1:2.00"
+
+
+@pytest.mark.parametrize(
+    ("text", "usd"), [("+2", 2.0), ("+2.50", 2.5), ("$2", 2.0), ("+$0.01", 0.01), ("1000", 1000.0)]
+)
+def test_a_run_at_work_gets_the_dollars(text: str, usd: float) -> None:
+    assert obeyed("budget", card(run=run()), text) == (RaiseBudget(CARD, R1, usd, "bob", NOW),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "-2", "+0", "0.001", "1000.01", "lots", "2 USD", "+2; rm -rf /", "١", "1e3", "2,50", "nan"],
+)
+def test_junk_is_refused_with_an_example(text: str) -> None:
+    assert "`/cardinal budget +2`" in told("budget", card(run=run()), text)
+
+
+def test_a_run_that_waits_for_dollars_gets_them_as_its_answer_and_goes_on() -> None:
+    assert obeyed("budget", PARKED, "+2") == (
+        RaiseBudget(CARD, R1, 2.0, "bob", NOW),
+        AnswerQuestion(CARD, R1, BROKE.question_id, "bob", raised(2)),
+        RequeueRun(CARD, R1, "answered"),
+    )
+
+
+def test_a_run_that_waits_for_something_else_still_waits_and_says_so() -> None:
+    snapshot = card(run=run(RunState.PARKED, question=replace(BROKE, asker="limit")))
+    added, said = obeyed("budget", snapshot, "+2")
+    assert added == RaiseBudget(CARD, R1, 2.0, "bob", NOW)
+    assert isinstance(said, Say)
+    assert "still waits for an answer" in said.text
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "said"),
+    [
+        (card(), "No run is alive"),
+        (card(run=ended()), "No run is alive"),
+        (card(run=run(stop_asked="cancel")), "being cancelled"),
+    ],
+)
+def test_where_no_dollars_are_needed_it_says_so(snapshot: Snapshot, said: str) -> None:
+    assert said in told("budget", snapshot, "+2")
+
+
+def test_a_ticked_box_is_the_same_command() -> None:
+    assert of_box("budget:r1:2.00") == Parsed("budget", "+2.00")
+    intents = asks(PARKED, given("budget", "+2.00", source=BOX))
+    assert kinds(intents) == ["RaiseBudget", "AnswerQuestion", "RequeueRun", "WriteRunComment"]
+
+
+@pytest.mark.parametrize("source", ["box:budget:r9:2.00", BOX])
+def test_a_box_that_is_ticked_too_late_adds_nothing(source: str) -> None:
+    snapshot = card(run=run(RunState.QUEUED)) if source == BOX else PARKED
+    intents = asks(snapshot, given("budget", "+2.00", source=source))
+    assert "RaiseBudget" not in kinds(intents)
+    assert "nothing was added" in only(intents, Say).text
+
+
+@pytest.mark.parametrize(("role", "may"), [("write", False), ("maintain", True), ("none", False)])
+def test_it_takes_the_role_maintain(role: str, *, may: bool) -> None:
+    parsed = parse("/cardinal budget +2")
+    assert isinstance(parsed, Parsed)
+    assert (type(permit(POLICY, parsed, role=role, login="bob")).__name__ == "Permitted") is may

@@ -1,0 +1,31 @@
+"""`/cardinal finish`: a run whose card was dragged away goes on to its end."""
+
+import pytest
+
+from rules.intents import AnswerQuestion
+from rules.snapshot import Snapshot
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import CARD, LEAVING, R1, card, run
+
+
+def test_it_settles_the_question_about_leaving() -> None:
+    snapshot = card(run=run(question=LEAVING), held_back="Review")
+    assert obeyed("finish", snapshot) == (
+        AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Let it finish"),
+    )
+
+
+def test_without_that_question_it_is_only_acknowledged() -> None:
+    assert obeyed("finish", card(run=run(), held_back="Review")) == ()
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "said"),
+    [
+        (card(), "nothing to finish"),
+        (card(run=run()), "r1 finishes by itself"),
+        (card(run=run(stop_asked="cancel"), held_back="Review"), "is being cancelled already"),
+    ],
+)
+def test_where_nothing_was_dragged_away_it_says_so(snapshot: Snapshot, said: str) -> None:
+    assert said in told("finish", snapshot)

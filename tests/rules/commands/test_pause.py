@@ -1,0 +1,47 @@
+"""`/cardinal pause`: the run parks; a card, a column or the board is stopped."""
+
+import pytest
+
+from ledger.states import RUN_HELD, RunState
+from rules.intents import OrderStop, StopRun
+from rules.snapshot import Snapshot, Stop
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import BOARD, CARD, QUESTION, R1, card, ended, run
+
+
+@pytest.mark.parametrize("state", RUN_HELD)
+def test_it_parks_a_run_that_a_worker_holds(state: RunState) -> None:
+    assert obeyed("pause", card(run=run(state))) == (StopRun(CARD, R1, "pause", "bob", "/cardinal pause"),)
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        card(),
+        card(run=ended()),
+        card(run=run(RunState.QUEUED)),
+        card(run=run(RunState.AWAITING_APPROVAL)),
+        card(run=run(RunState.PARKED, question=QUESTION)),
+    ],
+)
+def test_a_card_whose_run_nobody_holds_is_stopped_itself(snapshot: Snapshot) -> None:
+    assert obeyed("pause", snapshot) == (OrderStop(CARD, BOARD, "card", CARD, "bob"),)
+
+
+@pytest.mark.parametrize(("scope", "target"), [("column", "In Progress"), ("Board", BOARD)])
+def test_a_column_or_the_board_is_stopped(scope: str, target: str) -> None:
+    assert obeyed("pause", card(run=run()), scope) == (OrderStop(CARD, BOARD, scope.lower(), target, "bob"),)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "scope", "said"),
+    [
+        (card(run=run(stop_asked="pause")), "", "is being stopped already"),
+        (card(run=run(RunState.PARKED, stop_asked="pause")), "", "r1 is paused already. `/cardinal resume`"),
+        (card(stops=(Stop("card", CARD, "al"),)), "", "stopped already. `/cardinal resume` lets"),
+        (card(stops=(Stop("board", BOARD, "al"),)), "board", "`/cardinal resume board` lets"),
+        (card(), "everything", "say `/cardinal pause [column|board]`"),
+    ],
+)
+def test_where_it_is_paused_already_it_says_so(snapshot: Snapshot, scope: str, said: str) -> None:
+    assert said in told("pause", snapshot, scope)

@@ -1,0 +1,48 @@
+"""`/cardinal resume`: what was paused goes on."""
+
+import pytest
+
+from ledger.states import RunState
+from rules.intents import LiftStop, RequeueRun
+from rules.snapshot import Snapshot, Stop
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import BOARD, CARD, QUESTION, R1, card, run
+
+PAUSED = run(RunState.PARKED, stop_asked="pause")
+
+
+def test_a_paused_run_goes_on() -> None:
+    assert obeyed("resume", card(run=PAUSED)) == (RequeueRun(CARD, R1, "resumed"),)
+
+
+def test_a_stopped_card_goes_on_with_its_run() -> None:
+    snapshot = card(run=PAUSED, stops=(Stop("card", CARD, "al"),))
+    assert obeyed("resume", snapshot) == (
+        LiftStop(CARD, BOARD, "card", CARD, "bob"),
+        RequeueRun(CARD, R1, "resumed"),
+    )
+
+
+@pytest.mark.parametrize(("scope", "target"), [("column", "In Progress"), ("board", BOARD)])
+def test_a_stopped_column_or_board_goes_on(scope: str, target: str) -> None:
+    snapshot = card(stops=(Stop(scope, target, "al"),))
+    assert obeyed("resume", snapshot, scope) == (LiftStop(CARD, BOARD, scope, target, "bob"),)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "scope", "said"),
+    [
+        (card(), "", "Nothing is paused"),
+        (card(), "board", "Nothing stops the board"),
+        (card(), "all", "say `/cardinal resume [column|board]`"),
+        (card(run=run(RunState.PARKED, question=QUESTION)), "", "it waits for an answer"),
+        (card(run=run(stop_asked="pause")), "", "r1 is still stopping"),
+        (
+            card(stops=(Stop("board", BOARD, "al"),)),
+            "",
+            "but the board is stopped by al: ",
+        ),
+    ],
+)
+def test_where_nothing_is_paused_it_says_so(snapshot: Snapshot, scope: str, said: str) -> None:
+    assert said in told("resume", snapshot, scope)

@@ -1,0 +1,55 @@
+"""`/cardinal retry`: another run starts, or a revision where a review asked for something."""
+
+import pytest
+
+from ledger.states import CardState, Ending
+from rules.intents import MergePull, QueueRun
+from rules.snapshot import Snapshot
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import CARD, card, ended, kinds, only, pull, run
+
+
+@pytest.mark.parametrize("ending", [Ending.FAILED, Ending.CANCELLED, Ending.LOST, Ending.SUCCEEDED])
+@pytest.mark.parametrize("approved", [True, False])
+def test_a_run_follows_one_that_ended_and_an_approved_plan_stays_approved(
+    ending: Ending, approved: bool
+) -> None:
+    snapshot = card(run=ended(ending, plan_approved=approved))
+    assert obeyed("retry", snapshot) == (QueueRun(CARD, "retry", "bob", plan_required=not approved),)
+
+
+def test_a_card_without_a_run_gets_its_first() -> None:
+    assert obeyed("retry", card()) == (QueueRun(CARD, "first", "bob", plan_required=True),)
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        card(run=ended(), pull=pull(), pending_threads=2),
+        card(run=ended(), pull=pull(), verdict="changes_requested"),
+        card(run=ended(Ending.FAILED, kind="revision"), pull=pull(), verdict="changes_requested"),
+    ],
+)
+def test_feedback_makes_it_a_revision(snapshot: Snapshot) -> None:
+    assert obeyed("retry", snapshot) == (QueueRun(CARD, "revision", "bob", plan_required=False),)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "said"),
+    [
+        (card(run=run()), "r1 is alive already"),
+        (card("Review"), "drag the card to an execution column"),
+        (card(run=ended(), pull=pull("merged")), "pull request #5 is merged"),
+        (card(closed="completed"), "the issue is closed: reopen it"),
+        (card(archived=True), "the card left the board"),
+    ],
+)
+def test_where_no_run_may_start_it_says_why(snapshot: Snapshot, said: str) -> None:
+    assert said in told("retry", snapshot)
+
+
+def test_in_a_terminal_column_it_tries_the_merge_again() -> None:
+    approved = {"verdict": "approved", "approved_head": "abc123"}
+    intents = obeyed("retry", card("Done", CardState.BLOCKED, run=ended(), pull=pull(), **approved))
+    assert kinds(intents) == ["MergePull", "Explain"]
+    assert only(intents, MergePull).head == "abc123"

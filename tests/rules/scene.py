@@ -1,0 +1,98 @@
+"""Cards, runs, pull requests and events as the tests put them together: sound, with something changed."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from ledger.events.conversation import CommandGiven, PersonSaid
+from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.states import CARD_STATES, CardState, Ending, RunState, check_card_step
+from rules.decide import decide
+from rules.intents import ChangeCardState, Decision, Intent
+from rules.policy import Policy, default_policy, parse
+from rules.snapshot import OpenQuestion, PullSeen, RunSeen, Snapshot
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+Found = TypeVar("Found", bound=Intent)
+CARD, BOARD, R1 = CardId("PVTI_1"), BoardId("PVT_1"), RunId("r1")
+POLICY = default_policy("acme/board")
+COLUMNS = (*POLICY.board.columns, "Parking", None)
+
+QUESTION = OpenQuestion(QuestionId("r1-q1"), "agent", "Which port?", ("8080", "8081"))
+LEAVING = OpenQuestion(QuestionId("r1-q2"), "leave", "Dragged away?", ("Cancel the run", "Let it finish"))
+
+
+def policy(columns: str) -> Policy:
+    """Return a policy of these columns, as they stand in the file."""
+    return parse("version: 1\nboard:\n  columns:\n    " + columns.replace("\n", "\n    "), home="acme/board")
+
+
+def run(state: RunState = RunState.WORKING, **changes: Any) -> RunSeen:
+    seen = RunSeen(
+        run_id=R1, attempt=1, kind="first", column="In Progress", state=state, ending=None, reason="",
+        detail="",
+        plan_required=True, plan_revision=1, plan_approved=state is not RunState.AWAITING_APPROVAL,
+        question=None, session_id="s1", stop_asked="", last_line="reading", usd=0.42, wait="",
+    )  # fmt: skip
+    return replace(seen, **changes)
+
+
+def ended(ending: Ending = Ending.SUCCEEDED, **changes: Any) -> RunSeen:
+    return run(RunState.ENDED, ending=ending, **changes)
+
+
+def pull(state: str = "open", **changes: Any) -> PullSeen:
+    return replace(PullSeen(5, state, False, "abc123", "cardinal/12-add-login"), **changes)
+
+
+def card(
+    column: str | None = "In Progress", state: CardState = CardState.WORKING, **changes: Any
+) -> Snapshot:
+    seen = Snapshot(
+        card_id=CARD, board_id=BOARD, repository="acme/shop", number=12, title="Add login", body="As a user",
+        author="alice", labels=(), column=column, state=state, because="", archived=False, held_back="",
+        brief="",
+        run=None, attempts=0, pull=None, verdict="none", pending_threads=0, stops=(), last_said=0,
+        last_answered=0,
+    )  # fmt: skip
+    return replace(seen, **changes)
+
+
+def given(command: str, argument: str = "", **changes: Any) -> CommandGiven:
+    event = CommandGiven(CARD, command, argument, "bob", "write", "issue", 77, "77")
+    return replace(event, **changes)
+
+
+def said(text: str, **changes: Any) -> PersonSaid:
+    return replace(PersonSaid(CARD, 77, "issue", "bob", True, text), **changes)
+
+
+def asks(snapshot: Snapshot, event: Any, *, by: Policy = POLICY) -> tuple[Intent, ...]:
+    """Return the intents for the event, after a check that every step of the card's state is legal."""
+    return checked(by, snapshot, decide(by, snapshot, event, NOW)).intents
+
+
+def checked(by: Policy, snapshot: Snapshot, decided: Decision) -> Decision:
+    """Apply the card's steps as the ledger would; IllegalStepError when one is not legal."""
+    archetype, state = by.archetype(snapshot.column), snapshot.state
+    for intent in decided.intents:
+        if isinstance(intent, ChangeCardState):
+            moved = state not in CARD_STATES[archetype]
+            check_card_step(archetype, state, intent.after, moved=moved)
+            assert intent.after is not state
+            state = intent.after
+    return decided
+
+
+def kinds(intents: tuple[Intent, ...]) -> list[str]:
+    return [type(intent).__name__ for intent in intents]
+
+
+def only(intents: tuple[Intent, ...], kind: type[Found]) -> Found:
+    """Return the one intent of that kind."""
+    (found,) = (intent for intent in intents if isinstance(intent, kind))
+    return found
+
+
+def states(intents: tuple[Intent, ...]) -> list[CardState]:
+    return [intent.after for intent in intents if isinstance(intent, ChangeCardState)]

@@ -1,0 +1,106 @@
+"""Every event is decided, on every card, without an illegal step and without an error."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ledger.event import Event
+from ledger.events.board import BoardSeen, CardArchived, StopOrdered
+from ledger.events.publication import EntryPublished
+from ledger.events.run import Progressed
+from ledger.ids import EntryKey
+from ledger.states import CARD_STATES, Archetype, CardState, check_card_step
+from rules.card_state import legal_way, rest_of
+from rules.decide import BOARD_RULES, CARD_RULES, decide
+from rules.intents import Decision
+from rules.snapshot import Snapshot
+from rules.stopping import spread
+from rules.why import status, why
+from tests.rules import scene
+from tests.rules.anything import event_kinds, events, snapshots
+from tests.rules.scene import BOARD, CARD, NOW, POLICY, R1, card, run
+
+BOLD = scene.policy(
+    "In Progress: {archetype: execution, plan_approval: 'off', on_leave: cancel, on_success: {move: Review},"
+    " on_exit: [{action: ai_task, prompt: 'Sum up %{title}'}]}\n"
+    "Planning: {archetype: inbox, on_entry: [{action: ai_task, prompt: Tag}]}\n"
+    "Review: {archetype: review, on_entry: [{action: ready}, {action: merge}, {action: delete_branch}]}\n"
+    "Done: {archetype: terminal}"
+)
+MILD = scene.policy("In Progress: {archetype: execution, on_entry: [], on_leave: finish}")
+many = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.parametrize("kind", [*BOARD_RULES, *CARD_RULES])
+def test_every_rule_is_for_an_event_kind_that_the_ledger_knows(kind: type[Event]) -> None:
+    assert kind in event_kinds()
+
+
+@many
+@given(events, snapshots, st.sampled_from([POLICY, BOLD, MILD]))
+def test_no_event_on_any_card_asks_for_an_illegal_step(
+    event: Event, snapshot: Snapshot, by: scene.Policy
+) -> None:
+    decided = scene.checked(by, snapshot, decide(by, snapshot, event, NOW))
+    assert len(set(decided.intents)) == len(decided.intents)
+    assert decide(by, snapshot, event, NOW) == decided
+
+
+@many
+@given(snapshots, st.sampled_from([POLICY, BOLD, MILD]))
+def test_every_card_can_be_explained_in_one_harmless_line(snapshot: Snapshot, by: scene.Policy) -> None:
+    line = why(by, snapshot, NOW)
+    assert line.strip()
+    assert len(line) <= 400
+    assert not set(line) & set("\n\x00\u202e")
+    assert status(by, snapshot, NOW)
+
+
+@pytest.mark.parametrize("archetype", Archetype)
+@pytest.mark.parametrize("before", CardState)
+@pytest.mark.parametrize("after", CardState)
+def test_the_way_between_two_states_has_legal_steps_only(
+    archetype: Archetype, before: CardState, after: CardState
+) -> None:
+    way, state = legal_way(archetype, before, after), before
+    for step in way:
+        check_card_step(archetype, state, step, moved=state not in CARD_STATES[archetype])
+        state = step
+    assert state in (after, before)
+    assert len(way) <= 2
+
+
+def test_a_state_that_the_column_does_not_know_is_never_asked_for() -> None:
+    assert legal_way(Archetype.REVIEW, CardState.WORKING, CardState.QUEUED) == ()
+
+
+@many
+@given(snapshots)
+def test_the_state_at_rest_does_not_depend_on_the_state_before_where_a_run_lives(snapshot: Snapshot) -> None:
+    if snapshot.live_run and not snapshot.archived:
+        rests = {rest_of(POLICY, scene.replace(snapshot, state=state)) for state in CardState}
+        assert len(rests) == 1
+
+
+@many
+@given(snapshots, st.sampled_from(["board", "column", "card"]))
+def test_a_stop_spreads_only_to_runs_that_a_worker_holds(snapshot: Snapshot, scope: str) -> None:
+    target = {"board": BOARD, "column": "In Progress", "card": CARD}[scope]
+    stopped = spread(snapshot, StopOrdered(BOARD, scope, target, "bob"))
+    assert not stopped.intents or snapshot.live_run is not None
+
+
+def test_a_boards_event_needs_no_card_and_a_cards_event_without_one_asks_for_nothing() -> None:
+    assert decide(POLICY, None, BoardSeen(BOARD, "acme", 1, "Board", "F", (), ()), NOW).intents
+    unknown = decide(POLICY, None, CardArchived(CARD, "deleted"), NOW)
+    assert unknown.intents == ()
+    assert unknown.because
+
+
+def test_what_was_published_asks_for_nothing() -> None:
+    assert decide(POLICY, card(), EntryPublished(CARD, EntryKey("k"), "Say", "1", "d"), NOW) == Decision()
+
+
+def test_nothing_is_written_on_the_face_of_a_card_that_left_the_board() -> None:
+    snapshot = card(archived=True, state=CardState.ARCHIVED, run=run())
+    assert scene.kinds(scene.asks(snapshot, Progressed(R1, "on it"))) == ["WriteRunComment"]

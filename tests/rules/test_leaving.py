@@ -1,0 +1,130 @@
+"""A card that is dragged out mid-run is put back until somebody has chosen, unless the policy has."""
+
+import pytest
+
+from ledger.events.board import CardMoved
+from ledger.events.run import RunEnded
+from ledger.states import CardState, Ending, RunState
+from rules.intents import AnswerQuestion, AskQuestion, HoldBack, MoveCard, Say, StopRun
+from rules.leaving import MOST_BACK
+from rules.snapshot import Snapshot
+from tests.rules import scene
+from tests.rules.scene import (
+    CARD,
+    LEAVING,
+    QUESTION,
+    R1,
+    asks,
+    card,
+    ended,
+    given,
+    kinds,
+    only,
+    pull,
+    run,
+    states,
+)
+
+OUT = CardMoved(CARD, "In Progress", "Review", by_cardinal=False)
+BACK = CardMoved(CARD, "Review", "In Progress", by_cardinal=True)
+S = CardState
+
+
+@pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.ENDED])
+def test_it_asks_whatever_the_live_run_is_doing(state: RunState) -> None:
+    intents = asks(card("Review", run=run(state)), OUT)
+    assert kinds(intents) == ["HoldBack", "MoveCard", "AskQuestion"]
+    assert only(intents, HoldBack).wanted == "Review"
+    assert only(intents, MoveCard).column == "In Progress"
+    assert only(intents, MoveCard).source == "Review"
+    asked = only(intents, AskQuestion)
+    assert (asked.asker, asked.choices) == ("leave", ("Cancel the run", "Let it finish"))
+    assert "`Review`" in asked.text
+
+
+def test_dragged_again_it_remembers_the_new_wish_and_does_not_ask_twice() -> None:
+    intents = asks(card("Review", run=run(question=LEAVING), held_back="Done"), OUT)
+    assert kinds(intents) == ["HoldBack", "MoveCard"]
+
+
+def test_while_the_agent_asks_something_the_ways_out_are_told_instead() -> None:
+    intents = asks(card("Review", run=run(RunState.PARKED, question=QUESTION)), OUT)
+    assert kinds(intents) == ["HoldBack", "MoveCard", "Say"]
+    assert "`/cardinal finish`" in only(intents, Say).text
+
+
+def test_a_card_that_lost_its_status_is_put_back_and_told() -> None:
+    snapshot = card(None, run=run())
+    intents = asks(snapshot, CardMoved(CARD, "In Progress", None, by_cardinal=False))
+    assert kinds(intents) == ["MoveCard", "Say"]
+
+
+def test_the_policy_may_cancel_or_let_finish_without_asking() -> None:
+    cancel = scene.policy("In Progress: {archetype: execution, on_leave: cancel}")
+    assert only(asks(card("Review", run=run()), OUT, by=cancel), StopRun).how == "cancel"
+    finish = scene.policy("In Progress: {archetype: execution, on_leave: finish}")
+    assert kinds(asks(card("Review", run=run()), OUT, by=finish)) == ["HoldBack", "MoveCard"]
+
+
+def test_a_card_whose_run_is_being_cancelled_may_go() -> None:
+    assert asks(card("Review", run=run(stop_asked="cancel")), OUT) == ()
+
+
+def test_back_in_its_column_it_waits_for_the_choice() -> None:
+    assert states(asks(card(run=run(question=LEAVING), held_back="Review"), BACK)) == [S.NEEDS_INPUT]
+
+
+def test_somebody_who_puts_it_back_has_chosen_to_stay() -> None:
+    mine = CardMoved(CARD, "Review", "In Progress", by_cardinal=False)
+    intents = asks(card(run=run(question=LEAVING), held_back="Review"), mine)
+    assert only(intents, HoldBack).wanted == ""
+    assert only(intents, AnswerQuestion).question_id == LEAVING.question_id
+
+
+def test_a_card_that_is_dragged_back_while_its_run_lives_starts_no_second_one() -> None:
+    mine = CardMoved(CARD, "Review", "In Progress", by_cardinal=False)
+    assert "QueueRun" not in kinds(asks(card(run=run()), mine))
+
+
+@pytest.mark.parametrize("ending", Ending)
+def test_when_the_run_has_ended_the_card_goes_where_it_was_wanted(ending: Ending) -> None:
+    intents = asks(card(run=ended(ending), held_back="Review"), RunEnded(R1, ending, "", "", ""))
+    assert only(intents, MoveCard).column == "Review"
+    assert only(intents, HoldBack).wanted == ""
+    assert kinds(intents).index("PostReport") < kinds(intents).index("MoveCard")
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "state"),
+    [
+        (card("Review", S.WORKING, run=ended(Ending.CANCELLED), pull=pull()), S.IN_REVIEW),
+        (card("Tasks", S.WORKING, run=ended(Ending.CANCELLED)), S.DRAFT),
+    ],
+)
+def test_a_card_that_was_let_go_at_once_is_served_when_its_run_has_ended(
+    snapshot: Snapshot, state: CardState
+) -> None:
+    intents = asks(snapshot, RunEnded(R1, Ending.CANCELLED, "cancelled", "", ""))
+    assert states(intents) == [state]
+    assert "MoveCard" not in kinds(intents)
+
+
+def test_what_keeps_dragging_a_card_away_gets_its_way_in_the_end() -> None:
+    pushed = card("Review", run=run(question=LEAVING), held_back="Review", put_back=MOST_BACK)
+    intents = asks(pushed, OUT)
+    assert kinds(intents) == ["HoldBack", "Say"]
+    assert "automation" in only(intents, Say).text
+    assert only(asks(pushed, OUT), Say).about == only(intents, Say).about
+
+
+def test_the_choice_stays_open_behind_a_question_of_the_agent() -> None:
+    both = card(run=run(RunState.PARKED, question=QUESTION, behind=LEAVING), held_back="Review")
+    ticked = given("answer", "2", source=f"box:choice:{LEAVING.question_id}:2")
+    assert only(asks(both, ticked), AnswerQuestion).question_id == LEAVING.question_id
+    assert only(asks(both, given("finish")), AnswerQuestion).question_id == LEAVING.question_id
+    assert only(asks(both, given("answer", "2")), AnswerQuestion).question_id == QUESTION.question_id
+
+
+def test_cardinals_own_move_is_no_leaving() -> None:
+    own = CardMoved(CARD, "In Progress", "Review", by_cardinal=True)
+    assert "AskQuestion" not in kinds(asks(card("Review", run=run()), own))

@@ -1,0 +1,97 @@
+"""Which runs start: by the card's place, within every limit; each one that waits is told why."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from ledger.ids import CardId, RunId
+from ledger.limits import Limit
+from rules.queue import Choice, Load, Waiting, choose
+from rules.snapshot import Stop
+from tests.rules.scene import BOARD, NOW, POLICY
+
+IDLE = Load(0, {}, {})
+
+
+def waits(number: int, *, rank: int = 0, repository: str = "", column: str = "In Progress") -> Waiting:
+    card, repository = CardId(f"c{number}"), repository or f"acme/s{number}"
+    at = NOW + timedelta(seconds=number)
+    return Waiting(RunId(f"r{number}"), card, column, repository, rank, at, "alice", 2.0)
+
+
+def chosen(*waiting: Waiting, load: Load = IDLE, stops: tuple[Stop, ...] = (), slots: int = 10) -> Choice:
+    return choose(POLICY, waiting, load, stops, slots=slots)
+
+
+def test_the_card_higher_in_its_column_starts_first_then_the_older() -> None:
+    assert chosen(waits(1, rank=2), waits(3, rank=1), waits(2, rank=1)).starts == ("r2", "r3", "r1")
+
+
+def test_a_column_runs_no_more_than_its_limit() -> None:
+    load = replace(IDLE, total=1, by_column={"In Progress": 1})
+    found = chosen(*(waits(n) for n in range(1, 7)), load=load)
+    assert found.starts == ("r1", "r2")
+    assert found.reasons["r3"] == "1st in the queue: In Progress is full with 3 runs"
+    assert found.reasons["r5"] == "3rd in the queue: In Progress is full with 3 runs"
+
+
+def test_a_repository_runs_no_more_than_its_limit_and_others_pass_by() -> None:
+    shop = [waits(n, rank=n, repository="acme/shop") for n in (1, 2)]
+    found = chosen(*shop, waits(3, rank=3), load=replace(IDLE, by_repository={"acme/shop": 1}))
+    assert found.starts == ("r1", "r3")
+    assert found.reasons == {"r2": "1st in the queue: acme/shop is full with 2 runs"}
+
+
+@pytest.mark.parametrize(
+    ("load", "slots", "said"),
+    [
+        (replace(IDLE, total=6), 10, "the board is full with 6 runs"),
+        (
+            replace(IDLE, spent={(Limit.DAY, ""): 50.126}),
+            10,
+            "the board's budget for today of $50.00 is used up: $50.13 are spent: raise"
+            " `limits: {usd_per_day: …}`, or it goes on after midnight UTC",
+        ),
+        (replace(IDLE, by_repository={"acme/s1": 2}), 10, "acme/s1 is full with 2 runs"),
+        (IDLE, 0, "no worker is free"),
+    ],
+)
+def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str) -> None:
+    found = chosen(waits(1), load=load, slots=slots)
+    assert found == Choice((), {RunId("r1"): f"1st in the queue: {said}"})
+
+
+@pytest.mark.parametrize(
+    ("stop", "said"),
+    [
+        (
+            Stop("board", BOARD, "alice"),
+            "the board is stopped by alice: /cardinal resume board lets it go on",
+        ),
+        (
+            Stop("column", "In Progress", "al"),
+            "the column is stopped by al: /cardinal resume column lets it go on",
+        ),
+        (Stop("card", "c1", "alice"), "the card is stopped by alice: /cardinal resume lets"),
+    ],
+)
+def test_a_stop_holds_what_it_covers(stop: Stop, said: str) -> None:
+    assert said in chosen(waits(1), stops=(stop,)).reasons[RunId("r1")]
+
+
+def test_a_stop_holds_nothing_else() -> None:
+    stops = (Stop("column", "Other", "alice"), Stop("card", "c2", "alice"))
+    assert chosen(waits(1), stops=stops).starts == ("r1",)
+
+
+def test_a_run_of_a_column_that_is_none_any_more_waits_and_says_so() -> None:
+    assert "no execution column" in chosen(waits(1, column="Gone")).reasons[RunId("r1")]
+
+
+def test_ten_thousand_waiting_runs_are_ordered_and_none_is_forgotten() -> None:
+    waiting = [waits(n, rank=-n) for n in range(10_000)]
+    found = chosen(*waiting)
+    assert found.starts == ("r9999", "r9998", "r9997")
+    assert len(found.reasons) == 9_997
+    assert found.reasons[RunId("r0")].startswith("9997th in the queue: ")

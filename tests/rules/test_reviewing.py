@@ -1,0 +1,204 @@
+"""Verdicts, the pull request's life and closed issues: what becomes of the card."""
+
+import pytest
+
+from ledger.event import Event
+from ledger.events.board import (
+    CardArchived,
+    CardRestored,
+    DecisionFailed,
+    IssueClosed,
+    IssueReopened,
+    StopLifted,
+    StopOrdered,
+)
+from ledger.events.policy import PolicyLoaded, PolicyRejected
+from ledger.events.publication import EntryGivenUp
+from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
+from ledger.ids import EntryKey
+from ledger.states import CardState, RunState
+from rules.intents import (
+    ChangeCardState,
+    ClosePull,
+    DeleteBranch,
+    DescribeColumns,
+    Explain,
+    ReportPolicy,
+    RequeueRun,
+    Say,
+    StopRun,
+)
+from rules.snapshot import Snapshot, Stop
+from rules.stopping import spread
+from tests.rules.scene import BOARD, CARD, R1, asks, card, ended, given, kinds, only, pull, run, said, states
+
+S = CardState
+
+
+def review(verdict: str, *, trusted: bool = True) -> ReviewSubmitted:
+    return ReviewSubmitted(CARD, 3, "carol", trusted, verdict, "", ())
+
+
+def reviewed(column: str, state: CardState, verdict: str, threads: int = 0) -> Snapshot:
+    return card(column, state, run=ended(), pull=pull(), verdict=verdict, pending_threads=threads)
+
+
+@pytest.mark.parametrize(("column", "state"), [("Review", S.IN_REVIEW), ("In Progress", S.WORK_COMPLETE)])
+def test_an_approval_approves(column: str, state: CardState) -> None:
+    assert states(asks(reviewed(column, state, "approved"), review("approved"))) == [S.APPROVED]
+
+
+@pytest.mark.parametrize(("column", "state"), [("Review", S.IN_REVIEW), ("In Progress", S.WORK_COMPLETE)])
+def test_requested_changes_say_what_sends_them_to_an_agent(column: str, state: CardState) -> None:
+    intents = asks(reviewed(column, state, "changes_requested", 2), review("changes_requested"))
+    assert states(intents) == [S.CHANGES_REQUESTED]
+    text = only(intents, Say).text
+    assert "In Progress" in text
+    assert "/cardinal retry" in text
+    assert "the 2 threads" in text
+    assert only(intents, Say).place == "pull"
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "event"),
+    [
+        (reviewed("Review", S.IN_REVIEW, "none"), review("approved", trusted=False)),
+        (reviewed("Review", S.IN_REVIEW, "approved"), review("approved", trusted=False)),
+        (reviewed("Review", S.IN_REVIEW, "changes_requested", 1), review("changes_requested", trusted=False)),
+        (reviewed("Review", S.IN_REVIEW, "none"), review("commented")),
+        (reviewed("Review", S.APPROVED, "approved"), review("changes_requested")),
+        (card(run=run(), pull=pull(), verdict="approved"), review("approved")),
+    ],
+)
+def test_a_review_that_decides_nothing_changes_nothing(snapshot: Snapshot, event: ReviewSubmitted) -> None:
+    assert asks(snapshot, event) == ()
+
+
+def test_a_dismissed_verdict_is_taken_back() -> None:
+    gone = ReviewDismissed(CARD, 3)
+    assert states(asks(reviewed("Review", S.APPROVED, "none"), gone)) == [S.IN_REVIEW]
+    assert states(asks(reviewed("Review", S.CHANGES_REQUESTED, "none"), gone)) == [S.IN_REVIEW]
+    assert states(asks(reviewed("In Progress", S.APPROVED, "none"), gone)) == [S.WORK_COMPLETE]
+
+
+def test_a_pull_request_that_somebody_closes_mid_run_cancels_the_run() -> None:
+    event = PullChanged(CARD, 5, "closed", False, "abc123")
+    assert only(asks(card(run=run(), pull=pull("closed")), event), StopRun).how == "cancel"
+    idle = card("Review", S.IN_REVIEW, run=ended(), pull=pull("closed"))
+    assert states(asks(idle, event)) == [S.BLOCKED]
+    reopened = PullChanged(CARD, 5, "open", False, "abc123")
+    assert states(asks(card("Review", S.BLOCKED, run=ended(), pull=pull()), reopened)) == [S.IN_REVIEW]
+
+
+@pytest.mark.parametrize("reason", ["not_planned", "duplicate"])
+def test_a_card_whose_issue_is_not_planned_is_given_up(reason: str) -> None:
+    event = IssueClosed(CARD, reason, "carol", trusted=True)
+    intents = asks(card(run=run(), pull=pull(), closed=reason, given_up=True), event)
+    assert kinds(intents) == ["StopRun", "ClosePull", "DeleteBranch"]
+    assert "carol closed the issue" in only(intents, ClosePull).because
+
+
+@pytest.mark.parametrize("by", ["eve", ""])
+def test_an_issue_closed_by_somebody_without_write_access_destroys_nothing(by: str) -> None:
+    event = IssueClosed(CARD, "not_planned", by)
+    intents = asks(card(run=run(), pull=pull(), closed="not_planned"), event)
+    assert kinds(intents) == ["Explain", "UpdateFace"]
+    assert f"by {by or 'somebody'}, without write access: archive the card" in only(intents, Explain).because
+    idle = card("Review", S.IN_REVIEW, run=ended(), pull=pull(), closed="not_planned")
+    assert states(asks(idle, event)) == [S.BLOCKED]
+    assert "ClosePull" not in kinds(asks(idle, event))
+    done = card("Done", S.DONE, run=ended(), pull=pull("merged"), closed="not_planned")
+    assert states(asks(done, event)) == []
+
+
+def test_an_approval_of_a_card_that_stands_in_done_says_how_it_is_merged() -> None:
+    snapshot = card("Done", S.BLOCKED, run=ended(), pull=pull(), verdict="approved")
+    assert "/cardinal retry" in only(asks(snapshot, review("approved")), Explain).because
+
+
+def test_what_could_not_be_decided_is_said_on_the_card() -> None:
+    event = DecisionFailed(CARD, 7, "CardMoved", "KeyError: 'x'")
+    assert "failed at event 7 (KeyError)" in only(asks(card(run=run()), event), Explain).because
+
+
+@pytest.mark.parametrize("event", [given("stop-all", role="admin"), said("go on", role="admin")])
+def test_a_card_of_another_owner_is_shown_and_nobody_is_obeyed_there(event: Event) -> None:
+    foreign = card("Planning", S.DISCUSSING, repository="eve/trap", board_owner="acme")
+    intents = asks(foreign, event)
+    assert kinds(intents) == ["ChangeCardState", "UpdateFace"]
+    assert "outside of acme" in only(intents, ChangeCardState).because
+    mine = card("Planning", S.DISCUSSING, repository="ACME/shop", board_owner="acme")
+    assert "UpdateFace" not in kinds(asks(mine, event))
+
+
+def test_a_completed_issue_gives_nothing_up() -> None:
+    intents = asks(card(run=run(), pull=pull(), closed="completed"), IssueClosed(CARD, "completed", "carol"))
+    assert intents == ()
+    done = card("Done", S.APPROVED, run=ended(), pull=pull("merged"), closed="completed")
+    assert states(asks(done, IssueClosed(CARD, "completed", "carol"))) == [S.DONE]
+
+
+def test_a_reopened_issue_shows_the_card_again_and_starts_nothing() -> None:
+    intents = asks(card(state=S.BLOCKED, run=ended()), IssueReopened(CARD, "carol"))
+    assert states(intents) == [S.WORK_COMPLETE]
+    assert "QueueRun" not in kinds(intents)
+
+
+def test_a_card_that_left_the_board_is_given_up_and_rests() -> None:
+    snapshot = card(archived=True, run=run(), pull=pull())
+    intents = asks(snapshot, CardArchived(CARD, "deleted"))
+    assert kinds(intents) == ["StopRun", "ClosePull", "DeleteBranch", "ChangeCardState"]
+    merged = asks(card("Done", S.DONE, archived=True, pull=pull("merged")), CardArchived(CARD, "archived"))
+    assert states(merged) == [S.ARCHIVED]
+    assert "DeleteBranch" not in kinds(merged)
+
+
+def test_a_pull_request_that_opens_after_its_card_was_given_up_is_closed() -> None:
+    opened = PullOpened(CARD, "acme/shop", 5, "PR_1", "b", "abc123", True)
+    for snapshot in (card(archived=True, pull=pull()), card(given_up=True, pull=pull())):
+        assert only(asks(snapshot, opened), DeleteBranch).branch == "cardinal/12-add-login"
+    assert "DeleteBranch" not in kinds(asks(card(closed="not_planned", pull=pull()), opened))
+
+
+def test_a_card_that_is_back_shows_itself_and_starts_nothing() -> None:
+    intents = asks(card(state=S.ARCHIVED, run=ended()), CardRestored(CARD))
+    assert states(intents) == [S.WORK_COMPLETE]
+    assert "QueueRun" not in kinds(intents)
+
+
+@pytest.mark.parametrize("act", ["MergePull", "merge_pull", "OpenPull", "ConvertDraft", "MarkReady"])
+def test_an_act_that_the_card_needs_and_that_failed_blocks_it_with_the_reason(act: str) -> None:
+    event = EntryGivenUp(CARD, EntryKey("k"), act, "merge conflict in app.py")
+    intents = asks(card("Done", S.APPROVED, run=ended(), pull=pull()), event)
+    assert states(intents) == [S.BLOCKED]
+    assert "merge conflict in app.py" in only(intents, ChangeCardState).because
+    assert only(intents, Say).text.endswith("merge conflict in app.py.")
+
+
+def test_an_act_that_failed_beside_a_live_run_is_told_and_a_small_one_is_not() -> None:
+    snapshot = card(run=run())
+    assert kinds(asks(snapshot, EntryGivenUp(CARD, EntryKey("k"), "OpenPull", "no"))) == [
+        "Explain",
+        "UpdateFace",
+    ]
+    assert asks(snapshot, EntryGivenUp(CARD, EntryKey("k"), "React", "no")) == ()
+
+
+def test_a_policy_in_force_describes_the_columns_and_a_bad_one_is_reported() -> None:
+    loaded = asks(card(), PolicyLoaded(BOARD, "d", "version: 1", "c0ffee"))
+    assert loaded == (DescribeColumns(BOARD), ReportPolicy(BOARD, "c0ffee"))
+    assert asks(card(), PolicyLoaded(BOARD, "d", "", "")) == (DescribeColumns(BOARD),)
+    assert asks(card(), PolicyRejected(BOARD, "d", "bad", ("x",))) == (ReportPolicy(BOARD, "bad"),)
+
+
+def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> None:
+    ordered, lifted = StopOrdered(BOARD, "board", BOARD, "al"), StopLifted(BOARD, "board", BOARD, "al")
+    stop = only(spread(card(run=run()), ordered).intents, StopRun)
+    assert stop.how == "pause"
+    parked = run(RunState.PARKED, stop_asked="pause", stop_why=stop.why)
+    assert spread(card(run=parked), lifted).intents == (RequeueRun(CARD, R1, "resumed"),)
+    by_hand = run(RunState.PARKED, stop_asked="pause", stop_why="/cardinal pause")
+    assert spread(card(run=by_hand), lifted).intents == ()
+    still = card(run=parked, stops=(Stop("column", "In Progress", "al"),))
+    assert spread(still, lifted).intents == ()
+    assert spread(card(run=run()), StopOrdered(BOARD, "column", "Other", "al")).intents == ()

@@ -1,0 +1,58 @@
+"""Why a card does or does not move is said in one line that names who must do what."""
+
+import pytest
+
+from ledger.states import CardState, Ending, RunState
+from rules.snapshot import Snapshot, Stop
+from rules.why import status, why
+from tests.rules.scene import BOARD, NOW, POLICY, QUESTION, card, ended, pull, run
+
+S = CardState
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "said"),
+    [
+        (card("Tasks", S.DRAFT), "nobody serves this column"),
+        (card("Parking", S.DRAFT), "nobody serves this column"),
+        (card("Planning", S.DISCUSSING), "the planning assistant answers"),
+        (card("Planning", S.DISCUSSING, brief="Do it"), "ready for execution"),
+        (
+            card(run=run(RunState.QUEUED, wait="2nd in the queue: In Progress is full with 3 runs")),
+            "r1 is queued: 2nd in",
+        ),
+        (
+            card(run=run(RunState.AWAITING_APPROVAL)),
+            "r1 waits for anybody with write access to approve its plan, or to /cardinal redirect it",
+        ),
+        (card(run=run(RunState.PARKED, question=QUESTION)), "/cardinal answer. It asks: Which port?"),
+        (
+            card(run=run(RunState.PARKED, stop_asked="pause", stop_by="bob")),
+            "r1 is paused by bob: /cardinal resume",
+        ),
+        (card(run=run(stop_asked="cancel", stop_by="bob")), "r1 is being cancelled by bob"),
+        (card(run=run(), held_back="Review"), "r1 is working: reading; then the card goes to Review"),
+        (card(run=run(RunState.QUEUED), stops=(Stop("board", BOARD, "al"),)), "the board is stopped by al"),
+        (card(state=S.WORK_COMPLETE, run=ended()), "r1 is done: look at its report"),
+        (card(state=S.FAILED, run=ended(Ending.FAILED, detail="no disk")), "r1 failed: no disk"),
+        (card(state=S.FAILED, run=ended(Ending.LOST, reason="gave_up")), "r1 was lost: gave_up"),
+        (card("Review", S.IN_REVIEW, pull=pull()), "pull request #5 waits for a review"),
+        (card("Review", S.APPROVED, pull=pull(), verdict="approved"), "is approved: drag the card on"),
+        (card("Done", S.BLOCKED, pull=pull(), because="merge refused: conflict"), "merge refused: conflict"),
+        (card("Done", S.APPROVED, pull=pull()), "its pull request is being merged"),
+        (card("Done", S.DONE, pull=pull("merged")), "pull request #5 is merged"),
+        (card(archived=True), "the card left the board"),
+    ],
+)
+def test_every_card_is_explained(snapshot: Snapshot, said: str) -> None:
+    assert said in why(POLICY, snapshot, NOW)
+
+
+def test_the_status_has_the_card_the_run_and_the_pull_request() -> None:
+    text = status(POLICY, card(state=S.WORKING, run=run(last_line="`x` @bob"), pull=pull(draft=True)), NOW)
+    assert text.splitlines() == [
+        "- **working** in `In Progress`",
+        "- r1 is working: `x` @bob.",
+        "- r1 working, $0.42, last said `´x´ @bob`",
+        "- pull request #5: open, draft",
+    ]

@@ -1,0 +1,24 @@
+"""What the runner's tests share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.runner.world import World, copy_world, make_world
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a world that every test gets a copy of: made once, since most tests want one."""
+    root = tmp_path_factory.mktemp("template")
+    make_world(root, files={"README.md": "A shop.\n"}).engine.dispose()
+    return root
+
+
+@pytest.fixture
+def world(tmp_path: Path, template: Path) -> Iterator[World]:
+    """Return a world whose repository holds a README."""
+    made = copy_world(template, tmp_path)
+    yield made
+    made.engine.dispose()

@@ -1,0 +1,300 @@
+"""Dollars are the provider's own figures at the price list's prices, and never beyond the budget."""
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import genai_prices
+import pytest
+
+from runner.agent import Usage
+from runner.gateway.budget import Budget
+from runner.gateway.told import Refused, Settled, Warned
+from tests.runner.gateway.upstream import Answer, chat, messages, responses
+from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, eventually, finish, scene
+
+ANTHROPIC = {
+    "input_tokens": 1200,
+    "cache_read_input_tokens": 50_000,
+    "cache_creation_input_tokens": 3000,
+    "cache_creation": {"ephemeral_5m_input_tokens": 1000, "ephemeral_1h_input_tokens": 2000},
+}
+OPENAI = {
+    "input_tokens": 54_200,
+    "input_tokens_details": {"cached_tokens": 50_000},
+    "output_tokens": 700,
+    "output_tokens_details": {"reasoning_tokens": 512},
+}
+CHAT = {
+    "prompt_tokens": 54_200,
+    "prompt_tokens_details": {"cached_tokens": 50_000},
+    "completion_tokens": 700,
+}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Any:
+    with scene(tmp_path) as made:
+        yield made
+
+
+def price(provider: str, model: str, context: dict[str, str] | None = None, **tokens: int) -> float:
+    """Return what the library asks for these figures, put to it by hand."""
+    used = genai_prices.Usage(**tokens)
+    told = genai_prices.calc_price(used, model, provider_id=provider, price_context=context)
+    return float(told.total_price)
+
+
+def served(world: Scene, name: str, model: str, pieces: tuple[bytes, ...], **fields: Any) -> Usage:
+    world.upstream.answers.clear()
+    world.upstream.answers.append(Answer(pieces))
+    before = len(world.ears.all(Usage))
+    assert world.post(PATHS[name], ask(model, **fields)).status == 200
+    return world.ears.wait(Usage, before + 1)[-1]
+
+
+def test_an_anthropic_call_costs_what_its_figures_say_cached_or_not(world: Scene) -> None:
+    expected = price(
+        "anthropic",
+        CLAUDE,
+        input_tokens=54_200,
+        cache_read_tokens=50_000,
+        cache_write_tokens=3000,
+        cache_write_5m_tokens=1000,
+        cache_write_1h_tokens=2000,
+        output_tokens=700,
+    )
+    by_hand = Decimal("0.0036") + Decimal("0.015") + Decimal("0.00375") + Decimal("0.012") + Decimal("0.0105")
+    assert expected == pytest.approx(float(by_hand))
+    streamed = served(world, "messages", CLAUDE, messages("hi", usage=ANTHROPIC, output_tokens=700))
+    assert streamed == Usage(pytest.approx(expected, abs=1e-9), 54_200, 700, 1)  # type: ignore[arg-type]
+    whole = json.dumps({"content": [], "usage": {**ANTHROPIC, "output_tokens": 700}}).encode()
+    world.upstream.answers[0] = Answer((whole,), kind="application/json")
+    world.post(PATHS["messages"], ask(stream=False))
+    assert world.ears.wait(Usage, 2)[1] == streamed
+
+
+def test_an_openai_call_costs_what_its_figures_say_in_both_protocols(world: Scene) -> None:
+    expected = price("openai", GPT, input_tokens=54_200, cache_read_tokens=50_000, output_tokens=700)
+    assert expected == pytest.approx(0.00525 + 0.00625 + 0.007)
+    for name, pieces in (
+        ("responses", responses("hi", usage=OPENAI)),
+        ("responses", responses("hi", usage=OPENAI, status="incomplete")),
+        ("chat", chat("hi", usage=CHAT)),
+        ("compatible", chat("hi", usage=CHAT)),
+    ):
+        used = served(world, name, GPT, pieces)
+        assert used == Usage(pytest.approx(expected, abs=1e-9), 54_200, 700, 1)  # type: ignore[arg-type]
+
+
+def test_a_dearer_service_tier_is_counted_as_such_when_the_provider_says_so(world: Scene) -> None:
+    usual = served(world, "responses", GPT, responses("hi", usage=OPENAI, service_tier="default"))
+    dear = served(world, "responses", GPT, responses("hi", usage=OPENAI, service_tier="priority"))
+    tokens = {"input_tokens": 54_200, "cache_read_tokens": 50_000, "output_tokens": 700}
+    assert dear.usd == pytest.approx(price("openai", GPT, {"service_tier": "priority"}, **tokens))
+    assert dear.usd > 1.5 * usual.usd
+
+
+def test_a_call_without_tools_is_no_turn(world: Scene) -> None:
+    assert served(world, "messages", CLAUDE, messages("hi", usage=ANTHROPIC), tools=[]).turns == 0
+
+
+def test_an_unknown_model_counts_as_the_dearest_known_and_is_warned_of_once(world: Scene) -> None:
+    used = served(world, "messages", "strange-1", messages("hi", usage=ANTHROPIC, output_tokens=700))
+    known = (CLAUDE, "claude-opus-4-1", "claude-haiku-4-5", "claude-3-opus-latest")
+    tokens = {"input_tokens": 54_200, "cache_read_tokens": 50_000, "cache_write_tokens": 3000}
+    for model in known:
+        assert used.usd >= price("anthropic", model, **tokens, output_tokens=700)
+    served(world, "messages", "strange-1", messages("hi", usage=ANTHROPIC))
+    assert ["strange-1" in one.text for one in world.ears.all(Warned)] == [True]
+
+
+def test_figures_that_are_none_are_replaced_by_an_estimate(world: Scene) -> None:
+    for figures in ({"input_tokens": -5}, {"input_tokens": "many"}, {"input_tokens": 10**400}):
+        used = served(world, "messages", CLAUDE, messages("word " * 80, usage=figures))
+        assert used.usd > 0
+        assert used.output_tokens >= 100
+
+
+def test_without_money_left_no_call_goes_out_until_there_is_some(world: Scene) -> None:
+    world.upstream.answers.append(Answer(messages("hi", usage=ANTHROPIC, output_tokens=700)))
+    world.open(usd_left=0.04)
+    assert world.post(PATHS["messages"], ask()).status == 200
+    reply = world.post(PATHS["messages"], ask())
+    assert (reply.status, reply.headers["x-should-retry"]) == (400, "false")
+    assert "budget" in reply.json["error"]["message"]
+    for name in ("responses", "compatible"):
+        assert world.post(PATHS[name], ask(GPT)).json["error"]["code"] == "insufficient_quota"
+    assert [one.kind for one in world.ears.wait(Refused, 3)] == ["budget"] * 3
+    world.gateway.top_up(1.0)
+    assert world.post(PATHS["messages"], ask()).status == 200
+
+
+def test_an_input_that_alone_does_not_fit_is_not_sent(world: Scene) -> None:
+    world.upstream.answers.append(Answer(messages("hi", usage=ANTHROPIC)))
+    world.open(usd_left=0.10)
+    assert world.post(PATHS["messages"], ask(x="y" * 200_000)).status == 400
+    assert world.post(PATHS["messages"], ask(x="y" * 100_000)).status == 200
+    assert len(world.upstream.got) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "pieces", "last"),
+    [
+        ("messages", messages(*["word " * 800] * 40, usage={"input_tokens": 10}), "event: error"),
+        ("responses", responses(*["word " * 800] * 40, usage=OPENAI), "event: response.failed"),
+        ("chat", chat(*["word " * 800] * 40, usage=CHAT), 'data: {"error"'),
+    ],
+)
+def test_a_stream_that_runs_over_the_budget_is_cut_between_two_events(
+    world: Scene, name: str, pieces: tuple[bytes, ...], last: str
+) -> None:
+    whole = b"".join(pieces)
+    shreds = tuple(whole[start : start + 500] for start in range(0, len(whole), 500))
+    answer = Answer(shreds, holds=True)
+    world.upstream.answers.append(answer)
+    world.open(usd_left=0.05)
+    reply = world.post(PATHS[name], ask(CLAUDE if name == "messages" else GPT))
+    assert (reply.status, reply.whole) == (200, True)
+    *passed, ending = reply.body.decode().rstrip("\n").split("\n\n")
+    assert whole.decode().startswith("\n\n".join(passed))
+    assert len(passed) > 5
+    assert ending.startswith(last)
+    told = json.loads(ending.split("data: ", 1)[1])
+    assert "budget" in json.dumps(told)
+    assert world.ears.wait(Refused)[0].kind == "budget"
+    used = world.ears.wait(Usage)[0]
+    assert 0.09 < used.usd < 0.13
+    assert world.post(PATHS[name], ask(GPT if name != "messages" else CLAUDE)).status == 400
+
+
+def test_calls_at_once_cannot_together_exceed_the_budget(world: Scene) -> None:
+    answer = Answer(messages("hi", usage=ANTHROPIC, output_tokens=700), holds=True)
+    world.upstream.answers.append(answer)
+    world.open(usd_left=0.20)
+    lines = [world.begin(PATHS["messages"], ask(x="y" * 80_000)) for _ in range(8)]  # $0.06 each
+    eventually(lambda: len(world.upstream.got) == 3, f"{len(world.upstream.got)} went out")
+    world.ears.wait(Refused, 5)
+    answer.go.set()
+    replies = [finish(line) for line in lines]
+    for line in lines:
+        line.close()
+    assert sorted(one.status for one in replies) == [200] * 3 + [400] * 5
+    assert len(world.upstream.got) == 3
+
+
+def test_what_was_cached_before_is_not_counted_on_for_calls_at_once(world: Scene) -> None:
+    figures = {"input_tokens": 100, "cache_read_input_tokens": 20_000}
+    world.upstream.answers.append(Answer(messages("hi", usage=figures, output_tokens=10)))
+    assert world.post(PATHS["messages"], ask(x="y" * 80_000)).status == 200  # a tenth of what it looked like
+    answer = Answer(messages("hi", usage=ANTHROPIC, output_tokens=700), holds=True)
+    world.upstream.answers[0] = answer
+    world.open(usd_left=0.20)
+    lines = [world.begin(PATHS["messages"], ask(x="y" * 80_000)) for _ in range(8)]
+    world.ears.wait(Refused, 4)  # one as it usually is, three as they look
+    answer.go.set()
+    assert sorted(finish(line).status for line in lines) == [200] * 4 + [400] * 4
+    for line in lines:
+        line.close()
+
+
+def test_two_streams_at_once_are_cut_by_what_they_cost_together(world: Scene) -> None:
+    answer = Answer(messages(*["word " * 800] * 7, usage={"input_tokens": 10}), holds=True)
+    world.upstream.answers.append(answer)
+    world.open(usd_left=0.15)  # each comes to $0.11
+    line = world.begin(PATHS["messages"], ask())
+    response = line.getresponse()
+    begun = response.read(28_000)
+    second = world.post(PATHS["messages"], ask())
+    assert b"event: error" in second.body
+    answer.go.set()
+    assert b"event: error" in begun + response.read()
+    line.close()
+
+
+def test_what_is_not_streamed_holds_all_that_it_may_answer(world: Scene) -> None:
+    whole = json.dumps({"content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}).encode()
+    answer = Answer((whole[:5], whole[5:]), kind="application/json", holds=True)
+    world.upstream.answers.append(answer)
+    world.open(usd_left=0.10)
+    line = world.begin(PATHS["messages"], ask(stream=False, max_tokens=8000))
+    eventually(lambda: len(world.upstream.got) == 1, "it never arrived")
+    assert world.post(PATHS["messages"], ask()).status == 400
+    answer.go.set()
+    assert finish(line).status == 200
+    line.close()
+
+
+def test_after_a_cut_nothing_is_spent_until_there_is_more_though_some_is_left(world: Scene) -> None:
+    pieces = messages(*["word " * 800] * 40, usage={"input_tokens": 10})
+    world.upstream.answers.append(Answer(pieces, holds=True))
+    world.open(usd_left=0.05)
+    assert b"event: error" in world.post(PATHS["messages"], ask()).body
+    whole = json.dumps({"content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}).encode()
+    world.upstream.answers[0] = Answer((whole,), kind="application/json")
+    assert world.post(PATHS["messages"], ask(stream=False, max_tokens=10)).status == 400
+    world.gateway.top_up(0.05)
+    assert world.post(PATHS["messages"], ask(stream=False, max_tokens=10)).status == 200
+
+
+def test_a_closed_budget_opens_with_the_next_grant_alone() -> None:
+    budget = Budget()
+    budget.grant(1.0)
+    budget.close()
+    assert budget.reserve(0.01, sure=True) is None
+    budget.grant(1.0)
+    assert budget.reserve(0.01, sure=True) is not None
+
+
+def test_an_answer_in_one_piece_must_fit_as_a_whole_since_it_cannot_be_cut(world: Scene) -> None:
+    whole = json.dumps({"content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}).encode()
+    world.upstream.answers.append(Answer((whole,), kind="application/json"))
+    world.open(usd_left=0.10)  # and $0.05 of slack: 10,000 tokens
+    assert world.post(PATHS["messages"], ask(stream=False, max_tokens=11_000)).status == 400
+    assert world.post(PATHS["messages"], ask(stream=False)).status == 400
+    assert world.post(PATHS["messages"], ask(stream=False, max_tokens=9_000)).status == 200
+
+
+def test_an_input_that_is_cheaper_than_it_looked_leaves_more_for_the_answer(world: Scene) -> None:
+    pieces = messages(*["word " * 800] * 6, usage={"input_tokens": 10}, output_tokens=6000)
+    world.upstream.answers.append(Answer(pieces))
+    world.open(usd_left=0.10)  # $0.075 by the bytes of the request, $0.09 for the answer
+    reply = world.post(PATHS["messages"], ask(x="y" * 100_000))
+    assert reply.body == b"".join(pieces)
+
+
+def test_the_end_of_a_turn_cuts_what_is_under_way_and_settles_it(world: Scene) -> None:
+    answer = Answer(messages("x" * 40_000, usage=ANTHROPIC), holds=True)
+    world.upstream.answers.append(answer)
+    line = world.begin(PATHS["messages"], ask())
+    response = line.getresponse()
+    response.read1(100)
+    eventually(lambda: bool(world.upstream.got), "it never arrived")
+    world.gateway.shut()
+    world.ears.wait(Settled)
+    kinds = [type(one) for one in world.ears.told]
+    assert kinds == [Usage, Settled]
+    assert answer.left.wait(5)
+    line.close()
+
+
+def test_what_is_cached_does_not_make_a_long_session_look_too_dear(world: Scene) -> None:
+    figures = {"input_tokens": 100, "cache_read_input_tokens": 25_000}
+    world.upstream.answers.append(Answer(messages("hi", usage=figures, output_tokens=10)))
+    world.open(usd_left=0.10)
+    for _ in range(6):  # $0.075 each by the bytes, $0.008 by the figures
+        assert world.post(PATHS["messages"], ask(x="y" * 100_000)).status == 200
+
+
+def test_a_gateway_of_another_policy_knows_nothing_of_this_budget(tmp_path: Path) -> None:
+    with (
+        scene(tmp_path / "a") as one,
+        scene(tmp_path / "b", replace(TERMS, models=(GPT,))) as two,
+    ):
+        one.open(usd_left=0.0)
+        two.upstream.answers.append(Answer(responses("hi", usage=OPENAI)))
+        assert one.post(PATHS["responses"], ask(GPT)).status == 400
+        assert two.post(PATHS["responses"], ask(GPT)).status == 200
+        assert two.post(PATHS["messages"], ask(CLAUDE)).status == 400

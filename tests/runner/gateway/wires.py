@@ -1,0 +1,109 @@
+"""For the network tests: a proxy on a unix socket, and a host on 127.0.0.1 that notes what it hears."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+
+from runner.gateway.addresses import Address
+from runner.gateway.network import NetworkLimits, NetworkRules, serve
+
+WAIT_S = 10.0
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+
+@dataclass
+class Host:
+    """One host. `heard` is what each connection said until it fell silent for a moment."""
+
+    port: int = 0
+    heard: list[bytes] = field(default_factory=list)
+    answer: bytes = ANSWER
+    closes: bool = True
+    ended: int = 0
+
+    async def meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number = len(self.heard)
+        self.heard.append(b"")
+        with suppress(OSError):
+            while chunk := await reader.read(65536):
+                self.heard[number] += chunk
+                if b"\r\n\r\n" in self.heard[number] and self.answer:
+                    writer.write(self.answer)
+                    await writer.drain()
+                    if self.closes:
+                        break
+        self.ended += 1
+        writer.close()
+
+
+@dataclass
+class Stage:
+    """A proxy to talk to. `told` is what it told; `resolved` are the names that it looked up."""
+
+    path: Path
+    host: Host
+    told: list[Mapping[str, object]] = field(default_factory=list)
+    resolved: list[str] = field(default_factory=list)
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_unix_connection(str(self.path))
+
+    async def say(self, *parts: bytes) -> bytes:
+        """Return all that the proxy answers to these bytes until it hangs up."""
+        reader, writer = await self.connect()
+        try:
+            with suppress(OSError):
+                for part in parts:
+                    writer.write(part)
+                    await writer.drain()
+            async with asyncio.timeout(WAIT_S):
+                return await reader.read(-1)
+        except ConnectionResetError:
+            return b""
+        finally:
+            writer.close()
+
+    def hosts(self) -> list[tuple[object, object, object]]:
+        return [(one["host"], one["port"], one["allowed"]) for one in self.told if one["type"] == "host"]
+
+
+@asynccontextmanager
+async def stage(
+    folder: Path,
+    *,
+    network: str = "list",
+    private: bool = True,
+    names: Mapping[str, str] | None = None,
+    limits: NetworkLimits | None = None,
+) -> AsyncIterator[Stage]:
+    """Play with a proxy that allows `good.test` at the host's port, and finds the names at 127.0.0.1 unless
+    `names` says otherwise.
+    """
+    host = Host()
+    server = await asyncio.start_server(host.meet, "127.0.0.1", 0)
+    host.port = server.sockets[0].getsockname()[1]
+    made = Stage(folder / "n.sock", host)
+    known = names or {}
+
+    async def resolve(name: str) -> tuple[Address, ...]:
+        made.resolved.append(name)
+        if known.get(name) == "":
+            raise OSError("Name or service not known")
+        return tuple(map(ip_address, known.get(name, "127.0.0.1").split()))
+
+    allowed = (f"good.test:{host.port}", f"*.wild.test:{host.port}", f"127.0.0.1:{host.port}")
+    rules = NetworkRules(network, allowed, allowed if private else ())
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(made.path))
+    listener.listen(200)
+    proxy = asyncio.create_task(serve(listener, rules, made.told.append, resolve=resolve, limits=limits))
+    try:
+        yield made
+    finally:
+        proxy.cancel()
+        await asyncio.gather(proxy, return_exceptions=True)
+        server.close()

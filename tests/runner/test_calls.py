@@ -1,0 +1,251 @@
+"""What each board call does: its events, the reply, the refusals; and the answers that repeat."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.event import Event, Recorded
+from ledger.events.related import CardLinked, CardProposed
+from ledger.events.run import Noted, PlanApproved, PlanProposed, PlanTicked, QuestionAnswered, QuestionAsked
+from ledger.events.turn import BoardToolCalled
+from ledger.ids import CardId, QuestionId, RunId
+from runner.board_tools import (
+    PLANNING,
+    TOOLS,
+    BadCall,
+    BoardCall,
+    call_id_of,
+    check_call,
+    description_of,
+    offered,
+    schema_of,
+)
+from runner.calls import Effect, effect_of
+from runner.card_shown import SHOWN_BYTES, card_shown
+from runner.history import History
+from runner.order import Committer, Limits, Places, ReviewThread, WorkOrder
+
+RUN = RunId("r1")
+NOWHERE = Path("/nowhere")
+ORDER = WorkOrder(
+    RUN, CardId("PVTI_1"), 1, "first", 1, "acme/app", 12, "Say hello", "cardinal/12-hello", "main",
+    "scripted", "default", "", True, "", "The issue says: hello.", Limits(),
+    Places(NOWHERE, NOWHERE, NOWHERE, NOWHERE), Committer("cardinal", "c@acme.org"),
+)  # fmt: skip
+CARD = {"title": "Fix the door", "body": "It creaks.", "reason": "Not part of hello."}
+LINK = {"target": "7", "relation": "blocks", "reason": "It waits for hello."}
+
+
+def history(*events: Event) -> History:
+    made = History()
+    made.take(recorded(events, first=1))
+    return made
+
+
+def recorded(events: Iterable[Event], first: int) -> Iterable[Recorded]:
+    for seq, event in enumerate(events, start=first):
+        yield Recorded(
+            seq=seq, at=datetime(2026, 1, 1, tzinfo=UTC), stream=event.stream, version=seq, event=event
+        )
+
+
+def call(tool: str, call_id: str = "c1", **given: object) -> BoardCall:
+    made = check_call(call_id, tool, given)
+    assert isinstance(made, BoardCall), made
+    return made
+
+
+def effect(made: BoardCall, past: History, *, planning: bool = False, order: WorkOrder = ORDER) -> Effect:
+    return effect_of(made, order, past, planning=planning, session_id="s1")
+
+
+def test_a_wanted_card_becomes_an_event_that_counts() -> None:
+    past = history()
+    for number in (1, 2):
+        done = effect(call("create_card", f"c{number}", **CARD), past)
+        assert done.reply == {"ok": True}
+        assert isinstance(done.events[0], BoardToolCalled)
+        assert done.events[1:] == (
+            CardProposed(RUN, number, "Fix the door", "It creaks.", "Not part of hello."),
+        )
+        past.take(recorded(done.events, first=past.seq + 1))
+
+
+def test_one_card_more_than_five_is_refused() -> None:
+    past = history(*(CardProposed(RUN, number, "t", "b", "r") for number in range(1, 5)))
+    assert effect(call("create_card", **CARD), past).events
+    past = history(*(CardProposed(RUN, number, "t", "b", "r") for number in range(1, 6)))
+    done = effect(call("create_card", **CARD), past)
+    assert done.events == ()
+    assert "proposed 5 cards already" in str(done.reply["error"])
+
+
+@pytest.mark.parametrize(
+    ("target", "stored"),
+    [("7", "acme/app#7"), ("#7", "acme/app#7"), (7, "acme/app#7"), ("acme/shop#12", "acme/shop#12")],
+)
+def test_a_link_names_the_other_issue_in_full(target: object, stored: str) -> None:
+    done = effect(call("link_card", **LINK | {"target": target}), history())
+    assert done.events[1:] == (CardLinked(RUN, stored, "blocks", "It waits for hello."),)
+
+
+@pytest.mark.parametrize("target", ["12", "#12", 12, "acme/app#12", "ACME/App#12"])
+def test_a_card_is_not_linked_with_itself(target: object) -> None:
+    done = effect(call("link_card", **LINK | {"target": target}), history())
+    assert "the card itself" in str(done.reply["error"])
+    assert done.events == ()
+
+
+def test_one_link_more_than_ten_is_refused() -> None:
+    assert effect(call("link_card", **LINK), history(*[CardLinked(RUN, "a/b#1", "blocks", "r")] * 9)).events
+    done = effect(call("link_card", **LINK), history(*[CardLinked(RUN, "a/b#1", "blocks", "r")] * 10))
+    assert "linked 10 cards already" in str(done.reply["error"])
+    assert done.events == ()
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["0", "-1", "x", "acme#1", "acme/app", "../x#1", "acme/app#0", "a/b#1\n", "a b/c#1", True, 1.5, None],
+)
+def test_a_link_to_what_is_no_issue_is_a_bad_call(target: object) -> None:
+    made = check_call("c1", "link_card", LINK | {"target": target})
+    assert isinstance(made, BadCall)
+    assert made.problem.startswith("target: ")
+
+
+def test_a_relation_that_does_not_exist_is_a_bad_call() -> None:
+    assert isinstance(check_call("c1", "link_card", LINK | {"relation": "hates"}), BadCall)
+
+
+def test_there_are_no_stages_yet() -> None:
+    done = effect(call("go_to_stage", stage="verify", summary="Done."), history())
+    assert "this column has no stages" in str(done.reply["error"])
+    assert done.events == ()
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("create_card", CARD),
+        ("link_card", LINK),
+        ("go_to_stage", {"stage": "a", "summary": "b"}),
+        ("finish", {"done": "x"}),
+    ],
+)
+def test_a_turn_for_the_plan_is_for_nothing_else(tool: str, given: dict[str, Any]) -> None:
+    done = effect(call(tool, **given), history(), planning=True)
+    assert done == Effect((), {"error": "this turn is for the plan only: call `plan`"})
+
+
+def test_the_same_call_again_proposes_nothing_again() -> None:
+    done = effect(call("create_card", **CARD), history())
+    again = effect(call("create_card", **CARD), history(*done.events))
+    assert again == Effect((), {"ok": True, "repeated": True})
+
+
+def test_secrets_in_a_wanted_card_are_redacted() -> None:
+    secret = "ghp_" + "a" * 36
+    done = effect(call("create_card", **CARD | {"title": f"Use {secret}", "body": secret}), history())
+    assert secret not in repr(done.events)
+
+
+def test_a_long_title_fits_github() -> None:
+    made = call("create_card", **CARD | {"title": "ö" * 300 + "\nsecond line"})
+    assert len(made.input.model_dump()["title"]) <= 256
+
+
+THREADS = (ReviewThread("T1", "a.py", 3, "Why?"), ReviewThread("T2", "b.py", None, "And here?"))
+
+
+def test_the_card_is_shown_as_the_run_knows_it() -> None:
+    question = QuestionId("r1-q1")
+    past = history(
+        PlanProposed(RUN, 1, "Greet", ("Write", "Test")),
+        PlanApproved(RUN, 1, "ann"),
+        PlanTicked(RUN, 1),
+        Noted(RUN, "The build needs make."),
+        QuestionAsked(RUN, question, "agent", "In German?", ()),
+        QuestionAnswered(RUN, question, "bob", "Yes"),
+        BoardToolCalled(RUN, "s1", "c0", "thread", '{"thread_id": "T1", "text": "Fixed."}'),
+    )
+    done = effect(call("show_card"), past, order=replace(ORDER, threads=THREADS))
+    assert done.events == ()
+    assert done.reply["ok"] is True
+    assert done.reply["card"] == {
+        "number": 12,
+        "title": "Say hello",
+        "repository": "acme/app",
+        "branch": "cardinal/12-hello",
+        "base_branch": "main",
+        "attempt": 1,
+        "kind": "first",
+        "plan": {
+            "state": "approved",
+            "summary": "Greet",
+            "steps": [{"step": "Write", "done": True}, {"step": "Test", "done": False}],
+        },
+        "threads": [
+            {"thread_id": "T1", "path": "a.py", "line": 3, "text": "Why?", "answered": True},
+            {"thread_id": "T2", "path": "b.py", "line": None, "text": "And here?", "answered": False},
+        ],
+        "notes": ["The build needs make."],
+        "answers": [{"question": "In German?", "answer": "Yes"}],
+        "briefing": "The issue says: hello.",
+    }
+
+
+def test_the_card_is_shown_as_often_as_it_is_asked_for_also_while_planning() -> None:
+    for planning in (True, False):
+        for _ in range(2):
+            assert "card" in effect(call("show_card"), history(), planning=planning).reply
+
+
+@pytest.mark.parametrize("letter", ["x", "ж", "字", "🐦", "\x00", '"'])
+def test_however_much_a_card_holds_what_is_shown_fits_a_datagram(letter: str) -> None:
+    long = letter * 10_000
+    threads = tuple(ReviewThread(f"T{n}", long, n, long) for n in range(60))
+    past = history(
+        PlanProposed(RUN, 1, long, tuple(long for _ in range(40))),
+        *(Noted(RUN, long) for _ in range(60)),
+        *(QuestionAsked(RUN, QuestionId(f"q{n}"), "agent", long, ()) for n in range(60)),
+        *(QuestionAnswered(RUN, QuestionId(f"q{n}"), "bob", long) for n in range(60)),
+    )
+    shown = card_shown(replace(ORDER, title=long, briefing=long * 10, threads=threads), past)
+    assert len(json.dumps(shown)) <= SHOWN_BYTES
+    assert shown["briefing"]
+    assert shown["notes"]
+
+
+def test_a_turn_offers_what_can_be_used_in_it() -> None:
+    assert offered(read_only=True, threads=True) == PLANNING
+    assert set(TOOLS) - set(offered(read_only=False, threads=True)) == {"plan"}
+    assert set(TOOLS) - set(offered(read_only=False, threads=False)) == {"plan", "thread"}
+
+
+def test_every_tool_says_what_it_is_for() -> None:
+    for tool in TOOLS:
+        assert len(description_of(tool)) > 40
+        schema = schema_of(tool)
+        assert schema["type"] == "object"
+        assert not [one for one in schema["properties"].values() if "title" in one]
+        assert set(schema["required"]) <= set(schema["properties"])
+
+
+def test_ids_of_calls_tell_turn_tool_input_and_count_apart() -> None:
+    given = {"text": "a"}
+    ids = {
+        call_id_of("work-1", "note", given, 1),
+        call_id_of("work-2", "note", given, 1),
+        call_id_of("work-1", "progress", given, 1),
+        call_id_of("work-1", "note", {"text": "b"}, 1),
+        call_id_of("work-1", "note", given, 2),
+    }
+    assert len(ids) == 5
+    assert call_id_of("work-1", "plan", {"a": 1, "b": 2}, 1) == call_id_of(
+        "work-1", "plan", {"b": 2, "a": 1}, 1
+    )

@@ -1,0 +1,34 @@
+"""One bounded call without tools or a workspace."""
+
+import os
+import time
+
+import pytest
+
+from runner.chat import ChatError, ask_once
+from runner.errors import CommandTimeoutError
+from tests.runner.world import World
+
+
+def test_the_first_rule_that_fits_answers_and_nothing_is_left_behind(world: World) -> None:
+    world.scenario(chat=[{"when": "criteria", "say": "Which ones?", "usd": 0.01}, {"say": "Hello."}])
+    answer = ask_once("scripted", "No criteria yet", model="test", places=world.places, timeout_s=10)
+    assert (answer.text, answer.usd) == ("Which ones?", 0.01)
+    assert answer.tokens > 0
+    assert ask_once("scripted", "Hm", model="test", places=world.places, timeout_s=10).text == "Hello."
+    assert os.listdir(world.places.workspaces) == []
+
+
+def test_no_answer_is_an_error(world: World) -> None:
+    world.scenario(chat=[{"when": "never", "say": "x"}])
+    with pytest.raises(ChatError):
+        ask_once("scripted", "Hm", model="test", places=world.places, timeout_s=10)
+
+
+def test_an_answer_that_takes_too_long_is_an_error(world: World) -> None:
+    world.scenario(chat=[{"when": "(a+)+$", "say": "x"}])  # as slow as a model that hangs
+    began = time.monotonic()
+    with pytest.raises(CommandTimeoutError):
+        ask_once("scripted", "a" * 60 + "!", model="test", places=world.places, timeout_s=1)
+    assert time.monotonic() - began < 6
+    assert os.listdir(world.places.workspaces) == []

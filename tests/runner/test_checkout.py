@@ -1,0 +1,119 @@
+"""Cardinal's own git commands in a workspace: few starts, and errors that name the step."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.ids import CardId
+from ledger.states import Ending
+from runner import workspaces
+from runner.checkout import Checkout
+from runner.errors import WorkspaceError
+from runner.mirror import Mirror
+from runner.workspace import Tenancy, Workspace
+from tests.runner.world import BRANCH, COMMITTER, REPOSITORY, World, checks, git
+
+MOST_STARTS = 10  # a start is a container, which takes about as long as all git commands of a run
+FINISH = {"finish": {"done": "Done."}}
+WORK = [{"edit": {"path": "a.txt", "content": "a\n"}}, {"commit": "Add a"}, FINISH]
+
+
+@pytest.fixture
+def room(world: World) -> Iterator[Workspace]:
+    opened = workspaces.load("local").open(world.places, Tenancy(CardId("x")))
+    yield opened
+    opened.destroy()
+
+
+@pytest.fixture
+def mirror(world: World) -> Mirror:
+    made = Mirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None)
+    made.fetch("main")
+    return made
+
+
+@pytest.fixture
+def checkout(room: Workspace, mirror: Mirror) -> Checkout:
+    made = Checkout(room, mirror.path, COMMITTER, lambda: None)
+    made.clone(BRANCH, "main")
+    return made
+
+
+def repo(world: World) -> Path:
+    return world.places.workspaces / "x" / "repo"
+
+
+def test_a_run_with_a_plan_and_a_gate_starts_few_commands_of_cardinals_own(world: World) -> None:
+    started: list[list[str]] = []
+    listening = True
+
+    def hear(event: str, told: tuple[Any, ...]) -> None:  # it cannot be taken away again
+        if listening and event == "subprocess.Popen":
+            started.append(list(told[1]))
+
+    sys.addaudithook(hear)
+    world.scenario(plan=[{"plan": {"summary": "x", "steps": ["a"]}}], work=WORK)
+    order = world.order(plan_required=True, validation=checks(fast=("true",), full=("true",)))
+    world.run(order)
+    world.approve(order)
+    assert world.ended().ending is Ending.SUCCEEDED
+    listening = False
+    inside = [argv for argv in started if argv[0] == "bwrap"]
+    own = [argv for argv in inside if any("core.hooksPath=/dev/null" in word for word in argv)]
+    assert 0 < len(own) <= MOST_STARTS
+
+
+def test_what_is_left_is_committed_and_the_head_is_told(world: World, checkout: Checkout) -> None:
+    before = checkout.commit()
+    assert checkout.commit_leftovers("Nothing") == before
+    (repo(world) / "new.txt").write_text("new\n")
+    after = checkout.commit_leftovers("Take `it` \"with\" $(touch evil) 'all'")
+    assert after == checkout.commit() != before
+    said = subprocess.run(
+        ("git", "-c", "safe.directory=*", "log", "-1", "--format=%s", "--name-only"),
+        cwd=repo(world), capture_output=True, text=True, check=True,
+    ).stdout.split("\n")  # fmt: skip
+    assert said[0] == "Take `it` \"with\" $(touch evil) 'all'"
+    assert "new.txt" in said
+    assert not (repo(world) / "evil").exists()
+
+
+def test_work_goes_on_its_new_base_or_the_conflicting_paths_are_told(
+    world: World, checkout: Checkout, mirror: Mirror
+) -> None:
+    (repo(world) / "README.md").write_text("Mine.\n")
+    apart = world.commit({"other.txt": "theirs\n"})
+    mirror.fetch("main")
+    checkout.fetch(BRANCH, "main")
+    assert checkout.put_on(apart, "Mine") == ()
+    assert checkout.commits_since(apart) == 1
+    against = world.commit({"README.md": "Theirs.\n"})
+    mirror.fetch("main")
+    checkout.fetch(BRANCH, "main")
+    head = checkout.commit()
+    assert checkout.put_on(against, "Mine") == ("README.md",)
+    assert checkout.commit() == head
+    assert (repo(world) / "README.md").read_text() == "Mine.\n"
+
+
+def test_a_step_that_fails_is_named(world: World, checkout: Checkout) -> None:
+    with pytest.raises(WorkspaceError, match=r"^git fetch failed: .*nowhere"):
+        checkout.fetch(BRANCH, "nowhere")
+    (repo(world) / ".git" / "index.lock").touch()
+    (repo(world) / "new.txt").write_text("new\n")
+    with pytest.raises(WorkspaceError, match=r"^git add failed: .*index\.lock"):
+        checkout.commit_leftovers("Mine")
+    with pytest.raises(WorkspaceError, match=r"^git reset failed: .*index\.lock"):
+        checkout.restore("HEAD")
+
+
+def test_an_export_whose_base_is_not_there_holds_everything(checkout: Checkout, tmp_path: Path) -> None:
+    bundle = tmp_path / "x.bundle"
+    checkout.export(bundle, "0" * 39 + "1", 1_000_000)
+    git(tmp_path, "init", "--quiet", "--bare", "empty.git")
+    git(tmp_path / "empty.git", "fetch", "--quiet", str(bundle), "HEAD:refs/heads/got")
+    assert git(tmp_path / "empty.git", "rev-parse", "got") == checkout.commit()

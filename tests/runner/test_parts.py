@@ -1,0 +1,152 @@
+"""The small pure parts: redaction, cuts, watchdogs, board calls, scenarios."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.board_tools import BadCall, BoardCall, FinishInput, check_call
+from runner.errors import ScenarioError
+from runner.order import Limits
+from runner.redact import redact
+from runner.scripted.player import scenario_for, slug_of, title_of
+from runner.scripted.scenario import PACKAGED, find_scenario, parse_scenario
+from runner.texts import cut, one_line, tail
+from runner.watch import Allowance, Spent, Verdict
+
+PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\n-----END RSA " + "PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "ghs_" + "a1" * 18, "ghp_" + "Z" * 36, "ghs_" + "a.b-c" * 100, "github_pat_" + "a" * 30,
+        "sk-ant-" + "x" * 30, "sk-proj-" + "x" * 30, "AKIA" + "A" * 16, PEM, PEM[:40],
+        "eyJhbGciOiJSUzI1NiJ9." + "eyJpc3MiOiIxMjM0NSJ9" + "." + "c2lnbmF0dXJlIQ",
+    ],
+)  # fmt: skip
+def test_what_looks_like_a_secret_is_redacted(secret: str) -> None:
+    assert redact(f"before {secret} after").startswith("before [redacted]")
+    assert secret not in redact(f"x={secret}\n")
+
+
+@pytest.mark.parametrize("header", ["Authorization", "AUTHORIZATION", "authorization", "Author\u0131zation"])
+def test_a_header_s_secret_is_redacted_however_it_is_written(header: str) -> None:
+    assert redact(f"{header}: Bearer abcdef0123456789") == f"{header}: [redacted]"
+
+
+def test_ordinary_text_stays() -> None:
+    text = "ghs_short sk-1 eyJ.a.b desk-lamp risk-assessment-of-everything-we-own.txt AKIA"
+    assert redact(text) == text
+
+
+def test_given_secrets_are_redacted_unless_they_are_tiny() -> None:
+    assert redact("hunter22 and a", ["hunter22", "a"]) == "[redacted] and a"
+
+
+def test_a_cut_keeps_whole_characters() -> None:
+    assert cut("äöü", 6) == "äöü"
+    assert cut("ä" * 20, 21).startswith("äää")
+    assert len(cut("ä" * 20, 21).encode()) <= 21
+    assert tail("äöü", 3) == "ü"
+    assert one_line("a\n\x1b[31mb\t\u202ec") == "a [31mb c"
+
+
+SPENT = Spent(active_s=1, silent_s=0, usd=0, turns=0, output_bytes=0)
+
+
+@pytest.mark.parametrize(
+    ("spent", "verdict"),
+    [
+        (SPENT, None),
+        (replace(SPENT, output_bytes=51_000_000), Verdict.FLOOD),
+        (replace(SPENT, silent_s=300), Verdict.SILENCE),
+        (replace(SPENT, usd=2.0), Verdict.BUDGET),
+        (replace(SPENT, active_s=1800), Verdict.TIME),
+        (replace(SPENT, turns=60), Verdict.TURNS),
+        (replace(SPENT, silent_s=300, usd=5), Verdict.SILENCE),
+    ],
+)
+def test_each_watchdog_bites_at_its_limit(spent: Spent, verdict: Verdict | None) -> None:
+    assert Allowance(Limits()).verdict(spent) is verdict
+
+
+def test_going_on_gives_as_much_again() -> None:
+    assert Allowance(Limits(), extensions=1).verdict(replace(SPENT, usd=3.9, turns=119)) is None
+    assert Allowance(Limits(), extensions=1).verdict(replace(SPENT, usd=4.0)) is Verdict.BUDGET
+    assert "$4.00" in Allowance(Limits(), extensions=1).reached(Verdict.BUDGET, SPENT)
+
+
+def test_a_limit_of_nothing_is_no_limit() -> None:
+    free = Limits(timeout_s=0, silence_s=0, max_turns=0, budget_usd=0)
+    assert Allowance(free).verdict(replace(SPENT, usd=99, turns=9999, active_s=1e6, silent_s=1e6)) is None
+
+
+def test_a_board_call_is_checked() -> None:
+    call = check_call("1", "finish", {"done": "x" * 9000, "invented": 1})
+    assert isinstance(call, BoardCall)
+    assert isinstance(call.input, FinishInput)
+    assert len(call.input.done.encode()) <= 8000
+    for tool, given in [
+        ("plan", {}),
+        ("plan", {"summary": "s", "steps": []}),
+        ("ask", None),
+        ("tick", {"done": -1}),
+    ]:
+        bad = check_call("1", tool, given)
+        assert isinstance(bad, BadCall), given
+        assert bad.problem
+    assert "there is no tool 'rm'" in getattr(check_call("1", "rm", {}), "problem", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("work: [{jump: 1}]", "work.0.jump"),
+        ("works: []", "works"),
+        ("work: [{say: a, note: b}]", "exactly one of"),
+        ("work: [{edit: {path: a}}]", "either content, or find"),
+        ("chat: [{say: a, when: '('}]", "regular expression"),
+        ("work: [", "not YAML"),
+        ("- 1", "valid dictionary"),
+        ("!!python/object/apply:os.system [id]", "not YAML"),
+        ("a" * 300_000, "larger than"),
+    ],
+)
+def test_a_wrong_scenario_says_where(text: str, said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        parse_scenario("x", text.encode())
+
+
+def test_every_packaged_scenario_is_right_and_a_folder_comes_first(tmp_path: Path) -> None:
+    for path in PACKAGED.glob("*.yml"):
+        assert find_scenario(tmp_path, path.stem)
+    (tmp_path / "hello.yml").write_text("work: [{say: mine}, crash]")
+    assert find_scenario(tmp_path, "hello") == {"work": [{"say": "mine"}, {"crash": True}]}
+
+
+def test_a_card_gets_the_scenario_that_its_title_names(tmp_path: Path) -> None:
+    (tmp_path / "board.yml").write_text("cards: [{title: '^Login', scenario: login}]\nwork: [{say: any}]")
+    (tmp_path / "login.yml").write_text("work: [{say: login}]")
+    found = dict(find_scenario(tmp_path, "board"))
+    assert scenario_for(found, "Login with a key") == {"work": [{"say": "login"}]}
+    assert scenario_for(found, "No login") == found
+    (tmp_path / "login.yml").unlink()
+    with pytest.raises(ScenarioError, match="login"):
+        find_scenario(tmp_path, "board")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "title", "slug"),
+    [
+        ("# Add a key\n\n## Description\n# Not this", "Add a key", "add-a-key"),
+        ("You plan.\n\n# The card: $(rm -rf ~) ../../x; `y`", "$(rm -rf ~) ../../x; `y`", "rm-rf-x-y"),
+        ("no heading", "", "card"),
+        ("# \u65e5\u672c", "\u65e5\u672c", "card"),
+    ],
+)
+def test_a_title_names_a_file_that_is_safe_in_a_path_and_in_a_shell(
+    prompt: str, title: str, slug: str
+) -> None:
+    assert title_of(prompt) == title
+    assert slug_of(title) == slug

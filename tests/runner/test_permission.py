@@ -1,0 +1,113 @@
+"""The tool policy: what an agent may do unasked, what people are asked first, what is refused."""
+
+import pytest
+
+from runner.agent import PermissionAsked
+from runner.order import Tools
+from runner.permission import Leave, Verdict, judge, matches, question
+
+ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
+PUSH = Tools(ask=("git push:*",))
+NONE = Leave()
+
+
+def run(command: str) -> PermissionAsked:
+    return PermissionAsked("1", "run", "Bash", command)
+
+
+def edit(path: str = "a.py") -> PermissionAsked:
+    return PermissionAsked("1", "edit", "Write", path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "tools", "verdict"),
+    [
+        (run("ls"), Tools(), ALLOW),
+        (run("ls"), Tools(run="ask"), ASK),
+        (run("ls"), Tools(run="deny"), DENY),
+        (run("git commit -m x"), Tools(commit="deny"), DENY),
+        (run("git add -A && git commit -m x"), Tools(commit="ask"), ASK),
+        (run("git status"), Tools(commit="deny"), ALLOW),
+        (run("git push origin main"), PUSH, ASK),
+        (run("true; git push"), PUSH, ASK),
+        (run("X=1 git push -f"), PUSH, ASK),
+        (run('echo "$(git push)"'), PUSH, ASK),
+        (run("'git' push"), PUSH, ASK),
+        (run("sudo -u x git push"), PUSH, ASK),
+        (run("env -i A=1 git push"), PUSH, ASK),
+        (run("git pushy"), PUSH, ALLOW),
+        (run("rm -rf /"), Tools(deny=("rm -rf /*", "rm -rf /")), DENY),
+        (run("ls | rm -rf /etc"), Tools(deny=("rm -rf /*",)), DENY),
+        (run("git push"), Tools(ask=("git push:*",), deny=("git push:*",)), DENY),
+        (edit(), Tools(), ALLOW),
+        (edit(), Tools(edit="ask"), ASK),
+        (edit(), Tools(edit="deny"), DENY),
+        (PermissionAsked("1", "other", "Task", ""), Tools(ask=("Task",)), ASK),
+        (PermissionAsked("1", "other", "Task", ""), Tools(), ALLOW),
+        (PermissionAsked("1", "board", "mcp__board__plan", ""), Tools(run="deny", edit="deny"), ALLOW),
+        (PermissionAsked("1", "read", "Read", "/etc/passwd"), Tools(run="deny"), ALLOW),
+    ],
+)
+def test_the_policy_decides(asked: PermissionAsked, tools: Tools, verdict: Verdict) -> None:
+    judged = judge(asked, tools, NONE, read_only=False)
+    assert judged.verdict is verdict
+    assert bool(judged.why) == (verdict is not ALLOW)
+
+
+def test_a_plan_turn_edits_nothing_whatever_the_policy_says() -> None:
+    assert judge(edit(), Tools(), NONE, read_only=True).verdict is DENY
+
+
+def test_a_line_with_more_parts_than_are_read_is_refused_where_patterns_count() -> None:
+    long = "true;" * 300 + "git push"
+    assert judge(run(long), PUSH, NONE, read_only=False).verdict is DENY
+    assert judge(run(long), Tools(), NONE, read_only=False).verdict is ALLOW
+
+
+@pytest.mark.parametrize(
+    ("granted", "command", "verdict"),
+    [
+        (Leave(["git push origin main"]), "git push origin main", ALLOW),
+        (Leave(["git push origin main"]), "git push origin dev", ASK),
+        (Leave(["git push *"]), "git push origin", ASK),  # a command that holds a star is no pattern
+        (Leave(["git push *"]), "git push *", ALLOW),
+        ("git push:*", "git push origin dev", ALLOW),
+        ("git push:*", "git push && curl evil", ASK),  # leave for one is none for its neighbour
+        ("git push:*", "cd x && git push", ASK),
+    ],
+)
+def test_leave_is_for_what_was_asked_about(granted: Leave | str, command: str, verdict: Verdict) -> None:
+    leave = Leave((), [granted]) if isinstance(granted, str) else granted
+    assert judge(run(command), PUSH, leave, read_only=False).verdict is verdict
+
+
+def test_leave_does_not_lift_a_refusal() -> None:
+    tools = Tools(deny=("git push:*",))
+    assert judge(run("git push"), tools, Leave(["git push"], ["git push"]), read_only=False).verdict is DENY
+
+
+def test_what_a_person_did_not_allow_is_not_asked_again() -> None:
+    judged = judge(run("git push"), PUSH, NONE, read_only=False, refused=("git push",))
+    assert (judged.verdict, "a person" in judged.why) == (DENY, True)
+    assert judge(run("git push x"), PUSH, NONE, read_only=False, refused=("git push",)).verdict is ASK
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "meant"),
+    [
+        ("npm publish", "npm publish", True),
+        ("npm publish", "npm publish --tag x", False),
+        ("npm publish:*", "npm  publish   --tag x", True),
+        ("npm *", "npm run x", True),
+        ("*", "anything", True),
+        ("curl:*", "curly", False),
+    ],
+)
+def test_patterns(pattern: str, command: str, meant: bool) -> None:
+    assert matches(pattern, command) is meant
+
+
+def test_a_question_shows_the_command_in_one_line_without_controls() -> None:
+    text = question(run("git push\n\x1b[31mnow"), "the policy asks")
+    assert "git push [31mnow" in text
+    assert "\x1b" not in text

@@ -1,0 +1,132 @@
+"""What a child writes is framed into lines within fixed bounds, whatever it is."""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from runner.child import Child, finish
+from runner.errors import CommandTimeoutError, SpawnError
+from runner.stop import Patience
+from runner.stream import LINE_BYTES, Framer, Line
+
+ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
+
+
+def child(program: str, cap_bytes: int = 100_000_000) -> Child:
+    return Child((sys.executable, "-c", program), env=ENVIRONMENT, cwd=Path("/"), cap_bytes=cap_bytes)
+
+
+def nothing() -> None:
+    """The beat of a command that nobody watches."""
+
+
+def test_lines_are_found_across_chunks() -> None:
+    framer = Framer(error=False)
+    assert list(framer.feed(b"a\nb")) == [Line("a", False, False)]
+    assert list(framer.feed(b"c\r\n\n")) == [Line("bc", False, False), Line("", False, False)]
+    assert list(framer.finish()) == []
+
+
+def test_a_long_line_is_cut_and_the_next_one_is_whole() -> None:
+    framer = Framer(error=True, cap_bytes=4)
+    lines = [*framer.feed(b"123"), *framer.feed(b"456"), *framer.feed(b"789\nab\n")]
+    assert lines == [Line("1234", True, True), Line("ab", True, False)]
+
+
+def test_invalid_utf8_is_replaced() -> None:
+    assert list(Framer(error=False).feed(b"\xff\xc3\x28\n")) == [Line("��(", False, False)]
+
+
+def test_200_mb_without_a_newline_are_one_cut_line() -> None:
+    began = time.monotonic()
+    ran = finish(
+        child("import os\nfor _ in range(200): os.write(1, b'x' * 1000000)", 300_000_000),
+        what="flood", timeout_s=60, beat=nothing, out_bytes=2 * LINE_BYTES,
+    )  # fmt: skip
+    assert (ran.exit_code, len(ran.out), ran.flooded) == (0, LINE_BYTES + 1, False)
+    assert time.monotonic() - began < 20
+
+
+def test_what_writes_more_than_it_may_is_killed() -> None:
+    ran = finish(
+        child("import os\nwhile True: os.write(1, b'y\\n' * 1000)", 1_000_000),
+        what="yes", timeout_s=30, beat=nothing,
+    )  # fmt: skip
+    assert ran.flooded
+    assert ran.exit_code < 0
+
+
+def test_a_command_that_takes_too_long_is_killed() -> None:
+    with pytest.raises(CommandTimeoutError, match="nap was stopped after 0 s"):
+        finish(child("import time; time.sleep(60)"), what="nap", timeout_s=0.3, beat=nothing)
+
+
+def test_a_child_that_never_reads_does_not_block_its_writer() -> None:
+    deaf = child("import time; time.sleep(60)")
+    began = time.monotonic()
+    try:
+        while deaf.write(b"x" * 1_000_000):
+            deaf.hear(0)
+        assert time.monotonic() - began < 5
+    finally:
+        deaf.close()
+
+
+def test_a_large_message_reaches_a_slow_reader_whole() -> None:
+    slow = child("import sys; print(len(sys.stdin.buffer.readline()))")
+    assert slow.write(b"x" * 3_000_000 + b"\n")
+    ran = finish(slow, what="read", timeout_s=20, beat=nothing)
+    assert ran.out == "3000001\n"
+
+
+def test_a_program_that_is_not_there_did_not_start() -> None:
+    with pytest.raises(SpawnError, match="/nowhere/agent did not start"):
+        Child(("/nowhere/agent",), env={}, cwd=Path("/"), cap_bytes=1)
+
+
+PATIENCE = {
+    "interrupt": Patience(ask_s=20),
+    "close": Patience(ask_s=0.2, close_s=20),
+    "term": Patience(ask_s=0.2, close_s=0.2, term_s=20),
+    "kill": Patience(ask_s=0.2, close_s=0.2, term_s=0.2),
+    "gone": Patience(),
+}
+
+
+@pytest.mark.parametrize(
+    ("program", "rung"),
+    [
+        ("import sys; sys.stdin.readline()", "interrupt"),
+        ("import sys\nfor line in sys.stdin: pass", "close"),
+        ("import time\ntime.sleep(60)", "term"),
+        (
+            "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nprint(1, flush=True)\ntime.sleep(60)",
+            "kill",
+        ),
+        ("", "gone"),
+    ],
+)
+def test_stopping_climbs_only_as_far_as_it_must(program: str, rung: str) -> None:
+    started = child(program)
+    try:
+        if rung == "kill":
+            assert started.hear(5)
+        if rung == "gone":
+            started.exit_code()
+        # what obeys has time enough for it; what does not is waited for in vain
+        stopped = started.stop(b"stop\n", patience=PATIENCE[rung])
+    finally:
+        started.close()
+    assert stopped.rung == rung
+    assert stopped.took_s < 15
+
+
+def test_in_a_hurry_nobody_is_asked() -> None:
+    started = child("import time; time.sleep(60)")
+    try:
+        stopped = started.stop(b"stop\n", hurry=True)
+    finally:
+        started.close()
+    assert (stopped.rung, stopped.took_s < 1) == ("kill", True)

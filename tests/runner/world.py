@@ -1,0 +1,260 @@
+"""A small world for the runner: a real ledger, a real repository to push to, scenarios, and claims as bot
+makes them.
+"""
+
+import dataclasses
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+from sqlalchemy import Engine
+
+from ledger import book, leases
+from ledger.engine import open_ledger
+from ledger.event import Event
+from ledger.events.run import (
+    PlanApproved,
+    PlanRedirected,
+    QuestionAnswered,
+    RunClaimed,
+    RunEnded,
+    RunEvent,
+    RunQueued,
+    RunRequeued,
+)
+from ledger.ids import CardId, RunId
+from ledger.leases import Lease
+from runner.log import RunLog
+from runner.order import Committer, Limits, Places, Provider, Validation, WorkOrder
+from runner.supervisor import execute
+
+RUN = RunId("r1")
+CARD = CardId("PVTI_1")
+BRANCH = "cardinal/12-hello"
+REPOSITORY = "acme/shop"
+COMMITTER = Committer("cardinal[bot]", "cardinal@example.org")
+GIT_ENVIRONMENT = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Ann",
+    "GIT_AUTHOR_EMAIL": "ann@example.org",
+    "GIT_COMMITTER_NAME": "Ann",
+    "GIT_COMMITTER_EMAIL": "ann@example.org",
+}
+LIMITS = Limits(timeout_s=60, silence_s=20, max_turns=20, budget_usd=1.0, iterations=2, full_runs=2)
+
+
+class SystemClock:
+    """The machine's time."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class FileRemote:
+    """A repository in a folder."""
+
+    url: str
+
+    def git_environment(self) -> Mapping[str, str]:
+        return {}
+
+
+def git(folder: Path, *words: str) -> str:
+    """Run git as a person would, and return its output."""
+    done = subprocess.run(
+        ("git", *words),
+        cwd=folder,
+        env=GIT_ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@dataclass(slots=True)
+class World:
+    """One board's machine with one repository and one card."""
+
+    root: Path
+    engine: Engine
+    clock: SystemClock = field(default_factory=SystemClock)
+    lease: Lease | None = None
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+
+    @property
+    def origin(self) -> Path:
+        return self.root / "origin.git"
+
+    @property
+    def places(self) -> Places:
+        return Places(*(self.root / name for name in ("mirrors", "workspaces", "logs", "scenarios")))
+
+    @property
+    def remote(self) -> FileRemote:
+        return FileRemote(str(self.origin))
+
+    def commit(self, files: Mapping[str, str], branch: str = "main", message: str = "By a person") -> str:
+        """Commit files to a branch of the repository as a person, and return the commit."""
+        clone = self.root / f"person-{time.monotonic_ns()}"
+        git(self.root, "clone", "--quiet", str(self.origin), str(clone))
+        known = git(clone, "ls-remote", "origin", f"refs/heads/{branch}")
+        git(clone, "checkout", "--quiet", *(("-B", branch, f"origin/{branch}") if known else ("-B", branch)))
+        for name, text in files.items():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            (clone / name).write_text(text)
+        git(clone, "add", "--all")
+        git(clone, "commit", "--quiet", "-m", message)
+        git(clone, "push", "--quiet", "origin", branch)
+        return git(clone, "rev-parse", "HEAD")
+
+    def head(self, branch: str = BRANCH) -> str:
+        return git(self.origin, "rev-parse", f"refs/heads/{branch}")
+
+    def show(self, path: str, branch: str = BRANCH) -> str:
+        return git(self.origin, "show", f"{branch}:{path}")
+
+    def scenario(self, **sections: Any) -> None:
+        """Write the scenario `test`."""
+        self.places.scenarios.mkdir(exist_ok=True)
+        (self.places.scenarios / "test.yml").write_text(yaml.safe_dump(sections))
+
+    def write(self, *events: Event) -> None:
+        """Append as bot does, without a fence."""
+        with book.writing(self.engine) as db:
+            book.append(db, *events, at=self.clock.now())
+
+    def queue(self, order: WorkOrder) -> None:
+        self.write(
+            RunQueued(
+                order.run_id, order.card_id, order.attempt, order.kind, "In Progress", order.repository,
+                order.branch, order.agent, "ann", order.session_id, "{}", order.plan_required,
+            )
+        )  # fmt: skip
+
+    def claim(self, order: WorkOrder, *, ttl_s: float = 60.0, worker: str = "w1") -> tuple[WorkOrder, RunLog]:
+        """Take the lease and claim the run, as bot's dispatch does; ends an older claim by force."""
+        now = self.clock.now()
+        with book.writing(self.engine) as db:
+            if self.lease is not None:
+                leases.release(db, self.lease)
+            self.lease = leases.take(db, f"run:{order.run_id}", worker, now=now, ttl_s=ttl_s)
+            assert self.lease is not None
+            book.append(db, RunClaimed(order.run_id, self.lease.generation, worker), at=now)
+        order = dataclasses.replace(order, generation=self.lease.generation)
+        return order, RunLog(self.engine, order.run_id, self.lease, self.clock, ttl_s=ttl_s)
+
+    def run(self, order: WorkOrder, **options: Any) -> RunEvent:
+        """Claim and execute; return the newest event of the run."""
+        order, log = self.claim(order, **options)
+        execute(order, log, self.remote, self.clock, providers=self.providers)
+        return self.events(order.run_id)[-1]
+
+    def meanwhile(self, order: WorkOrder, when: str, act: Callable[[], object]) -> float:
+        """Execute, and do something as bot would once the agent said `when`; return the seconds from then to
+        the end.
+        """
+        claimed, log = self.claim(order)
+        acted_at: list[float] = []
+
+        class Watched(RunLog):
+            """Lets the test act at a moment of the run."""
+
+            def beat(self) -> None:
+                if self.history.last_line == when and not acted_at:
+                    acted_at.append(time.monotonic())
+                    act()
+                super().beat()
+
+        log.__class__ = Watched
+        execute(claimed, log, self.remote, self.clock, providers=self.providers)
+        assert acted_at, self.events()[-3:]
+        return time.monotonic() - acted_at[0]
+
+    def again(self, order: WorkOrder, why: str) -> RunEvent:
+        """Let the run go on, as bot does after `why`."""
+        self.write(RunRequeued(order.run_id, why))
+        return self.run(order)
+
+    def answer(self, order: WorkOrder, text: str) -> RunEvent:
+        asked = self.only("QuestionAsked", order.run_id, newest=True)
+        self.write(QuestionAnswered(order.run_id, asked.question_id, "ann", text))
+        return self.again(order, "answered")
+
+    def approve(self, order: WorkOrder) -> RunEvent:
+        plan = self.only("PlanProposed", order.run_id, newest=True)
+        self.write(PlanApproved(order.run_id, plan.revision, "ann"))
+        return self.again(order, "approved")
+
+    def redirect(self, order: WorkOrder, text: str) -> RunEvent:
+        plan = self.only("PlanProposed", order.run_id, newest=True)
+        self.write(PlanRedirected(order.run_id, plan.revision, "ann", text))
+        return self.again(order, "redirected")
+
+    def events(self, run_id: RunId = RUN) -> tuple[Any, ...]:
+        with book.reading(self.engine) as db:
+            return tuple(one.event for one in book.read(db, limit=100_000, stream=f"run:{run_id}"))
+
+    def kinds(self, run_id: RunId = RUN) -> list[str]:
+        return [type(event).__name__ for event in self.events(run_id)]
+
+    def of(self, kind: str, run_id: RunId = RUN) -> list[Any]:
+        return [event for event in self.events(run_id) if type(event).__name__ == kind]
+
+    def only(self, kind: str, run_id: RunId = RUN, *, newest: bool = False) -> Any:
+        found = self.of(kind, run_id)
+        assert found, f"no {kind} in {self.kinds(run_id)}"
+        assert newest or len(found) == 1, found
+        return found[-1]
+
+    def ended(self, run_id: RunId = RUN) -> RunEnded:
+        found: RunEnded = self.only("RunEnded", run_id)
+        return found
+
+    def order(self, **changes: Any) -> WorkOrder:
+        """Return a work order for the scenario `test`, queued in the ledger."""
+        order = WorkOrder(
+            run_id=RUN, card_id=CARD, attempt=1, kind="first", generation=0, repository=REPOSITORY, number=12,
+            title="Say hello", branch=BRANCH, base_branch="main", agent="scripted", model="test",
+            session_id="", plan_required=False, instructions="", briefing="# Say hello\n", limits=LIMITS,
+            places=self.places, committer=COMMITTER,
+        )  # fmt: skip
+        order = dataclasses.replace(order, **changes)
+        self.queue(order)
+        return order
+
+
+def make_world(root: Path, *, files: Mapping[str, str] | None = None) -> World:
+    """Return a world whose repository has one commit on main."""
+    engine = open_ledger(f"sqlite:///{root / 'ledger.db'}")
+    world = World(root, engine)
+    git(root, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(world.origin))
+    (world.origin / "hooks").mkdir()
+    world.scenario()
+    if files is not None:
+        world.commit(files)
+    return world
+
+
+def copy_world(template: Path, root: Path) -> World:
+    """Return a world of its own that is like the one made in `template`, whose engine is closed."""
+    shutil.copytree(template, root, dirs_exist_ok=True)
+    return World(root, open_ledger(f"sqlite:///{root / 'ledger.db'}"))
+
+
+def checks(fast: Iterable[str] = (), full: Iterable[str] = (), setup: Iterable[str] = ()) -> Validation:
+    return Validation(tuple(setup), tuple(fast), tuple(full))

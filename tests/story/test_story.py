@@ -1,0 +1,59 @@
+"""The demo's whole story, as whoever runs `scripts/demo --auto` sees it; and on PostgreSQL."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from forge.demo import launch
+from forge.demo.stage import Stage
+from forge.demo.story import STEPS, play
+
+ROOT = Path(__file__).parents[2]
+WITH_POSTGRESQL = bool(os.environ.get("CARDINAL_TEST_POSTGRESQL") or os.environ.get("CI"))
+
+
+@pytest.mark.timeout(480)
+def test_the_demo_plays_the_whole_story_and_saw_every_step(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "forge.demo", "--auto", "--json", str(report)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=220,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    told = [one["step"] for one in json.loads(report.read_text())]
+    assert told[: len(STEPS)] == [step.name for step in STEPS]
+    assert told[-1] == "the hash chain is verified"
+
+
+if WITH_POSTGRESQL:
+
+    @pytest.mark.timeout(480)
+    def test_the_story_ends_the_same_on_postgresql(tmp_path: Path, postgresql_url: str) -> None:
+        server, schema = make_url(postgresql_url), f"story_{uuid4().hex}"
+        admin = create_engine(server)
+        with admin.begin() as db:
+            db.execute(text(f"CREATE SCHEMA {schema}"))
+        url = server.update_query_dict({"options": f"-csearch_path={schema}"}).render_as_string(False)
+        try:
+            with launch.running(tmp_path, settings={"CARDINAL_DATABASE_URL": url}) as scene:
+                told = play(Stage(scene.team))
+                audit = scene.command("audit", "verify", "--json")
+            assert [one.step for one in told] == [step.name for step in STEPS]
+            assert audit.returncode == 0, audit.stderr
+            with admin.begin() as db:
+                events = db.execute(text(f"SELECT count(*) FROM {schema}.events")).scalar_one()
+            assert json.loads(audit.stdout)["events"] == events > 100
+        finally:
+            with admin.begin() as db:
+                db.execute(text(f"DROP SCHEMA {schema} CASCADE"))
+            admin.dispose()
