@@ -7,6 +7,7 @@ from pathlib import Path
 from runner import checkout_scripts as scripts
 from runner.child import Ran, finish
 from runner.errors import WorkspaceError
+from runner.mirror import Heads
 from runner.order import Committer
 from runner.workspace import Workspace
 
@@ -46,14 +47,13 @@ class Checkout:
             "GIT_ALLOW_PROTOCOL": "file",
         }
 
-    def clone(self, branch: str, base_branch: str) -> None:
+    def clone(self, branch: str, base_branch: str, heads: Heads) -> None:
         """Check out `branch` from the mirror, or start it at the base. A clone that was cut short begins
         again.
 
         Raises WorkspaceError.
         """
-        where = self._workspace.mirror_at(self._mirror)
-        self._must("clone", self._script("clone", scripts.CLONE, where, branch, base_branch, mirrored=True))
+        self._take("clone", scripts.CLONE, branch, base_branch, heads)
         self._workspace.settle()
 
     def clone_from(self, ref: str, branch: str, base_branch: str) -> None:
@@ -64,13 +64,13 @@ class Checkout:
         given = (self._workspace.mirror_at(self._mirror), ref, branch, base_branch)
         self._must("clone", self._script("clone", scripts.CLONE_FROM, *given, mirrored=True))
 
-    def fetch(self, branch: str, base_branch: str) -> None:
-        """Bring the remote-tracking refs of both branches up to date from the mirror.
+    def fetch(self, branch: str, base_branch: str, heads: Heads) -> None:
+        """Bring the remote-tracking refs of both branches to `heads`, from the mirror.
 
         In a start of its own, for the mirror is shown: other git commands may run what the agent set up.
+        Raises WorkspaceError.
         """
-        where = self._workspace.mirror_at(self._mirror)
-        self._must("fetch", self._script("fetch", scripts.FETCH, where, branch, base_branch, mirrored=True))
+        self._take("fetch", scripts.FETCH, branch, base_branch, heads)
 
     def commit(self, ref: str = "HEAD") -> str:
         """Return the commit that `ref` names, or empty."""
@@ -128,6 +128,11 @@ class Checkout:
         out = f"{self._workspace.layout.out}/{_BUNDLE}"
         self._must("bundle", self._script("bundle", scripts.EXPORT, out, base, exporting=True))
         self._workspace.collect(_BUNDLE, target, cap_bytes)
+
+    def _take(self, what: str, script: str, branch: str, base_branch: str, heads: Heads) -> None:
+        """Take both commits by id: the mirror is shared, and another card may move its branches meanwhile."""
+        given = (self._workspace.mirror_at(self._mirror), branch, base_branch, heads.branch, heads.base)
+        self._must(what, self._script(what, script, *given, mirrored=True))
 
     def _script(
         self, what: str, script: str, *given: str, mirrored: bool = False, exporting: bool = False

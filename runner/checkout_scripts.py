@@ -11,6 +11,7 @@ _SETTINGS = (
     ("sequence.editor", "true"),
     # It would be run while the mirror is shown, for the agent may lend objects from there.
     ("core.alternateRefsCommand", "true"),
+    ("protocol.version", "2"),  # the mirror gives a commit by its id then, whatever its branches are by now
 )
 _FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
 _WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "bundle")
@@ -38,23 +39,21 @@ if [ -n "$left" ]; then
 fi
 """
 
-# mirror branch base
+_TAKE = f"""
+must {_FETCH} "$1" "+$5:refs/remotes/origin/$3" ${{4:+"+$4:refs/remotes/origin/$2"}}
+"""
+# mirror branch base, and the commits of both; that of the branch is empty where it is not there
+FETCH = _TAKE
 CLONE = f"""
 must init --quiet --initial-branch="$3" .
-must {_FETCH} "$1" "+refs/heads/$3:refs/remotes/origin/$3" "+refs/heads/$2*:refs/remotes/origin/$2*"
-start=refs/remotes/origin/$2
-g rev-parse --verify --quiet --end-of-options "$start^{{commit}}" >&2 || start=refs/remotes/origin/$3
-must checkout --quiet --force --no-track -B "$2" "$start"
+{_TAKE}
+must checkout --quiet --force --no-track -B "$2" "${{4:-$5}}"
 """
 # mirror ref branch base
 CLONE_FROM = f"""
 must init --quiet --initial-branch="$4" .
 must {_FETCH} "$1" "+$2:refs/cardinal/head" "+refs/heads/$4:refs/remotes/origin/$4"
 must checkout --quiet --force --no-track -B "$3" refs/cardinal/head
-"""
-# mirror branch base; the glob matches nothing when the branch is not there, which is no error
-FETCH = f"""
-must {_FETCH} "$1" "+refs/heads/$3:refs/remotes/origin/$3" "+refs/heads/$2*:refs/remotes/origin/$2*"
 """
 # message; says what HEAD is then
 LEFTOVERS = f"""

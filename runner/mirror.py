@@ -54,6 +54,14 @@ class DiffStat:
     paths: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """Where GitHub's base and branch stood when a claim looked; `branch` is empty when it was not there."""
+
+    base: str
+    branch: str
+
+
 class Mirror:
     """The host's bare copy of one repository. Branches of GitHub are under refs/heads, runs under
     refs/cardinal.
@@ -94,6 +102,10 @@ class Mirror:
     def head(self, branch: str) -> str:
         """Return the commit of a branch as GitHub had it at the last fetch; empty when there is none."""
         return self.commit(f"refs/heads/{branch}")
+
+    def fetch_heads(self, base_branch: str, branch: str) -> Heads:
+        """Bring all branches up to date and return where these two stand. Raises what `fetch` does."""
+        return Heads(self.fetch(base_branch), self.head(branch))
 
     def commit(self, ref: str) -> str:
         """Return the commit of a full ref name, or empty."""

@@ -47,20 +47,19 @@ def prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
             raise UnsandboxedError(run.agent.name, run.workspace.locked)
         if checks.setup or checks.fast or checks.full:  # commands of the repository, on what an agent wrote
             raise UnsandboxedError("what the repository's policy runs", run.workspace.locked)
-    base = run.mirror.fetch(order.base_branch)
-    known = run.mirror.head(order.branch)
+    heads = run.mirror.fetch_heads(order.base_branch, order.branch)
     if run.workspace.fresh:
         session = run.history.session(order.session_id)
         if session:  # the card was done, or worked on elsewhere: its place was removed with the agent's home
             run.log.append(SessionLost(order.run_id, session))
-        run.checkout.clone(order.branch, order.base_branch)
-        _set_up(run, base)
+        run.checkout.clone(order.branch, order.base_branch, heads)
+        _set_up(run, heads.base)
     else:
-        run.checkout.fetch(order.branch, order.base_branch)
-    take_in_pushes(run)
+        run.checkout.fetch(order.branch, order.base_branch, heads)
+    take_in_pushes(run, heads.branch)
     if run.history.turn is None:
-        take_in_base(run)
-    return _start(run, known or base)
+        take_in_base(run, heads.base)
+    return _start(run, heads.branch or heads.base)
 
 
 def _start(run: LiveRun, now: str) -> str:
@@ -107,6 +106,7 @@ def setup_key(repository: str, commands: tuple[str, ...], locks: tuple[str, ...]
 
 def take_in_again(run: LiveRun) -> None:
     """Put the finished work on what people pushed while it was made. Raises Park on a conflict."""
-    run.mirror.fetch(run.order.base_branch)
-    run.checkout.fetch(run.order.branch, run.order.base_branch)
-    take_in_pushes(run)
+    order = run.order
+    heads = run.mirror.fetch_heads(order.base_branch, order.branch)
+    run.checkout.fetch(order.branch, order.base_branch, heads)
+    take_in_pushes(run, heads.branch)

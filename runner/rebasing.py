@@ -5,12 +5,13 @@ from runner.live import STOP, TRY_AGAIN, WITHOUT_REBASE, LiveRun
 _SHOWN = 10
 
 
-def take_in_pushes(run: LiveRun) -> None:
-    """Put the work on what people pushed to the branch, and remember up to which commit that is done.
+def take_in_pushes(run: LiveRun, known: str) -> None:
+    """Put the work on what people pushed to the branch, which stands at `known` (empty: is not there), and
+    remember up to which commit that is done.
 
     A push carries a lease on that commit, so nothing is overwritten that was not taken in. Raises Park.
     """
-    order, known = run.order, run.mirror.head(run.order.branch)
+    order = run.order
     if not known or known == seen(run):
         return
     conflicts = _put_on(run, known)
@@ -24,13 +25,13 @@ def take_in_pushes(run: LiveRun) -> None:
     run.mirror.remember(f"{order.run_id}-seen", known)
 
 
-def take_in_base(run: LiveRun) -> None:
-    """Put the branch on its base, unless people said to work on without. Raises Park on a conflict."""
+def take_in_base(run: LiveRun, head: str) -> None:
+    """Put the branch on `head` of its base, unless people said to work on without. Raises Park on a conflict."""
     asked = run.history.newest("rebase")
     if asked is not None and asked.chose(WITHOUT_REBASE):
         return
     branch, base = run.order.branch, run.order.base_branch
-    conflicts = _put_on(run, run.mirror.head(base))
+    conflicts = _put_on(run, head)
     if conflicts:
         run.ask(
             "rebase",

@@ -13,11 +13,12 @@ from ledger.states import Ending
 from runner import workspaces
 from runner.checkout import Checkout
 from runner.errors import WorkspaceError
-from runner.mirror import Mirror
+from runner.mirror import Heads, Mirror
 from runner.workspace import Tenancy, Workspace
 from tests.runner.world import BRANCH, COMMITTER, REPOSITORY, World, checks, git
 
 MOST_STARTS = 10  # a start is a container, which takes about as long as all git commands of a run
+PLAN = {"plan": {"summary": "x", "steps": ["a"]}}
 FINISH = {"finish": {"done": "Done."}}
 WORK = [{"edit": {"path": "a.txt", "content": "a\n"}}, {"commit": "Add a"}, FINISH]
 
@@ -39,7 +40,7 @@ def mirror(world: World) -> Mirror:
 @pytest.fixture
 def checkout(room: Workspace, mirror: Mirror) -> Checkout:
     made = Checkout(room, mirror.path, COMMITTER, lambda: None)
-    made.clone(BRANCH, "main")
+    made.clone(BRANCH, "main", Heads(mirror.head("main"), ""))
     return made
 
 
@@ -56,7 +57,7 @@ def test_a_run_with_a_plan_and_a_gate_starts_few_commands_of_cardinals_own(world
             started.append(list(told[1]))
 
     sys.addaudithook(hear)
-    world.scenario(plan=[{"plan": {"summary": "x", "steps": ["a"]}}], work=WORK)
+    world.scenario(plan=[PLAN], work=WORK)
     order = world.order(plan_required=True, validation=checks(fast=("true",), full=("true",)))
     world.run(order)
     world.approve(order)
@@ -87,22 +88,51 @@ def test_work_goes_on_its_new_base_or_the_conflicting_paths_are_told(
 ) -> None:
     (repo(world) / "README.md").write_text("Mine.\n")
     apart = world.commit({"other.txt": "theirs\n"})
-    mirror.fetch("main")
-    checkout.fetch(BRANCH, "main")
+    checkout.fetch(BRANCH, "main", mirror.fetch_heads("main", BRANCH))
     assert checkout.put_on(apart, "Mine") == ()
     assert checkout.commits_since(apart) == 1
     against = world.commit({"README.md": "Theirs.\n"})
-    mirror.fetch("main")
-    checkout.fetch(BRANCH, "main")
+    checkout.fetch(BRANCH, "main", mirror.fetch_heads("main", BRANCH))
     head = checkout.commit()
     assert checkout.put_on(against, "Mine") == ("README.md",)
     assert checkout.commit() == head
     assert (repo(world) / "README.md").read_text() == "Mine.\n"
 
 
+def test_a_mirror_that_moved_on_for_another_card_still_gives_what_this_one_saw(
+    world: World, checkout: Checkout, mirror: Mirror
+) -> None:
+    world.commit({"other.txt": "theirs\n"})
+    seen = mirror.fetch_heads("main", BRANCH)
+    tree = git(world.origin, "rev-parse", f"{seen.base}^{{tree}}")
+    git(world.origin, "update-ref", "refs/heads/main", git(world.origin, "commit-tree", tree, "-m", "Anew"))
+    assert mirror.fetch("main") != seen.base
+    (repo(world) / "new.txt").write_text("mine\n")
+    checkout.fetch(BRANCH, "main", seen)
+    assert checkout.put_on(seen.base, "Mine") == ()
+    assert checkout.commits_since(seen.base) == 1
+
+
+def test_a_claim_stands_on_the_base_that_it_saw_whatever_another_card_fetches_meanwhile(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, moved = Checkout._take, []
+
+    def taken(self: Checkout, *given: Any) -> None:
+        take(self, *given)
+        world.commit({f"other-{len(moved)}.txt": "theirs\n"})
+        moved.append(Mirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None).fetch("main"))
+
+    monkeypatch.setattr(Checkout, "_take", taken)
+    world.scenario(plan=[PLAN], work=WORK)
+    world.run(world.order())
+    assert world.ended().ending is Ending.SUCCEEDED
+    assert moved
+
+
 def test_a_step_that_fails_is_named(world: World, checkout: Checkout) -> None:
-    with pytest.raises(WorkspaceError, match=r"^git fetch failed: .*nowhere"):
-        checkout.fetch(BRANCH, "nowhere")
+    with pytest.raises(WorkspaceError, match=r"^git fetch failed: .*1111111"):
+        checkout.fetch(BRANCH, "main", Heads("1" * 40, ""))
     (repo(world) / ".git" / "index.lock").touch()
     (repo(world) / "new.txt").write_text("new\n")
     with pytest.raises(WorkspaceError, match=r"^git add failed: .*index\.lock"):
