@@ -26,7 +26,7 @@ def take_in_pushes(run: LiveRun, known: str) -> None:
 
 
 def take_in_base(run: LiveRun, head: str) -> None:
-    """Put the branch on `head` of its base, unless people said to go on without. Raises Park on a conflict."""
+    """Put the branch on `head` of its base, unless people said to go on without. Raises Park."""
     asked = run.history.newest("rebase")
     if asked is not None and asked.chose(WITHOUT_REBASE):
         return
