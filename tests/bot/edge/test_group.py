@@ -24,7 +24,7 @@ def running(folder: Path, *kinds: str) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def until(true: Callable[[], bool], within_s: float = 10) -> None:
+def until(true: Callable[[], bool], within_s: float = 60) -> None:
     """Return once it is true; fails after `within_s`."""
     end = time.monotonic() + within_s
     while not true():
