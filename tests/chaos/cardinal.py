@@ -29,7 +29,7 @@ QUICK = {
     "CARDINAL_PROGRESS_EVERY_S": "0.5",
 }
 # A write of low priority may wait a whole minute for the rate budget.
-LIMIT_S = 75.0
+LIMIT_S = 180.0
 Sight = TypeVar("Sight")
 
 

@@ -10,7 +10,7 @@ from tests.chaos.playing import Played, play_apart
 from tests.chaos.plots import QUIET
 
 AT_ONCE = 3
-PATIENCE_S = 500.0
+PATIENCE_S = 900.0
 ROWS: list[matrix.Row] = []
 
 

@@ -5,7 +5,7 @@ from forge.demo.stage import Stage
 from forge.demo.story import STEPS as WHOLE
 from forge.demo.story import Step
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 ASKED = "Cancel it, or let it finish?"
 
 

@@ -19,7 +19,7 @@ from tests.chaos.victims import living
 from tests.chaos.watch import Struck, Watcher
 
 JOIN_S = 30.0
-MOST_S = 360.0
+MOST_S = 720.0
 ENDING = "ending"  # the file in the story's folder that tells how it ended
 
 

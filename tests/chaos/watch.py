@@ -14,7 +14,7 @@ from ledger.ids import RunId
 from ledger.states import RunState
 from tests.chaos.cardinal import Cardinal, NotSeenError, until
 
-STORY_S = 110.0
+STORY_S = 500.0
 Moment = Callable[[Event], bool]
 
 

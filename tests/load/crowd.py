@@ -58,7 +58,7 @@ board:
       on_entry: [{{action: merge, method: squash, requires: none}}, {{action: delete_branch}}]
   limits: {{runs: 6, runs_per_repository: {REPOSITORY_LIMIT}}}
 """
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 @contextmanager

@@ -30,9 +30,9 @@ from tests.load.crowd import (
 from tests.load.limits import Most, most_held
 
 CARDS = 20
-MOST_S = 420.0
-SETTLE_S = 180.0  # the deliveries about all that was done come in behind it
-TIDY_S = 100.0  # a look a minute
+MOST_S = 600.0
+SETTLE_S = 300.0  # the deliveries about all that was done come in behind it
+TIDY_S = 180.0  # a look a minute
 
 
 @pytest.mark.timeout(MOST_S + SETTLE_S + 180)
