@@ -1,5 +1,8 @@
 """What set-up left behind comes back in another workspace, and nothing else does."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from runner.docker import seeds
@@ -7,6 +10,7 @@ from runner.docker.engine import Engine, engine_address
 from runner.docker.sweeping import home_of
 from runner.errors import WorkspaceError
 from runner.workspace import Workspace
+from runner.workspaces.docker import DEFAULT_IMAGE
 from tests.containers.engine import Bench, sh
 
 ODD = "made/new\nline -x\u00e9"
@@ -34,6 +38,21 @@ def made(bench: Bench, card: str = "maker") -> Workspace:
     return room
 
 
+@contextmanager
+def another_image(bench: Bench) -> Iterator[str]:
+    """Give the name of an image that has all that the agent's has, and is another one."""
+    name = f"cardinal-test-another:{home_of(bench.places.workspaces)[:12]}"
+    changed = bench.api.create_container(DEFAULT_IMAGE, ["true"])["Id"]
+    try:
+        bench.api.commit(changed, *name.split(":"), changes="ENV ANOTHER=1")
+    finally:
+        bench.api.remove_container(changed)
+    try:
+        yield name
+    finally:
+        bench.api.remove_image(name, force=True)
+
+
 def test_it_comes_back_with_odd_names_links_and_rights_and_without_tracked_files(bench: Bench) -> None:
     room = made(bench)
     room.keep_setup("key")
@@ -57,13 +76,14 @@ def test_another_key_another_image_or_another_cardinal_has_nothing(bench: Bench)
     room = made(bench)
     room.keep_setup("key")
     assert not room.restore_setup("another key")
-    based = bench.open("elsewhere", image="debian:bookworm-slim")
-    sh(based, COMMIT)
-    assert not based.restore_setup("key")
+    with another_image(bench) as image:
+        based = bench.open("elsewhere", image=image)
+        assert sh(based, COMMIT).exit_code == 0
+        assert not based.restore_setup("key")
+        based.destroy()
     name = bench.images()[0]
     assert seeds.seed_name("another home", "sha256:x", "key") != name
-    for one in (room, based):
-        one.destroy()
+    room.destroy()
 
 
 def test_what_is_there_already_is_not_replaced_and_the_history_not_touched(bench: Bench) -> None:
