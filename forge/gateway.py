@@ -11,6 +11,7 @@ from flask import Flask, Response, g, jsonify, request
 
 from forge.access import Caller, identify
 from forge.errors import DOCUMENTATION_URL, ForgeError, UnauthorizedError
+from forge.judging import Exchange, Judge
 from forge.store import Store
 from forge.store.faults import ApiFault
 
@@ -32,8 +33,9 @@ class Call:
 class Gateway:
     """Counts and records API requests, and lets the faults happen that were asked for."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, judge: Judge | None = None) -> None:
         self.store = store
+        self._judge = judge
         self.calls: deque[Call] = deque(maxlen=MAX_CALLS)
         self._used: dict[str, tuple[int, int]] = {}
         self._lock = Lock()
@@ -48,7 +50,7 @@ class Gateway:
         """Identify the caller; return the answer when the request goes no further."""
         path = request.path.removeprefix("/api/v3").removeprefix("/api")
         g.api = (request.blueprint or "rest").startswith(("rest", "graphql"))
-        g.caller, g.fault = Caller(), None
+        g.caller, g.fault, g.faked = Caller(), None, False
         if not g.api:
             return None
         resource = "graphql" if path == "/graphql" else "core"
@@ -111,6 +113,7 @@ class Gateway:
         return self._faulty(fault) if fault.status else None
 
     def _faulty(self, fault: ApiFault) -> Response:
+        g.faked = True
         if fault.cut:
             connection = request.environ.get("werkzeug.socket")
             if isinstance(connection, socket.socket):
@@ -134,6 +137,8 @@ class Gateway:
         if g.caller.token is not None or g.caller.app is not None:
             path = request.path.removeprefix("/api/v3").removeprefix("/api")
             self.calls.append(Call(request.method, path, response.status_code, g.get("operation", "")))
+        if self._judge is not None:
+            self._judge.exchanged(_exchange(response))
         return response
 
     @staticmethod
@@ -146,6 +151,22 @@ class Gateway:
     def recorded(self) -> list[dict[str, Any]]:
         """Return the calls of Apps, oldest first."""
         return [asdict(call) for call in list(self.calls)]
+
+
+def _exchange(response: Response) -> Exchange:
+    return Exchange(
+        method=request.method,
+        # As it was sent: in `request.path`, a slash of a name cannot be told from one of the path.
+        path=str(request.environ["RAW_URI"]).partition("?")[0].removeprefix("/api/v3"),
+        query=request.query_string.decode(errors="replace"),
+        agent=request.headers.get("User-Agent", ""),
+        asked=request.get_data(),
+        status=response.status_code,
+        kind=response.mimetype,
+        answered=response.get_data(),
+        signed=g.caller.app is not None,
+        faked=g.faked,
+    )
 
 
 def _message(status: int, message: str, headers: dict[str, str]) -> Response:

@@ -2,12 +2,25 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 
+from forge.server import Forge
+from tests.published.court import Court
+
 TESTS = Path(__file__).parent
+COURT = Court()
+Forge.judge = COURT
+
+
+@pytest.fixture(autouse=True)
+def court() -> Iterator[Court]:
+    """Fail a test whose forge or whose Cardinal spoke as GitHub does not; returns the judge."""
+    yield COURT
+    faults = COURT.take()
+    assert not faults, "GitHub publishes it otherwise:\n" + "\n".join(faults)
 
 
 @pytest.fixture(scope="session")

@@ -165,14 +165,18 @@ def repository(view: View, repo: Repo) -> Json:
         "open_issues": still_open,
         "watchers": 0,
         "default_branch": repo.default_branch,
-        "custom_properties": {},
     }
+
+
+def hook_repository(view: View, repo: Repo) -> Json:
+    """Return a `repository-webhooks`, of which a payload is."""
+    return {**repository(view, repo), "custom_properties": {}}
 
 
 def full_repository(view: View, repo: Repo, role: Role) -> Json:
     """Return a `full-repository` as one with `role` sees it."""
     return {
-        **repository(view, repo),
+        **hook_repository(view, repo),
         "permissions": {
             "admin": role.reaches(Role.ADMIN),
             "maintain": role.reaches(Role.MAINTAIN),

@@ -66,7 +66,7 @@ def _signature(one: Signature) -> Json:
 
 def file_commit(view: View, repo: Repo, one: Commit) -> Json:
     """Return the commit of a `file-commit`."""
-    return {
+    answer: Json = {
         "sha": one.sha,
         "node_id": f"C_{one.sha}",
         "html_url": view.repo_html(repo, f"/commit/{one.sha}"),
@@ -80,6 +80,8 @@ def file_commit(view: View, repo: Repo, one: Commit) -> Json:
         ],
         **_git_commit(view, repo, one),
     }
+    del answer["comment_count"]
+    return answer
 
 
 def file_change(view: View, repo: Repo, sha: str, one: FileChange) -> Json:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from forge.judging import Judge
 from forge.payloads import account, application, check, commit, issue, project, pull
 from forge.payloads.view import Json, View
 from forge.store import Store
@@ -16,7 +17,7 @@ from forge.store.registration import App, Installation
 ALWAYS_SENT = {"ping", "installation"}  # an App gets these without a subscription
 
 BUILDERS: dict[str, Callable[[View, Any], Json]] = {
-    "issue": issue.issue,
+    "issue": issue.hook_issue,
     "comment": issue.comment,
     "pull_request": pull.pull,
     "review": pull.hook_review,
@@ -37,8 +38,9 @@ BUILDERS: dict[str, Callable[[View, Any], Json]] = {
 class Announcer:
     """Listens to the store and records one delivery for every App that is told."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, judge: Judge | None = None) -> None:
         self.store = store
+        self._judge = judge
 
     def __call__(self, happened: Occurrence) -> None:
         """Record the deliveries of an occurrence; those of Apps without a webhook are not made."""
@@ -69,7 +71,7 @@ class Announcer:
     ) -> None:
         """Record a delivery of `body`, signed with the App's secret."""
         raw = json.dumps(body, separators=(",", ":")).encode()
-        self.store.deliveries.record(
+        recorded = self.store.deliveries.record(
             app,
             event,
             action,
@@ -78,6 +80,8 @@ class Announcer:
             installation_id=installation.id if installation else None,
             repository_id=repo.id if repo else None,
         )
+        if self._judge is not None:
+            self._judge.announced(recorded.headers, raw)
 
     def ping(self, app: App) -> None:
         """Record a `ping` of an App's webhook."""
@@ -93,17 +97,19 @@ def payload(view: View, happened: Occurrence) -> Json:
         if name == "push":
             assert happened.repo is not None
             body |= commit.push(view, happened.repo, happened.actor, subject)
+        elif name == "pull_request" and happened.event != "pull_request":
+            body[name] = pull.pull_simple(view, subject)
         elif name == "label":
             assert happened.repo is not None
             body["label"] = account.label(view, subject, happened.repo)
         else:
             body["comment" if name == "review_comment" else name] = BUILDERS[name](view, subject)
-    if "pull_request" in body and happened.event == "pull_request":
+    if happened.event == "pull_request":
         body["number"] = body["pull_request"]["number"]
     if happened.event == "installation":
         body["repositories"] = [_repository_stub(repo) for repo in view.store.repos.all()]
     if happened.repo is not None:
-        body["repository"] = account.repository(view, happened.repo)
+        body["repository"] = account.hook_repository(view, happened.repo)
     if happened.organization is not None:
         body["organization"] = account.organization(view, happened.organization)
     body["sender"] = account.user(view, happened.actor)

@@ -39,13 +39,16 @@ def create_review(owner: str, name: str, number: int) -> Response:
     repo = repo_for(owner, name, "pull_requests", "write")
     wanted = body()
     comments = [_line_comment(entry) for entry in wanted.get("comments") or []]
-    made = store().reviews.submit(
-        store().pulls.get(repo, number),
-        needed_text(wanted, "event", "PullRequestReview"),
-        text_of(wanted, "body", "PullRequestReview") or "",
-        comments,
-        actor=actor(),
-    )
+    try:
+        made = store().reviews.submit(
+            store().pulls.get(repo, number),
+            needed_text(wanted, "event", "PullRequestReview"),
+            text_of(wanted, "body", "PullRequestReview") or "",
+            comments,
+            actor=actor(),
+        )
+    except UnprocessableError as error:
+        raise error.in_words() from error
     return answer(pull.review(view(), made))
 
 

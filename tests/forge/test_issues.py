@@ -62,7 +62,7 @@ def test_closing_and_labels_are_announced_with_their_sender(hooked: Town, receiv
     assert receiver.wait("issues", "labeled")[0]["label"]["name"] == "bug"
     closed = receiver.wait("issues", "closed")[0]
     assert closed["issue"]["state_reason"] == "not_planned"
-    assert closed["issue"]["closed_by"]["login"] == "alice"
+    assert closed["sender"]["login"] == "alice"
 
 
 def test_an_outsider_may_talk_but_not_steer(town: Town) -> None:

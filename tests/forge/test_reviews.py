@@ -106,7 +106,7 @@ def test_nobody_approves_their_own_work(pull: PullRequest) -> None:
     with pytest.raises(GithubException) as refused:
         pull.create_review(event="APPROVE")
     assert refused.value.status == 422
-    assert refused.value.data["message"] == "Can not approve your own pull request"
+    assert refused.value.data["errors"] == ["Can not approve your own pull request"]
 
 
 def test_a_dismissed_review_no_longer_counts(hooked: Town, receiver: Receiver, pull: PullRequest) -> None:
