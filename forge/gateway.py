@@ -3,11 +3,13 @@
 import socket
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import Any
 
 from flask import Flask, Response, g, jsonify, request
+from werkzeug.exceptions import ClientDisconnected
 
 from forge.access import Caller, identify
 from forge.errors import DOCUMENTATION_URL, ForgeError, UnauthorizedError
@@ -138,7 +140,8 @@ class Gateway:
             path = request.path.removeprefix("/api/v3").removeprefix("/api")
             self.calls.append(Call(request.method, path, response.status_code, g.get("operation", "")))
         if self._judge is not None:
-            self._judge.exchanged(_exchange(response))
+            with suppress(ClientDisconnected):  # who asked is gone, in the middle of it
+                self._judge.exchanged(_exchange(response))
         return response
 
     @staticmethod

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from forge.server import Forge
+from tests.published import coverage
 from tests.published.court import Court
 
 TESTS = Path(__file__).parent
@@ -54,6 +55,11 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     fail_if_skipped_in_ci(report)
     return report
+
+
+def pytest_sessionfinish() -> None:
+    """Note what Cardinal sent in the tests of this process."""
+    coverage.note(COURT)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

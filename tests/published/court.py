@@ -92,12 +92,18 @@ class Court:
             yield from (f"answer: {fault}" for fault in said)
 
     def _document_faults(self, exchange: Exchange, ours: bool) -> Iterator[str]:
-        asked = json.loads(exchange.asked)
         refused = exchange.status in REFUSED or b'"errors"' in exchange.answered
-        if ours or not refused:
-            yield from self.documents.faults(str(asked.get("query")), asked.get("variables") or {})
+        if refused and not ours:
+            return
+        try:
+            asked = json.loads(exchange.asked)
+            text, variables = str(asked["query"]), dict(asked.get("variables") or {})
+        except (ValueError, LookupError, TypeError, AttributeError):
+            yield "the body is no GraphQL request"
+            return
+        yield from self.documents.faults(text, variables)
         if ours:
-            self.seen.add(" ".join(str(asked.get("query")).split("(", 1)[0].split()))
+            self.seen.add(" ".join(text.split("(", 1)[0].split()))
 
     def _judge(self, name: str, faults: Iterator[str]) -> None:
         if not self.sits and os.environ.get("CI"):

@@ -207,6 +207,15 @@ def test_a_wrong_document_is_caught(
     assert any(fault in one for one in found), found
 
 
+@pytest.mark.parametrize(
+    "asked", [b"", b"oops", b"[]", b'{"variables": {}}', b'{"query": "{a}", "variables": 7}']
+)
+def test_what_is_no_graphql_request_is_caught(said: Kept, published: Court, asked: bytes) -> None:
+    exchange = said.exchange("POST", "/graphql")
+    assert faults(published, exchange, asked=asked) == ["the body is no GraphQL request"]
+    assert faults(published, exchange, asked=asked, agent="curl", status=400) == []
+
+
 PAYLOADS: list[tuple[str, str | None, Change, str]] = [
     ("projects_v2_item", "edited", lambda sent: sent.pop("organization"), "'organization' is a required"),
     ("projects_v2_item", "edited", lambda sent: sent.update(action="moved"), "there is no webhook"),
