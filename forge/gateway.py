@@ -165,7 +165,7 @@ def _exchange(response: Response) -> Exchange:
         agent=request.headers.get("User-Agent", ""),
         asked=request.get_data(),
         status=response.status_code,
-        kind=response.mimetype,
+        kind=response.mimetype or "",
         answered=response.get_data(),
         signed=g.caller.app is not None,
         faked=g.faked,
