@@ -35,9 +35,9 @@ def mend_payloads(schemas: Described) -> None:
         value = change["properties"].get("field_value", {}).get("properties", {})
         for side in value.keys() & {"from", "to"}:
             value[side] = {"oneOf": [{"type": "number"}, *value[side]["oneOf"]], "nullable": True}
-    # The list of an App's events stopped growing years before the events did.
+    # The lists of an App's events and permissions stopped growing years ago; those of REST went on.
     for schema in schemas.values():
-        _open_events(schema)
+        _catch_up(schema)
 
 
 def _body(operation: Described) -> Described:
@@ -52,15 +52,18 @@ def _let_errors_say_their_status(operation: Described) -> None:
             schema["properties"]["status"] = {"type": "string"}
 
 
-def _open_events(node: Any) -> None:
+def _catch_up(node: Any) -> None:
+    """Take the lists of what an App hears and may do for open or complete, wherever they stand."""
     if isinstance(node, list):
         for one in node:
-            _open_events(one)
+            _catch_up(one)
     elif isinstance(node, dict):
-        events = (
-            node.get("properties", {}).get("events") if isinstance(node.get("properties"), dict) else None
-        )
-        if isinstance(events, dict) and "enum" in events.get("items", ()):
-            del events["items"]["enum"]
+        known = node.get("properties")
+        if isinstance(known, dict):
+            if "enum" in (known.get("events") or {}).get("items", ()):
+                del known["events"]["items"]["enum"]
+            projects = (known.get("permissions") or {}).get("properties", {}).get("organization_projects", {})
+            if projects.get("enum") == ["read", "write"]:
+                projects["enum"].append("admin")
         for one in node.values():
-            _open_events(one)
+            _catch_up(one)
