@@ -79,10 +79,17 @@ class Hub:
             if len(found) < PAGE:
                 return
 
-    def as_app(self, method: str, path: str, *, params: Mapping[str, Any] | None = None) -> Answer:
+    def as_app(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Answer:
         """Return the answer to one REST call as the App itself; for what belongs to no installation."""
-        self._config.require_github()
-        return self._app.send(method, path, params=params, price=READ)
+        self._config.require_app()
+        return self._app.send(method, path, body=body, params=params, price=READ)
 
     def graphql(self, document: str, variables: Mapping[str, Any]) -> dict[str, Any]:
         """Return the `data` of one GraphQL call. Anything under `errors` raises, even beside partial data."""
@@ -124,7 +131,7 @@ class Hub:
         self, method: str, path: str, body: Any, params: Mapping[str, Any] | None, price: Price
     ) -> Answer:
         """Send, and once more with a fresh token when GitHub no longer takes the kept one."""
-        self._config.require_github()
+        self._config.require_installation()
         try:
             return self._installed.send(method, path, body=body, params=params, price=price)
         except TokenError:

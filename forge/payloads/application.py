@@ -28,6 +28,12 @@ def app(view: View, one: App) -> Json:
     }
 
 
+def hook_config(one: App) -> Json:
+    """Return a `webhook-config`; the secret is never shown."""
+    config = {"content_type": "json", "insecure_ssl": "0", "url": one.webhook_url}
+    return {**config, "secret": "********"} if one.webhook_secret else config
+
+
 def installation(view: View, one: Installation) -> Json:
     """Return an `installation`."""
     return {

@@ -45,7 +45,7 @@ class Announcer:
         for app in self.store.apps.all():
             installation = self._installation(app, happened)
             wanted = happened.event in app.events or happened.event in ALWAYS_SENT
-            if app.webhook_url and installation is not None and wanted:
+            if app.webhook_url and app.webhook_active and installation is not None and wanted:
                 self._record(app, installation, happened)
 
     def _installation(self, app: App, happened: Occurrence) -> Installation | None:

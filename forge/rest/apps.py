@@ -1,13 +1,13 @@
 """Apps: themselves, their installations, tokens and deliveries, with the App's JWT."""
 
-import json
+from secrets import token_hex
 
 from flask import Blueprint, Response, request
-from werkzeug.exceptions import NotFound
 
 from forge.errors import UnauthorizedError, UnprocessableError
 from forge.payloads import account, application
-from forge.rest.context import answer, body, caller, page_of, store, view
+from forge.rest.context import answer, body, caller, page_of, store, text_of, view
+from forge.store.manifests import slug_of
 from forge.store.registration import App
 
 blueprint = Blueprint("apps", __name__)
@@ -142,19 +142,39 @@ def redeliver(number: int) -> Response:
 @blueprint.post("/app-manifests/<code>/conversions")
 def convert_manifest(code: str) -> Response:
     """Register the App of a manifest and answer with its secrets, this once."""
-    try:
-        manifest = json.loads(store().apps.take_manifest(code))
-    except ValueError as error:
-        raise NotFound from error
-    owner = next(one for one in store().users.all() if one.members)
-    slug = str(manifest.get("name", "app")).lower().replace(" ", "-")
+    offer = store().manifests.take(code)
+    manifest = offer.manifest
+    name = str(manifest["name"])
+    store().manifests.check_name(name)
     app, pem = store().apps.register(
-        owner,
-        str(manifest.get("name", "app")),
-        slug,
+        offer.owner,
+        name,
+        slug_of(name),
         permissions=manifest.get("default_permissions"),
         events=manifest.get("default_events"),
     )
-    app.webhook_url = (manifest.get("hook_attributes") or {}).get("url", "")
-    secrets = {"client_secret": "", "webhook_secret": app.webhook_secret, "pem": pem}
+    hook = manifest.get("hook_attributes") or {}
+    app.webhook_url, app.webhook_active = hook.get("url", ""), bool(hook) and hook.get("active", True)
+    if not hook:
+        app.webhook_secret = ""
+    secrets = {
+        "client_secret": token_hex(20),
+        "webhook_secret": app.webhook_secret or None,
+        "pem": pem,
+    }
     return answer({**application.app(view(), app), **secrets}, 201)
+
+
+@blueprint.get("/app/hook/config")
+def show_hook() -> Response:
+    """Answer with where the App's webhooks go."""
+    return answer(application.hook_config(signed_app()))
+
+
+@blueprint.patch("/app/hook/config")
+def change_hook() -> Response:
+    """Change where the App's webhooks go, or the secret that signs them."""
+    app, wanted = signed_app(), body()
+    app.webhook_url = text_of(wanted, "url", "Hook") or app.webhook_url
+    app.webhook_secret = text_of(wanted, "secret", "Hook") or app.webhook_secret
+    return answer(application.hook_config(app))

@@ -15,6 +15,7 @@ from forge.store.faults import Faults
 from forge.store.identifiers import Identifiers
 from forge.store.issues import Issues
 from forge.store.links import Links
+from forge.store.manifests import Manifests
 from forge.store.models import Repo, User, UserType
 from forge.store.projects import Projects
 from forge.store.pulls import Pulls
@@ -49,6 +50,7 @@ class Store:
         self.checks = Checks(self)
         self.projects = Projects(self)
         self.apps = Apps(self)
+        self.manifests = Manifests(self)
         self.deliveries = Deliveries(self)
 
     def emit(

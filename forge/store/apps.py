@@ -55,7 +55,6 @@ class Apps(Part):
         self._apps: list[App] = []
         self._installations: list[Installation] = []
         self._tokens: dict[str, Token] = {}
-        self._manifest_codes: dict[str, str] = {}
 
     def all(self) -> list[App]:
         """Return every App, oldest first."""
@@ -205,17 +204,3 @@ class Apps(Part):
         for token in live:
             token.expires_at = now
         return len(live)
-
-    @exclusive
-    def offer_manifest(self, manifest: str) -> str:
-        """Return the code that a manifest can be converted with, once."""
-        code = secrets.token_hex(20)
-        self._manifest_codes[code] = manifest
-        return code
-
-    @exclusive
-    def take_manifest(self, code: str) -> str:
-        """Return the manifest behind a code and forget it; raises NotFoundError."""
-        if code not in self._manifest_codes:
-            raise NotFoundError()
-        return self._manifest_codes.pop(code)

@@ -24,6 +24,7 @@ class App:
     hook_id: int
     webhook_url: str = ""
     webhook_secret: str = ""
+    webhook_active: bool = True
 
 
 @dataclass(slots=True, eq=False)
