@@ -34,7 +34,7 @@ from bot.secret import Secret
 from bot.webhook import PATH as WEBHOOK_PATH
 
 ASK_S = 2.0  # between looks for the installation
-LAST_PAGE_S = 5.0  # for the browser to notice that everything is done
+LAST_PAGE_S = 10.0  # for the browser to notice that everything is done
 SECRET_BYTES = 32
 
 
@@ -223,8 +223,9 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> No
     if wishes.poll:
         settings.change(config.home, {"WEBHOOKS": "false"})
         place.say(
-            "no webhooks: Cardinal looks at the board every "
-            f"{config.sweep_s:.0f} s. Switch the webhook off on the App's page if it is on"
+            f"no webhooks: Cardinal looks at the board every {config.sweep_s:.0f} s, and does not "
+            "hear what is said "
+            "in comments and reviews. Switch the webhook off on the App's page if it is on"
         )
         return
     now = hub.as_app("GET", "/app/hook/config").body

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hmac import compare_digest
 
-from flask import Flask, redirect, render_template, request
+from flask import Flask, make_response, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
@@ -48,6 +48,10 @@ class Registration:
     ready: str = ""  # what the last page says; empty while something is missing
     read: bool = False  # the last page was shown
     turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def was_read(self) -> None:
+        """Note that the last page was shown."""
+        self.read = True
 
     def take(self, state: str, code: str) -> tuple[int, str]:
         """Make the App of what GitHub sent back; return the HTTP status and, when it failed, why.
@@ -122,8 +126,9 @@ def application(registration: Registration) -> Flask:
         if found is None:
             return redirect("/", 302)
         if registration.ready:
-            registration.read = True
-            return render_template("page.html", title="Done", lines=(registration.ready,))
+            last = make_response(render_template("page.html", title="Done", lines=(registration.ready,)))
+            last.call_on_close(registration.was_read)  # when it is sent: the set-up ends then
+            return last
         return render_template(
             "page.html",
             title="Install the App",
@@ -142,6 +147,8 @@ def application(registration: Registration) -> Flask:
 
 
 class _Quiet(WSGIRequestHandler):
+    protocol_version = "HTTP/1.0"  # one request for each connection: none is open when the set-up ends
+
     def log(self, type: str, message: str, *args: object) -> None:
         """Write nothing: an address holds the code."""
 

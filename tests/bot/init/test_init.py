@@ -18,9 +18,12 @@ HOOK = ("--org", "acme", "--webhook", "https://cardinal.example.com")
 def finished(town: Town, *options: str) -> str:
     """Go the whole way with an App that somebody installs at once; return what was said."""
     running = town.init(*options)
-    requests.get(town.agree(running.page), timeout=WAIT_S)
+    page = running.page
+    requests.get(town.agree(page), timeout=WAIT_S)
     running.until("install the App on acme")
     town.install()
+    running.until("done:")
+    assert "Go back to the terminal" in requests.get(f"{page}done", timeout=WAIT_S).text
     code, said = running.end()
     assert code == 0, said
     return said
