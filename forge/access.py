@@ -52,6 +52,8 @@ def identify(store: Store, authorization: str) -> Caller:
         return Caller(app=app_of_jwt(store, secret))
     token = store.apps.by_token(secret)
     if token is not None:
+        if token.installation.suspended_at is not None:
+            raise ForbiddenError("This installation has been suspended")
         return Caller(token=token)
     person = store.users.by_token(secret)
     if person is None:
@@ -134,12 +136,15 @@ def require(
 
 def _require_token(token: Token, repo: Repo, permissions: str, level: str) -> None:
     reachable = repo.owner is token.installation.account
-    reachable = reachable and (token.repo_ids is None or repo.id in token.repo_ids)
+    for chosen in (token.repo_ids, token.installation.repo_ids):
+        reachable = reachable and (chosen is None or repo.id in chosen)
     if not reachable and repo.private:
         raise NotFoundError()
     given = max(LEVELS.index(token.permissions.get(name, "none")) for name in permissions.split("|"))
     if not reachable and level != "read":
         raise ForbiddenError()
+    if level != "read" and repo.archived:
+        raise ForbiddenError("Repository was archived so is read-only.")
     if given < LEVELS.index(level) and not (permissions == "metadata" and level == "read"):
         raise ForbiddenError()
 

@@ -4,7 +4,7 @@ from secrets import token_hex
 
 from flask import Blueprint, Response, request
 
-from forge.errors import UnauthorizedError, UnprocessableError
+from forge.errors import ForbiddenError, UnauthorizedError, UnprocessableError
 from forge.payloads import account, application
 from forge.rest.context import answer, body, caller, page_of, store, text_of, view
 from forge.store.manifests import slug_of
@@ -65,7 +65,9 @@ def create_token(number: int) -> Response:
     """Answer with a new installation token, narrowed as asked."""
     installation = store().apps.get_installation(signed_app(), number)
     wanted = body()
-    mine = [repo for repo in store().repos.all() if repo.owner is installation.account]
+    if installation.suspended_at is not None:
+        raise ForbiddenError("This installation has been suspended")
+    mine = store().access.repositories(installation)
     repo_ids: set[int] | None = None
     if "repository_ids" in wanted or "repositories" in wanted:
         ids, names = wanted.get("repository_ids") or [], wanted.get("repositories") or []
@@ -89,12 +91,8 @@ def installation_repositories() -> Response:
     token = caller().token
     if token is None:
         raise UnauthorizedError("Requires authentication")
-    account_ = token.installation.account
-    repos = [
-        repo
-        for repo in store().repos.all()
-        if repo.owner is account_ and (token.repo_ids is None or repo.id in token.repo_ids)
-    ]
+    within = store().access.repositories(token.installation)
+    repos = [repo for repo in within if token.repo_ids is None or repo.id in token.repo_ids]
     found, links = page_of(repos)
     return answer(
         {

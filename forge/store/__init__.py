@@ -7,6 +7,7 @@ from typing import Any
 
 from forge.clock import Clock
 from forge.errors import NotFoundError
+from forge.store.access import Access
 from forge.store.apps import Apps
 from forge.store.base import Occurrence
 from forge.store.checks import Checks
@@ -51,6 +52,7 @@ class Store:
         self.projects = Projects(self)
         self.apps = Apps(self)
         self.manifests = Manifests(self)
+        self.access = Access(self)
         self.deliveries = Deliveries(self)
 
     def emit(

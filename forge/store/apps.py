@@ -120,6 +120,22 @@ class Apps(Part):
         return installation
 
     @exclusive
+    def uninstall(self, installation: Installation, *, actor: User) -> None:
+        """Take an App out of an organisation, and announce it; its tokens are worth nothing from then on."""
+        self.store.emit(
+            "installation",
+            "deleted",
+            actor,
+            None,
+            organization=installation.account,
+            installation=installation,
+        )
+        self._installations.remove(installation)
+        self._tokens = {
+            value: token for value, token in self._tokens.items() if token.installation is not installation
+        }
+
+    @exclusive
     def get(self, app_id: int | str) -> App | None:
         """Return the App with this id or client id; `None` when there is none."""
         return next((app for app in self._apps if str(app_id) in {str(app.id), app.client_id}), None)
