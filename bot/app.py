@@ -14,7 +14,8 @@ def make_app(config: Config, engine: Engine, enqueue: Wake, clock: Clock) -> Fla
     """Return the application; `enqueue` wakes a worker for one stored delivery and says whether it could."""
     app = Flask("cardinal", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
-    app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock))
+    if config.webhooks:  # else nobody is expected, and a stranger finds no door
+        app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock))
 
     @app.get("/healthz")
     def health() -> ResponseReturnValue:

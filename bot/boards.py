@@ -1,12 +1,14 @@
 """Keeps the ledger's idea of a board's shape and policy up to date."""
 
 import hashlib
+import logging
 from typing import TYPE_CHECKING
 
 from bot import policies as policies_in_force
 from bot import react
 from bot.github import board as github_board
 from bot.github import policy_file
+from bot.github.errors import NotFoundError
 from ledger import book
 from ledger.events.board import BoardSeen
 from ledger.events.policy import PolicyLoaded, PolicyRejected
@@ -17,6 +19,8 @@ from rules.policy import parse
 
 if TYPE_CHECKING:
     from bot.shop import Shop
+
+log = logging.getLogger(__name__)
 
 
 def know(shop: "Shop", seen: github_board.CardLook | None) -> None:
@@ -49,8 +53,18 @@ def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:
 
 
 def load_policy(shop: "Shop", board_id: BoardId) -> None:
-    """Read the home repository's policy file; a bad one leaves the last good one in force and is said."""
-    text, commit = policy_file.read(shop.hub, shop.config.home_repository)
+    """Read the home repository's policy file; a bad one leaves the last good one in force and is said.
+
+    So does a repository that is gone or out of reach; where there never was one, the built-in policy applies.
+    """
+    try:
+        text, commit = policy_file.read(shop.hub, shop.config.home_repository)
+    except NotFoundError as error:
+        log.warning("policy not read repository=%s reason=%s", shop.config.home_repository, error)
+        with book.reading(shop.engine) as db:
+            if policies.current(db, board_id) is not None:
+                return
+        text, commit = None, ""
     digest = hashlib.sha256((text or "").encode()).hexdigest()
     with book.writing(shop.engine) as db:
         known = policies.current(db, board_id)

@@ -86,10 +86,15 @@ class Config:
     )
     app_id: int = Field(default=0, ge=0, description="The GitHub App's id; 0: not registered yet.")
     private_key: Secret = Field(
-        default=Secret(), description="The App's private key: PEM text, or the path of a PEM file."
+        default=Secret(),
+        description="The App's private key: PEM text, or the path of a PEM file, from here or from the home.",
     )
     webhook_secret: Secret = Field(
         default=Secret(), description="The secret that signs webhooks; the App's settings hold the same one."
+    )
+    webhooks: bool = Field(
+        default=True,
+        description="Whether GitHub sends webhooks here; `false`: Cardinal looks at the board instead.",
     )
     board: Annotated[BoardAddress, BeforeValidator(_board)] = Field(
         default=BoardAddress(), description="The board: organisation and number of the project, `acme/1`."
@@ -171,9 +176,21 @@ class Config:
 
     def require_github(self) -> None:
         """Raise ConfigError that names every setting which GitHub needs and nobody gave."""
-        needed = ("app_id", "private_key", "webhook_secret", "board")
+        self._require("app_id", "private_key", *(("webhook_secret",) if self.webhooks else ()), "board")
+
+    def require_app(self) -> None:
+        """Raise ConfigError unless the App can speak for itself."""
+        self._require("app_id", "private_key")
+
+    def require_installation(self) -> None:
+        """Raise ConfigError unless the App can speak in the board's organisation, whichever its board is."""
+        self._require("app_id", "private_key", "board_owner")
+
+    def _require(self, *needed: str) -> None:
         missing = tuple(
-            f"{PREFIX}{name.upper()} is not set: put it into {self.home / ENV_FILE} or the environment"
+            f"{PREFIX}{name.removesuffix('_owner').upper()} is not set: `cardinal init` sets it, or "
+            "put it into "
+            f"{self.home / ENV_FILE} or the environment"
             for name in needed
             if not getattr(self, name)
         )
@@ -251,7 +268,8 @@ def _resolve_paths(values: dict[str, Any], cwd: Path) -> list[str]:
     if not key or key.lstrip().startswith("-----BEGIN"):
         return []
     try:
-        values["private_key"] = (cwd / key).read_text(encoding="ascii")
+        path = next((folder / key for folder in (cwd, values["home"]) if (folder / key).exists()), cwd / key)
+        values["private_key"] = path.read_text(encoding="ascii")
     except (OSError, ValueError) as error:
         values["private_key"] = ""
         return [f"{PREFIX}PRIVATE_KEY is neither PEM text nor a readable PEM file: {type(error).__name__}"]

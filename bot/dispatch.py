@@ -83,6 +83,7 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Cho
         load,
         snapshots.board_stops(db, board_id),
         slots=max(0, slots - len(held)),
+        losses=snapshots.board_losses(db, board_id),
     )
 
 

@@ -137,7 +137,13 @@ class Pushed(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class RepositoryGone(Fact):
-    """Cardinal may no longer see or touch the repository."""
+class AccessChanged(Fact):
+    """What Cardinal may reach may have changed: ask."""
 
-    repository: str
+
+@dataclass(frozen=True, slots=True)
+class Renamed(Fact):
+    """A repository has another name, or another owner; both are owner/name."""
+
+    before: str
+    after: str

@@ -41,7 +41,7 @@ def ingest(shop: "Shop", delivery_id: DeliveryId) -> tuple[CardId, ...]:
         return ()
     try:
         payload = json.loads(delivery.payload)
-        found = intake.read(delivery.event, payload, bot_id=shop.hub.bot_id)
+        found = intake.read(delivery.event, payload, bot_id=_bot_id(shop, delivery.event))
         told = telling.gather(shop, found)
         with book.writing(shop.engine) as db:
             _record(db, shop, told)
@@ -59,6 +59,11 @@ def ingest(shop: "Shop", delivery_id: DeliveryId) -> tuple[CardId, ...]:
         log.warning("delivery failed id=%s error=%s quarantined=%s", delivery_id, error, quarantined)
         raise DeliveryError(delivery_id, error) from error
     return tuple(dict.fromkeys(told.rings))
+
+
+def _bot_id(shop: "Shop", event: str) -> int:
+    """Return the App's own id. Nobody gets it while the App is not installed."""
+    return 0 if event.startswith("installation") else shop.hub.bot_id
 
 
 def _most_attempts(error: Exception, age: timedelta) -> int:

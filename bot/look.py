@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import boards, policies, react
+from bot import boards, policies, react, snapshots
 from bot.github import board as github_board
 from bot.github import issues as github_issues
 from bot.github import people
@@ -99,7 +99,7 @@ def _record(
 ) -> None:
     known = cards.get(db, card_id)
     if seen is None or seen.kind not in github_board.CARDS:
-        if known is not None and not known.archived and _is_gone(db, card_id, seen, now):
+        if known is not None and not known.archived and _is_gone(db, known, seen, now):
             book.append(db, on_board.CardArchived(card_id, "deleted" if seen is None else seen.kind), at=now)
         return
     _found_again(db, card_id, now)
@@ -114,13 +114,18 @@ def _record(
         book.append(db, ranked, at=now)
 
 
-def _is_gone(db: Connection, card_id: CardId, seen: github_board.CardLook | None, now: datetime) -> bool:
+def _is_gone(db: Connection, known: cards.CardRow, seen: github_board.CardLook | None, now: datetime) -> bool:
     """Tell whether the card left the board, or was hidden at every look for HIDDEN_S.
 
-    Access that is lost by mistake comes back; a lease that nobody renews measures the time.
+    Access that is lost by mistake comes back; a lease that nobody renews measures the time. A card that is
+    blocked because its repository is out of reach waits for as long as that lasts.
     """
     if seen is None or seen.kind != HIDDEN:
         return True
+    card_id = known.card_id
+    snapshot = snapshots.of_card(db, card_id)
+    if snapshot is not None and (snapshot.lost or snapshot.foreign):
+        return False
     name = f"hidden:{card_id}"
     if any(lease.name == name for lease in leases.expired(db, name, now)):
         _found_again(db, card_id, now)

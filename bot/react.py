@@ -11,10 +11,13 @@ from bot import apply, policies, snapshots
 from ledger import book, cursors
 from ledger.errors import LedgerError
 from ledger.event import Event, Recorded
+from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.events.board import BoardEvent, CardEvent, DecisionFailed, StopLifted, StopOrdered
 from ledger.events.run import RunEvent
 from ledger.ids import BoardId, CardId
+from ledger.states import CardState
 from ledger.views import cards, runs
+from rules import access
 from rules.decide import decide
 from rules.intents import Decision
 from rules.policy import Policy
@@ -77,6 +80,8 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
             apply.apply(db, policy, rules(policy, snapshot, recorded.event, now), now=now)
             if isinstance(recorded.event, StopOrdered | StopLifted):
                 _spread(db, policy, recorded.event, now)
+            if isinstance(recorded.event, AccessLost | AccessRegained | RepositoryMoved):
+                _spread_access(db, policy, recorded.event, now)
     except SQLAlchemyError:
         raise  # the ledger's trouble, not the event's: nothing is decided, and all of it is tried again
     except Exception as error:  # told, and not raised: whoever read the log next would stop at it as well
@@ -94,6 +99,26 @@ def _spread(db: Connection, policy: Policy, event: StopOrdered | StopLifted, now
         snapshot = snapshots.of_card(db, run.card_id)
         if snapshot is not None:
             apply.apply(db, policy, spread(snapshot, event), now=now)
+
+
+def _spread_access(
+    db: Connection, policy: Policy, event: AccessLost | AccessRegained | RepositoryMoved, now: datetime
+) -> None:
+    """Let a change of access reach the cards that it concerns.
+
+    Of a whole organisation these are the cards with a live run, and those that are blocked: what is out of
+    reach cannot be told on every card, and need not be.
+    """
+    target = event.after if isinstance(event, RepositoryMoved) else event.target
+    if "/" in target:
+        concerned = [card.card_id for card in cards.of_repository(db, target)]
+    else:
+        live = [run.card_id for run in (*runs.held(db, event.board_id), *runs.parked(db))]
+        concerned = [*live, *cards.in_state(db, event.board_id, CardState.BLOCKED)]
+    for card_id in dict.fromkeys(concerned):
+        snapshot = snapshots.of_card(db, card_id)
+        if snapshot is not None and snapshot.board_id == event.board_id:
+            apply.apply(db, policy, access.spread(policy, snapshot, event), now=now)
 
 
 def _about(db: Connection, event: Event) -> tuple[CardId | None, BoardId | None]:

@@ -4,8 +4,8 @@ from sqlalchemy import Connection
 
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import RunState
-from ledger.views import boards, cards, plans, questions, runs, stops, threads
-from rules.snapshot import LEAVE, OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
+from ledger.views import boards, cards, losses, plans, questions, runs, stops, threads
+from rules.snapshot import LEAVE, Loss, OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
 from rules.starting import MOST_AN_HOUR
 
 
@@ -18,6 +18,11 @@ def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
 def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:
     """Return the kill switches that are on for the board."""
     return tuple(Stop(row.scope, row.target, row.by) for row in stops.of_board(db, board_id))
+
+
+def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
+    """Return what is out of reach of the board."""
+    return tuple(Loss(row.target, row.reason, row.detail) for row in losses.of_board(db, board_id))
 
 
 def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
@@ -46,6 +51,10 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         last_answered=row.last_answered,
         closed=row.closed,
         given_up=row.given_up,
+        losses=tuple(
+            Loss(one.target, one.reason, one.detail)
+            for one in losses.of_repository(db, row.board_id, row.repository)
+        ),
         approved_head=row.approved_head,
         put_back=row.put_back,
         begun=runs.begun(db, row.card_id, MOST_AN_HOUR),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bot import boards, policies
+from bot import access, boards, policies
 from bot.github import board as github_board
 from bot.github import deliveries
 from ledger import book, doorbells, inbox
@@ -21,6 +21,8 @@ MOST_REDELIVERIES = 50  # asked for in one sweep; the next one goes on
 
 def sweep(shop: "Shop") -> tuple[CardId, ...]:
     """Compare the board with the ledger and ask for failed deliveries; return the cards that differ, rung."""
+    if not access.check(shop, thoroughly=False):
+        return ()  # nothing can be asked, and one sentence has been said
     board_id = boards.refresh(shop, shop.config.board_owner, shop.config.board_number)
     _redeliver(shop)
     return _compare(shop, board_id)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import boards, facts, look, spoken
+from bot import access, boards, facts, look, spoken
 from bot.github import board as github_board
 from bot.github import people, pulls, reviews
 from bot.github.errors import NotFoundError
@@ -18,6 +18,7 @@ from ledger import book
 from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import pull as on_pull
+from ledger.events.access import RepositoryMoved
 from ledger.ids import BoardId, CardId
 from ledger.views import boards as known_boards
 from ledger.views import cards, verdicts
@@ -59,8 +60,10 @@ def gather(shop: "Shop", found: tuple[facts.Fact, ...]) -> Told:
                 _rang(shop, fact, told)
             case facts.Pushed():
                 _pushed(shop, fact)
-            case facts.RepositoryGone():
-                _gone(shop, fact, told)
+            case facts.AccessChanged():
+                access.check(shop, thoroughly=True)
+            case facts.Renamed():
+                told.makers.append(_renamed(fact))
             case facts.IssueFact():
                 for card in cards_of(shop, fact.repository, fact.number):
                     _about_card(shop, fact, card, told)
@@ -102,10 +105,12 @@ def _pushed(shop: "Shop", fact: facts.Pushed) -> None:
         boards.refresh(shop, shop.config.board_owner, shop.config.board_number)
 
 
-def _gone(shop: "Shop", fact: facts.RepositoryGone, told: Told) -> None:
-    with book.reading(shop.engine) as db:
-        lost = cards.of_repository(db, fact.repository)
-    told.bells += [(card.card_id, card.board_id) for card in lost]
+def _renamed(fact: facts.Renamed) -> Maker:
+    def make(db: Connection) -> tuple[Event, ...]:
+        concerned = {card.board_id for card in cards.of_repository(db, fact.before)}
+        return tuple(RepositoryMoved(board_id, fact.before, fact.after) for board_id in sorted(concerned))
+
+    return make
 
 
 def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: Told) -> None:

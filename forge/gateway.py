@@ -12,7 +12,7 @@ from flask import Flask, Response, g, jsonify, request
 from werkzeug.exceptions import ClientDisconnected
 
 from forge.access import Caller, identify
-from forge.errors import DOCUMENTATION_URL, ForgeError, UnauthorizedError
+from forge.errors import DOCUMENTATION_URL, ForbiddenError, ForgeError, UnauthorizedError
 from forge.judging import Exchange, Judge
 from forge.store import Store
 from forge.store.faults import ApiFault
@@ -60,7 +60,7 @@ class Gateway:
             time.sleep(self.store.faults.latency_s)
         try:
             g.caller = identify(self.store, request.headers.get("Authorization", ""))
-        except UnauthorizedError as error:
+        except (UnauthorizedError, ForbiddenError) as error:
             g.budget = self._spend(g.caller, resource, free=True)
             return self.refused(error)
         g.budget = self._spend(g.caller, resource, free=path == "/rate_limit")

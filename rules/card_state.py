@@ -70,9 +70,11 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
     """Return the state that the card ought to be in; None where it should stay as it is."""
     if snapshot.archived:
         return Rest(CardState.ARCHIVED, "the card left the board")
+    archetype = policy.archetype(snapshot.column)
+    if snapshot.lost and archetype is not Archetype.TERMINAL:
+        return Rest(CardState.BLOCKED, snapshot.lost)
     if snapshot.live_run:
         return _of_live_run(snapshot.live_run)
-    archetype = policy.archetype(snapshot.column)
     found: Rest | None = registry.part(COLUMNS, archetype.value).rest(policy, snapshot)
     return found
 

@@ -82,7 +82,8 @@ def converted(policy: Policy, snapshot: Snapshot, event: CardConverted, now: dat
         return planning.ask(snapshot)
     if column and column.archetype is Archetype.EXECUTION and snapshot.run is None:
         return enter(policy, snapshot, now)
-    return Decision()
+    # It may have been blocked because its repository was not found under the name that it had.
+    return settle(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
 
 
 def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, RunState
+from rules.words import plain
 
 LEAVE = "leave"  # who asks when a card is dragged away mid-run
 
@@ -82,6 +83,49 @@ class Stop:
     by: str
 
 
+# Without these nothing can be done at all; without others some things wait.
+CORE_PERMISSIONS = ("contents:", "issues:", "pull_requests:", "organization_projects:")
+_LOST = {
+    "uninstalled": "the App is not installed on {target} any more: install it again, `cardinal init` "
+    "shows where",
+    "suspended": "the App is suspended on {target}: an owner lifts it in {target}'s settings, under "
+    "GitHub Apps",
+    "permissions": (
+        "{target} has not accepted what the App needs ({detail}): an owner does in {target}'s "
+        "settings, under "
+        "GitHub Apps"
+    ),
+    "archived": "{target} is archived, so nothing can be written there: unarchive it in its settings "
+    "to go on",
+    "removed": (
+        "the App cannot see {target}: an owner adds it to the App's repositories in the "
+        "organisation's settings, "
+        "under GitHub Apps"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """An organisation or a repository that Cardinal cannot work in; see AccessLost."""
+
+    target: str
+    reason: str
+    detail: str = ""
+
+    @property
+    def blocks(self) -> bool:
+        """Nothing can be done there; else some things wait, and the rest goes on."""
+        return self.reason != "permissions" or any(name in self.detail for name in CORE_PERMISSIONS)
+
+    @property
+    def sentence(self) -> str:
+        """What people read, with their next step."""
+        said = _LOST.get(self.reason, "{target} is out of reach ({reason}): see `cardinal doctor`")
+        names = {"target": self.target, "reason": self.reason, "detail": self.detail}
+        return said.format(**{name: plain(text, 140) for name, text in names.items()})
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """One card as it is now. `repository` and `number` are None while it is a draft issue.
@@ -123,6 +167,12 @@ class Snapshot:
     begun: tuple[datetime, ...] = ()
     board_owner: str = ""
     given_up: bool = False
+    losses: tuple[Loss, ...] = ()  # those of the card's own repository and of its owner
+
+    @property
+    def lost(self) -> str:
+        """Why nothing can be done for the card at all; empty while it is in reach."""
+        return next((one.sentence for one in self.losses if one.blocks), "")
 
     @property
     def foreign(self) -> bool:

@@ -1,6 +1,6 @@
 """Reads and writes the board: cards, columns, project fields, status updates."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,16 @@ STATUS = "Status"
 GHOST = "ghost"  # GitHub's own stand-in for an account that was deleted
 MOST_PAGES = 200  # 20,000 cards; GitHub's own limit is 50,000 with the archived ones
 CARDS = ("Issue", "DraftIssue")
+COLORS = (
+    "GRAY",
+    "BLUE",
+    "GREEN",
+    "YELLOW",
+    "ORANGE",
+    "PURPLE",
+    "PINK",
+    "RED",
+)  # of new columns, by their place
 MOST_FIELDS = 20  # of one item in one request
 
 __all__ = [
@@ -24,11 +34,13 @@ __all__ = [
     "CardStub",
     "ConvertedDraft",
     "add_card",
+    "add_columns",
     "cards_of_issue",
     "convert_draft",
     "create_field",
     "describe_columns",
     "edit_status_update",
+    "list_boards",
     "mark_ready",
     "move_card",
     "post_status_update",
@@ -42,6 +54,16 @@ __all__ = [
 ]
 
 # --- reads ------------------------------------------------------------------------------------------
+
+
+def list_boards(hub: Hub, owner: str) -> tuple[tuple[int, str], ...]:
+    """Return number and title of the organisation's open projects, of its first hundred.
+
+    Raises NotFoundError when there is no such organisation.
+    """
+    found = hub.graphql(documents.BOARDS, {"owner": owner}).get("organization") or {}
+    nodes = (found.get("projectsV2") or {}).get("nodes") or ()
+    return tuple((int(one["number"]), str(one["title"])) for one in nodes if one and not one["closed"])
 
 
 def read_board(hub: Hub, owner: str, number: int) -> BoardLook:
@@ -235,6 +257,24 @@ def describe_columns(hub: Hub, status_field_id: str, descriptions: Mapping[str, 
         return False
     hub.graphql(documents.DESCRIBE_COLUMNS, {"field": status_field_id, "options": options})
     return True
+
+
+def add_columns(hub: Hub, status_field_id: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Make the columns that are missing and put all of `names` in their order; return those that were made.
+
+    Columns with other names stay, behind them: a column that is not sent is dropped, with its cards' place.
+    """
+    node = hub.graphql(documents.OPTIONS, {"field": status_field_id}).get("node")
+    there = {option["name"]: option for option in (node or {}).get("options") or ()}
+    wanted = [
+        there.get(name) or {"name": name, "color": COLORS[place % len(COLORS)], "description": ""}
+        for place, name in enumerate(names)
+    ]
+    options = [*wanted, *(option for name, option in there.items() if name not in names)]
+    made = tuple(name for name in names if name not in there)
+    if made:
+        hub.graphql(documents.DESCRIBE_COLUMNS, {"field": status_field_id, "options": options})
+    return made
 
 
 def add_card(hub: Hub, board_id: BoardId, content_id: str) -> CardId:

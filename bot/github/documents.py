@@ -17,6 +17,14 @@ query Board($owner: String!, $number: Int!) {
 }
 """
 
+BOARDS = """
+query Boards($owner: String!) {
+  organization(login: $owner) {
+    projectsV2(first: 100) { nodes { number title closed } }
+  }
+}
+"""
+
 CARD = """
 query Card($card: ID!) {
   node(id: $card) {

@@ -113,6 +113,8 @@ def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], n
         return PermissionMissingError(call, 200, because)
     if "NOT_FOUND" in types:
         return NotFoundError(call, 200, because)
+    if "not accessible by integration" in because:
+        return PermissionMissingError(call, 200, because)
     if "SERVICE_UNAVAILABLE" in types or "Something went wrong while executing your query" in because:
         return UnavailableError(call, 200, because)
     return RefusedError(call, 200, because, messages)

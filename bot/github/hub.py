@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from bot.clock import Clock
 from bot.config import Config
+from bot.github import reach
 from bot.github.budget import Budget
 from bot.github.errors import RefusedError, TokenError, UnavailableError, from_graphql
 from bot.github.kept import Kept
@@ -43,8 +44,8 @@ class Hub:
         self._tokens = Tokens(
             config.app_id, config.private_key, config.board.owner, self._ask_as_app, clock, self._kept
         )
-        self._app = Wire(config.github_url, self._tokens.app_word, clock, None, read_s)
-        self._installed = Wire(config.github_url, self._tokens.installation, clock, self.budget, read_s)
+        self._app = Wire(config.github_url, lambda _: self._tokens.app_word(), clock, None, read_s)
+        self._installed = Wire(config.github_url, self._tokens.reaching, clock, self.budget, read_s)
         self._bot: tuple[str, int] | None = None
 
     @property
@@ -65,9 +66,12 @@ class Hub:
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> Answer:
-        """Return the answer to one REST call as the installation. `path` starts with a slash."""
+        """Return the answer to one REST call as the installation. `path` starts with a slash.
+
+        What concerns one repository is asked with a token for that repository and kind of call.
+        """
         price = READ if method == "GET" else CREATE if method == "POST" else WRITE
-        return self._refreshing(method, path, body, params, price)
+        return self._refreshing(method, path, body, params, price, reach.of_call(method, path))
 
     def pages(self, path: str, *, params: Mapping[str, Any] | None = None, most: int) -> Iterator[Any]:
         """Yield the elements of a REST listing, page by page, at most `most` pages of 100."""
@@ -79,17 +83,30 @@ class Hub:
             if len(found) < PAGE:
                 return
 
-    def as_app(self, method: str, path: str, *, params: Mapping[str, Any] | None = None) -> Answer:
+    def as_app(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Answer:
         """Return the answer to one REST call as the App itself; for what belongs to no installation."""
-        self._config.require_github()
-        return self._app.send(method, path, params=params, price=READ)
+        self._config.require_app()
+        return self._app.send(method, path, body=body, params=params, price=READ)
 
-    def graphql(self, document: str, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the `data` of one GraphQL call. Anything under `errors` raises, even beside partial data."""
+    def graphql(
+        self, document: str, variables: Mapping[str, Any], *, repository: str | None = None
+    ) -> dict[str, Any]:
+        """Return the `data` of one GraphQL call. Anything under `errors` raises, even beside partial data.
+
+        A call that concerns `repository` (owner/name) alone is asked with a token for it.
+        """
         mutates = document.lstrip().startswith("mutation")
         price = Price(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
         body = {"query": document, "variables": dict(variables)}
-        answer = self._refreshing("POST", self._installed.graphql_url, body, None, price)
+        narrow = reach.Reach(repository) if repository else None
+        answer = self._refreshing("POST", self._installed.graphql_url, body, None, price, narrow)
         call = " ".join(document.split("(", 1)[0].split())
         found = answer.body if isinstance(answer.body, dict) else {}
         if found.get("errors"):
@@ -121,15 +138,23 @@ class Hub:
         return {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(settings)), **numbered}
 
     def _refreshing(
-        self, method: str, path: str, body: Any, params: Mapping[str, Any] | None, price: Price
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        params: Mapping[str, Any] | None,
+        price: Price,
+        narrow: reach.Reach | None,
     ) -> Answer:
         """Send, and once more with a fresh token when GitHub no longer takes the kept one."""
-        self._config.require_github()
+        self._config.require_installation()
+        # A repository elsewhere is none of the installation's, which can read a public one all the same.
+        narrow = narrow if narrow is not None and self._tokens.covers(narrow) else None
         try:
-            return self._installed.send(method, path, body=body, params=params, price=price)
+            return self._installed.send(method, path, body=body, params=params, price=price, reach=narrow)
         except TokenError:
             self._tokens.forget()
-        return self._installed.send(method, path, body=body, params=params, price=price)
+        return self._installed.send(method, path, body=body, params=params, price=price, reach=narrow)
 
     def _ask_as_app(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         return self._app.send(method, path, body=body, price=READ).body

@@ -14,6 +14,7 @@ from github.Requester import Requester
 from bot.clock import Clock
 from bot.github.budget import Budget
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
+from bot.github.reach import Reach
 
 API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
 CONNECT_S = 10.0
@@ -30,10 +31,11 @@ class Answer:
 
 
 class Speaker(Auth):
-    """Gives PyGithub the token of the moment, and keeps it out of its debug log."""
+    """Gives PyGithub the token of the moment, as far as `reach` says, and keeps it out of its debug log."""
 
-    def __init__(self, token: Callable[[], str]) -> None:
+    def __init__(self, token: Callable[[Reach | None], str]) -> None:
         self._current = token
+        self.reach: Reach | None = None
 
     @property
     def token_type(self) -> str:
@@ -41,14 +43,19 @@ class Speaker(Auth):
 
     @property
     def token(self) -> str:
-        return self._current()
+        return self._current(self.reach)
 
 
 class Wire:
     """Sends as one identity. Connections are made at the first call of each process: none crosses a fork."""
 
     def __init__(
-        self, base_url: str, token: Callable[[], str], clock: Clock, budget: Budget | None, read_s: float
+        self,
+        base_url: str,
+        token: Callable[[Reach | None], str],
+        clock: Clock,
+        budget: Budget | None,
+        read_s: float,
     ) -> None:
         self._base_url, self._clock, self._budget, self._read_s = base_url, clock, budget, read_s
         self._speaker = Speaker(token)
@@ -67,12 +74,14 @@ class Wire:
         body: Any = None,
         params: Mapping[str, Any] | None = None,
         price: "Price",
+        reach: Reach | None = None,
     ) -> Answer:
-        """Return GitHub's answer to one call; nothing is tried twice.
+        """Return GitHub's answer to one call, whose token goes as far as `reach`; nothing is tried twice.
 
         Raises the GithubError that fits; UnavailableError where a write may or may not have happened.
         """
         call = f"{method} {path}"
+        self._speaker.reach = reach
         try:
             status, headers, text = self._requester().requestJson(
                 method, path, parameters=dict(params or {}), headers={"Accept": ACCEPT}, input=body

@@ -1,6 +1,11 @@
 """The board's status update: how much runs, waits and needs somebody."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from bot.texts.safe import cut, tame
+
+MOST_LOST, LONGEST = 10, 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,13 +17,14 @@ class Counts:
     queued: int
 
 
-def write(counts: Counts) -> str:
-    """Return the ticker's one line."""
-    return f"{counts.running} running · {counts.waiting} waiting on you · {counts.queued} queued"
+def write(counts: Counts, lost: Sequence[str] = ()) -> str:
+    """Return the ticker's one line, and one for each thing that is out of reach."""
+    line = f"{counts.running} running · {counts.waiting} waiting on you · {counts.queued} queued"
+    return "\n\n".join([line, *(f"⛔ {cut(tame(one), LONGEST)}" for one in lost[:MOST_LOST])])
 
 
-def status(counts: Counts) -> str:
+def status(counts: Counts, lost: Sequence[str] = ()) -> str:
     """Return GitHub's word for it: AT_RISK while a person is waited for, INACTIVE when nothing runs."""
-    if counts.waiting:
+    if counts.waiting or lost:
         return "AT_RISK"
     return "ON_TRACK" if counts.running or counts.queued else "INACTIVE"

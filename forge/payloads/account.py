@@ -175,6 +175,20 @@ def hook_repository(view: View, repo: Repo) -> Json:
     return {**repository(view, repo), "custom_properties": {}}
 
 
+def repository_stubs(_view: View, repos: list[Repo]) -> list[Json]:
+    """Return repositories as an installation's payloads list them."""
+    return [
+        {
+            "id": repo.id,
+            "node_id": repo.node_id,
+            "name": repo.name,
+            "full_name": repo.full_name,
+            "private": repo.private,
+        }
+        for repo in repos
+    ]
+
+
 def full_repository(view: View, repo: Repo, role: Role) -> Json:
     """Return a `full-repository` as one with `role` sees it."""
     return {

@@ -14,9 +14,13 @@ from forge.store.base import Occurrence
 from forge.store.models import Repo
 from forge.store.registration import App, Installation
 
-ALWAYS_SENT = {"ping", "installation"}  # an App gets these without a subscription
+ALWAYS_SENT = {
+    "ping",
+    "installation",
+    "installation_repositories",
+}  # an App gets these without a subscription
 
-BUILDERS: dict[str, Callable[[View, Any], Json]] = {
+BUILDERS: dict[str, Callable[[View, Any], Any]] = {
     "issue": issue.hook_issue,
     "comment": issue.comment,
     "pull_request": pull.pull,
@@ -26,6 +30,8 @@ BUILDERS: dict[str, Callable[[View, Any], Json]] = {
     "assignee": account.user,
     "check_run": check.hook_check_run,
     "installation": application.installation,
+    "repositories_added": account.repository_stubs,
+    "repositories_removed": account.repository_stubs,
     "projects_v2_item": project.item,
     "projects_v2_status_update": project.status_update,
     "sub_issue": issue.issue,
@@ -47,7 +53,9 @@ class Announcer:
         for app in self.store.apps.all():
             installation = self._installation(app, happened)
             wanted = happened.event in app.events or happened.event in ALWAYS_SENT
-            if app.webhook_url and installation is not None and wanted:
+            if installation is not None and installation.suspended_at is not None:
+                wanted = happened.event == "installation"
+            if app.webhook_url and app.webhook_active and installation is not None and wanted:
                 self._record(app, installation, happened)
 
     def _installation(self, app: App, happened: Occurrence) -> Installation | None:
@@ -107,7 +115,7 @@ def payload(view: View, happened: Occurrence) -> Json:
     if happened.event == "pull_request":
         body["number"] = body["pull_request"]["number"]
     if happened.event == "installation":
-        body["repositories"] = [_repository_stub(repo) for repo in view.store.repos.all()]
+        body["repositories"] = account.repository_stubs(view, _reached(view, happened))
     if happened.repo is not None:
         body["repository"] = account.hook_repository(view, happened.repo)
     if happened.organization is not None:
@@ -116,14 +124,8 @@ def payload(view: View, happened: Occurrence) -> Json:
     return body
 
 
-def _repository_stub(repo: Repo) -> Json:
-    return {
-        "id": repo.id,
-        "node_id": repo.node_id,
-        "name": repo.name,
-        "full_name": repo.full_name,
-        "private": repo.private,
-    }
+def _reached(view: View, happened: Occurrence) -> list[Repo]:
+    return view.store.access.repositories(happened.subjects["installation"])
 
 
 def headers(app: App, event: str, raw: bytes) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from forge.clock import Clock
 from forge.errors import NotFoundError
+from forge.store.access import Access
 from forge.store.apps import Apps
 from forge.store.base import Occurrence
 from forge.store.checks import Checks
@@ -15,6 +16,7 @@ from forge.store.faults import Faults
 from forge.store.identifiers import Identifiers
 from forge.store.issues import Issues
 from forge.store.links import Links
+from forge.store.manifests import Manifests
 from forge.store.models import Repo, User, UserType
 from forge.store.projects import Projects
 from forge.store.pulls import Pulls
@@ -49,6 +51,8 @@ class Store:
         self.checks = Checks(self)
         self.projects = Projects(self)
         self.apps = Apps(self)
+        self.manifests = Manifests(self)
+        self.access = Access(self)
         self.deliveries = Deliveries(self)
 
     def emit(

@@ -55,7 +55,6 @@ class Apps(Part):
         self._apps: list[App] = []
         self._installations: list[Installation] = []
         self._tokens: dict[str, Token] = {}
-        self._manifest_codes: dict[str, str] = {}
 
     def all(self) -> list[App]:
         """Return every App, oldest first."""
@@ -119,6 +118,22 @@ class Apps(Part):
             "installation", "created", actor, None, organization=account, installation=installation
         )
         return installation
+
+    @exclusive
+    def uninstall(self, installation: Installation, *, actor: User) -> None:
+        """Take an App out of an organisation, and announce it; its tokens are worth nothing from then on."""
+        self.store.emit(
+            "installation",
+            "deleted",
+            actor,
+            None,
+            organization=installation.account,
+            installation=installation,
+        )
+        self._installations.remove(installation)
+        self._tokens = {
+            value: token for value, token in self._tokens.items() if token.installation is not installation
+        }
 
     @exclusive
     def get(self, app_id: int | str) -> App | None:
@@ -205,17 +220,3 @@ class Apps(Part):
         for token in live:
             token.expires_at = now
         return len(live)
-
-    @exclusive
-    def offer_manifest(self, manifest: str) -> str:
-        """Return the code that a manifest can be converted with, once."""
-        code = secrets.token_hex(20)
-        self._manifest_codes[code] = manifest
-        return code
-
-    @exclusive
-    def take_manifest(self, code: str) -> str:
-        """Return the manifest behind a code and forget it; raises NotFoundError."""
-        if code not in self._manifest_codes:
-            raise NotFoundError()
-        return self._manifest_codes.pop(code)

@@ -19,6 +19,7 @@ from sqlalchemy import (
 )
 
 from ledger.event import Recorded
+from ledger.events.access import RepositoryMoved
 from ledger.events.board import (
     ABANDONED,
     CardArchived,
@@ -216,10 +217,20 @@ def of_repository(db: Connection, repository: str) -> tuple[CardRow, ...]:
     return many(db, CardRow, pick(CardRow, cards).where(cards.c.repository == repository, ~cards.c.archived))
 
 
+def in_state(db: Connection, board_id: BoardId, state: CardState) -> tuple[CardId, ...]:
+    """Return the board's cards in that state, without the archived ones."""
+    here = (cards.c.board_id == board_id) & (cards.c.state == state) & ~cards.c.archived
+    return tuple(CardId(card_id) for card_id in db.scalars(select(cards.c.card_id).where(here)))
+
+
+def repositories_of(db: Connection, board_id: BoardId) -> tuple[str, ...]:
+    """Return the repositories of the board's cards, without the archived ones, in order."""
+    here = (cards.c.board_id == board_id) & ~cards.c.archived & cards.c.repository.is_not(None)
+    return tuple(db.scalars(select(cards.c.repository).where(here).distinct().order_by(cards.c.repository)))
+
+
 def attention(db: Connection) -> tuple[CardRow, ...]:
-    """Return the cards that wait for a person: questions, then failures, then finished work, the oldest
-    first.
-    """
+    """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
     order = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
     wanted = text("state IN ('needs_input', 'failed', 'work_complete')")
     return many(
@@ -279,6 +290,13 @@ def _described(db: Connection, _it: Recorded, event: CardDescribed) -> None:
 @fold.on(CardConverted)
 def _converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     _set(db, event, content_id=event.content_id, repository=event.repository, number=event.number)
+
+
+@fold.on(RepositoryMoved)
+def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+    for column in (cards.c.repository, cards.c.pull_repository):
+        mine = (cards.c.board_id == event.board_id) & (column == event.before)
+        db.execute(cards.update().where(mine).values({column: event.after}))
 
 
 @fold.on(IssueClosed)

@@ -22,6 +22,7 @@ from sqlalchemy import (
 from ledger.errors import IllegalStepError
 from ledger.event import Event, Recorded
 from ledger.events import run as happened
+from ledger.events.access import RepositoryMoved
 from ledger.events.board import ColumnRanked
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, QuestionId, RunId
@@ -252,6 +253,11 @@ def _after(event: Event) -> RunState | None:
 
 def _next_serial(db: Connection) -> int:
     return (db.scalar(select(func.max(runs.c.serial))) or 0) + 1
+
+
+@fold.on(RepositoryMoved)
+def _moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+    db.execute(runs.update().where(runs.c.repository == event.before).values(repository=event.after))
 
 
 @fold.on(happened.RunQueued)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot import snapshots
 from bot.github import board
 from bot.github.act import Outcome
 from bot.github.errors import NotFoundError
@@ -39,7 +40,8 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdateTicker, entry: Entry) -> O
     board_id = BoardId(intent.card_id)
     with book.reading(desk.engine) as db:
         counts = count(db, board_id)
-    text, status = ticker.write(counts), ticker.status(counts)
+        lost = tuple(one.sentence for one in snapshots.board_losses(db, board_id))
+    text, status = ticker.write(counts, lost), ticker.status(counts, lost)
     digest = digest_of(text)
     last = last_of(desk, entry.key)
     if last is not None and last.digest == digest:

@@ -85,6 +85,7 @@ DELIVERIES: dict[str, dict[str, Any]] = {
         "sender": ALICE,
     },
     "ping": {"zen": "Keep it logically awesome.", "hook_id": 1, "sender": ALICE},
+    "repository": {"action": "archived", "repository": REPOSITORY, "sender": ALICE},
     "installation": {
         "action": "deleted",
         "repositories": [{"id": 5, "full_name": "acme/shop"}],

@@ -112,10 +112,27 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
         (facts.Pushed("acme/shop", "refs/heads/other", "c" * 40, ZEROS, "main", touches_policy=False),),
     ),
     ("ping", {}, ()),
-    ("installation", {}, (facts.RepositoryGone("acme/shop"),)),
-    ("installation", {"action": "unsuspend"}, ()),
-    ("installation_repositories", {}, (facts.RepositoryGone("acme/shop"),)),
-    ("installation_repositories", {"action": "added", "repositories_removed": []}, ()),
+    ("installation", {}, (facts.AccessChanged(),)),
+    ("installation", {"action": "unsuspend"}, (facts.AccessChanged(),)),
+    ("installation_repositories", {}, (facts.AccessChanged(),)),
+    ("repository", {}, (facts.AccessChanged(),)),
+    ("repository", {"action": "edited"}, ()),
+    (
+        "repository",
+        {"action": "renamed", "changes__repository__name__from": "store"},
+        (facts.Renamed("acme/store", "acme/shop"),),
+    ),
+    (
+        "repository",
+        {"action": "transferred", "changes__owner__from__user__login": "bob"},
+        (facts.Renamed("bob/shop", "acme/shop"),),
+    ),
+    (
+        "repository",
+        {"action": "transferred", "changes__owner__from__organization__login": "beta"},
+        (facts.Renamed("beta/shop", "acme/shop"),),
+    ),
+    ("installation_repositories", {"action": "added", "repositories_removed": []}, (facts.AccessChanged(),)),
 ]
 
 
