@@ -11,6 +11,7 @@ from flask import Flask, Response, g, jsonify, request
 
 from forge.access import Caller, identify
 from forge.errors import DOCUMENTATION_URL, ForgeError, UnauthorizedError
+from forge.graphql.cost import points
 from forge.store import Store
 from forge.store.faults import ApiFault
 
@@ -21,12 +22,13 @@ SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One API request by an App."""
+    """One API request by an App; `cost` is its price of the hourly budget: points of GraphQL, or 1."""
 
     method: str
     path: str
     status: int
     operation: str
+    cost: int = 1
 
 
 class Gateway:
@@ -57,21 +59,21 @@ class Gateway:
         try:
             g.caller = identify(self.store, request.headers.get("Authorization", ""))
         except UnauthorizedError as error:
-            g.budget = self._spend(g.caller, resource, free=True)
+            g.budget = self._spend(g.caller, resource, cost=0)
             return self.refused(error)
-        g.budget = self._spend(g.caller, resource, free=path == "/rate_limit")
+        g.budget = self._spend(g.caller, resource, cost=_cost(path))
         if g.caller.token is None and g.caller.app is None:
             return None  # faults and limits are for Apps: the people of a test must be able to act
         return self._limited(path) or self._fault(path)
 
-    def _spend(self, caller: Caller, resource: str, *, free: bool) -> dict[str, int | str]:
+    def _spend(self, caller: Caller, resource: str, *, cost: int) -> dict[str, int | str]:
         now = int(self.store.clock.now().timestamp())
         limit, key = self.store.settings.rate_limit, f"{resource} {caller.budget_key}"
         with self._lock:
             used, reset = self._used.get(key, (0, now + WINDOW_S))
             if now >= reset:
                 used, reset = 0, now + WINDOW_S
-            used += 0 if free else 1
+            used += cost
             self._used[key] = (used, reset)
         return {
             "limit": limit,
@@ -79,6 +81,7 @@ class Gateway:
             "reset": reset,
             "used": used,
             "resource": resource,
+            "cost": cost,
         }
 
     def _limited(self, path: str) -> Response | None:
@@ -126,6 +129,8 @@ class Gateway:
             self.store.faults.hold(g.fault)
             response = self._faulty(g.fault) if g.fault.status else response
         for name, value in g.get("budget", {}).items():
+            if name == "cost":  # GraphQL's own field alone tells it
+                continue
             response.headers[f"X-RateLimit-{name.title()}"] = str(value)
         response.headers["X-GitHub-Request-Id"] = f"{id(response):X}"
         response.headers["X-GitHub-Api-Version-Selected"] = request.headers.get(
@@ -133,7 +138,8 @@ class Gateway:
         )
         if g.caller.token is not None or g.caller.app is not None:
             path = request.path.removeprefix("/api/v3").removeprefix("/api")
-            self.calls.append(Call(request.method, path, response.status_code, g.get("operation", "")))
+            cost = int(g.get("budget", {}).get("cost", 0))
+            self.calls.append(Call(request.method, path, response.status_code, g.get("operation", ""), cost))
         return response
 
     @staticmethod
@@ -146,6 +152,13 @@ class Gateway:
     def recorded(self) -> list[dict[str, Any]]:
         """Return the calls of Apps, oldest first."""
         return [asdict(call) for call in list(self.calls)]
+
+
+def _cost(path: str) -> int:
+    if path != "/graphql":
+        return int(path != "/rate_limit")
+    wanted = request.get_json(silent=True)
+    return points(wanted.get("query"), wanted.get("variables")) if isinstance(wanted, dict) else 1
 
 
 def _message(status: int, message: str, headers: dict[str, str]) -> Response:

@@ -84,17 +84,23 @@ class Hub:
         self._config.require_github()
         return self._app.send(method, path, params=params, price=READ)
 
-    def graphql(self, document: str, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the `data` of one GraphQL call. Anything under `errors` raises, even beside partial data."""
+    def graphql(
+        self, document: str, variables: Mapping[str, Any], *, may_miss: frozenset[str] = frozenset()
+    ) -> dict[str, Any]:
+        """Return the `data` of one GraphQL call. Anything under `errors` raises, even beside partial data.
+
+        But for one of the fields `may_miss` at the top that is not found: that one is None.
+        """
         mutates = document.lstrip().startswith("mutation")
         price = Price(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
         body = {"query": document, "variables": dict(variables)}
         answer = self._refreshing("POST", self._installed.graphql_url, body, None, price)
         call = " ".join(document.split("(", 1)[0].split())
         found = answer.body if isinstance(answer.body, dict) else {}
-        if found.get("errors"):
+        errors = [one for one in found.get("errors") or () if not _may_miss(one, may_miss)]
+        if errors:
             now_s = self._clock().timestamp()
-            error = from_graphql(call, found["errors"], answer.headers, now_s)
+            error = from_graphql(call, errors, answer.headers, now_s)
             self._installed.note(error)
             raise error
         if not isinstance(found.get("data"), dict):
@@ -148,6 +154,13 @@ class Hub:
         bot_id = int(found["id"])
         self._kept.put("bot", json.dumps([login, bot_id, self._clock().timestamp()]))
         return login, bot_id
+
+
+def _may_miss(error: object, names: frozenset[str]) -> bool:
+    if not isinstance(error, Mapping) or error.get("type") != "NOT_FOUND":
+        return False
+    path = error.get("path")
+    return isinstance(path, list) and len(path) == 1 and path[0] in names
 
 
 def repository_path(repository: str) -> str:

@@ -8,6 +8,7 @@ from werkzeug.exceptions import NotFound
 from forge.errors import UnauthorizedError, UnprocessableError
 from forge.payloads import account, application
 from forge.rest.context import answer, body, caller, page_of, store, view
+from forge.store.models import UserType
 from forge.store.registration import App
 
 blueprint = Blueprint("apps", __name__)
@@ -49,6 +50,15 @@ def show_installation(number: int) -> Response:
 @blueprint.get("/orgs/<login>/installation")
 def organization_installation(login: str) -> Response:
     """Answer with the App's installation in an organisation."""
+    account_ = store().users.get(login)
+    if account_.type is not UserType.ORGANIZATION:
+        raise NotFound
+    return answer(application.installation(view(), store().apps.installation_of(signed_app(), account_)))
+
+
+@blueprint.get("/users/<login>/installation")
+def user_installation(login: str) -> Response:
+    """Answer with the App's installation at an account: a person's, and an organisation's too."""
     found = store().apps.installation_of(signed_app(), store().users.get(login))
     return answer(application.installation(view(), found))
 

@@ -100,7 +100,8 @@ def test_a_key_that_cannot_sign_is_an_error_that_does_not_show_it(config: Config
 
 
 def test_an_owner_without_the_app_is_named(hub: Hub, scripted: Scripted) -> None:
-    scripted.answer("GET", "/orgs/acme/installation", {"message": "Not Found"}, status=404)
+    for owners in ("orgs", "users"):
+        scripted.answer("GET", f"/{owners}/acme/installation", {"message": "Not Found"}, status=404)
     with pytest.raises(NotFoundError, match="the App is not installed on acme"):
         hub.rest("GET", "/x")
 
