@@ -12,6 +12,7 @@ from bot.config import Config
 from bot.github.budget import Budget
 from bot.github.errors import RefusedError, TokenError, UnavailableError, from_graphql
 from bot.github.kept import Kept
+from bot.github.places import Places
 from bot.github.timed import Timed
 from bot.github.tokens import Tokens
 from bot.github.wire import CREATE, READ, WRITE, Answer, Price, Wire
@@ -43,8 +44,9 @@ class Hub:
         self._tokens = Tokens(
             config.app_id, config.private_key, config.board.owner, self._ask_as_app, clock, self._kept
         )
-        self._app = Wire(config.github_url, self._tokens.app_word, clock, None, read_s)
-        self._installed = Wire(config.github_url, self._tokens.installation, clock, self.budget, read_s)
+        url, places = config.github_url, Places(config.home / "run" / "calls")
+        self._app = Wire(url, self._tokens.app_word, clock, None, read_s, places)
+        self._installed = Wire(url, self._tokens.installation, clock, self.budget, read_s, places)
         self._bot: tuple[str, int] | None = None
 
     @property

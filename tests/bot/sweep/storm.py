@@ -184,7 +184,7 @@ def _digest(cardinal: Cardinal) -> Digest:
     with book.reading(cardinal.shop.engine) as db:
         known = [cards.get(db, card_id) for card_id in cards.columns_of(db, cardinal.board_id)]
         waiting = db.exec_driver_sql(
-            "SELECT card_id, act, payload FROM outbox WHERE state IN ('pending', 'claimed')"
+            "SELECT card_id, act FROM outbox WHERE state IN ('pending', 'claimed')"
         ).all()
         rows = [one for one in known if one is not None]
     shown = {
@@ -207,7 +207,7 @@ def _digest(cardinal: Cardinal) -> Digest:
         "said": sorted((one.card_id, one.comment_id, one.trusted, one.text) for one in said),
         "commands": sorted((one.card_id, one.comment_id) for one in given),
         "runs": Counter((one.card_id, one.attempt, one.kind) for one in cardinal.events(RunQueued)),
-        "outbox": Counter((card_id, act) for card_id, act, _ in waiting),
+        "outbox": Counter((card_id, act) for card_id, act in waiting if card_id != cardinal.board_id),
         "inbox": _inbox(cardinal),
     }
 
