@@ -140,6 +140,11 @@ def _until_below(counts: Mapping[int, int], allowed: float, window_s: int, now_s
     return 0.0
 
 
+def until_now(counts: Mapping[int, int], window_s: int, now_s: float) -> int:
+    """Return what was counted in the last `window_s` seconds."""
+    return sum(count for second, count in counts.items() if second > now_s - window_s)
+
+
 def _parsed(text: str) -> Spent:
     """Return what the file says; a file torn by a crash says nothing."""
     try:

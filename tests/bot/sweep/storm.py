@@ -5,7 +5,7 @@ import hmac
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,8 @@ def play(cardinal: Cardinal, home: Path, *, size: int, seed: int) -> Storm:
     chance = random.Random(seed)
     other = _second(cardinal, home)
     other.sweep()
+    with book.reading(cardinal.shop.engine) as db:  # what was done about these is done, here and not there
+        old = {cardinal.board_id, *cards.columns_of(db, cardinal.board_id)}
     told = _doings(cardinal, chance, size)
     start = time.perf_counter()
     _deliver(cardinal, told)
@@ -72,7 +74,7 @@ def play(cardinal: Cardinal, home: Path, *, size: int, seed: int) -> Storm:
     _deliver(other, sent)
     sweeps = _recover(other, gone)
     stormy_s = time.perf_counter() - start
-    ends = _digest(cardinal), _digest(other)
+    ends = _digest(cardinal, old), _digest(other, old)
     other.shop.engine.dispose()
     return Storm(*ends, len(told), len(sent), len(lost), sweeps, quiet_s, stormy_s)
 
@@ -179,8 +181,8 @@ def _recover(cardinal: Cardinal, lost: set[str]) -> int:
     raise AssertionError("some deliveries never came")
 
 
-def _digest(cardinal: Cardinal) -> Digest:
-    """Return what Cardinal knows and means to do, without times and running numbers."""
+def _digest(cardinal: Cardinal, old: Container[str]) -> Digest:
+    """Return what Cardinal knows and means to do about all cards but `old`, without times and numbers."""
     with book.reading(cardinal.shop.engine) as db:
         known = [cards.get(db, card_id) for card_id in cards.columns_of(db, cardinal.board_id)]
         waiting = db.exec_driver_sql(
@@ -207,7 +209,7 @@ def _digest(cardinal: Cardinal) -> Digest:
         "said": sorted((one.card_id, one.comment_id, one.trusted, one.text) for one in said),
         "commands": sorted((one.card_id, one.comment_id) for one in given),
         "runs": Counter((one.card_id, one.attempt, one.kind) for one in cardinal.events(RunQueued)),
-        "outbox": Counter((card_id, act) for card_id, act in waiting if card_id != cardinal.board_id),
+        "outbox": Counter((card_id, act) for card_id, act in waiting if card_id not in old),
         "inbox": _inbox(cardinal),
     }
 
