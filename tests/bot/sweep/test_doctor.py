@@ -1,12 +1,23 @@
 """What the doctor finds on GitHub's side, what it repairs, and what it packs."""
 
 import json
+import os
 import tarfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
-from bot import boards, bundle, mending
+import pytest
+from werkzeug.serving import make_server
+
+from bot import boards, bundle, mending, presence
+from bot.app import make_app
 from bot.checkup import Finding, Level, Patient, examine
+from bot.checkups import github
+from bot.config import Config
+from bot.presence import Presence
+from bot.secret import Secret
 from forge.store.board import FieldType
 from ledger import inbox
 from ledger.ids import DeliveryId
@@ -151,3 +162,57 @@ def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tm
     assert "private_key" in json.loads(texts["cardinal-bundle/settings.json"])
     kept = Delivery(DeliveryId("x"), "ping", "", b"{}", cardinal.clock())
     assert inbox.store(cardinal.shop.engine, kept)
+
+
+@pytest.fixture
+def served(cardinal: Cardinal) -> Iterator[str]:
+    """Serve the real receiver of this home on the loopback address, with another secret than was told."""
+    other = replace(cardinal.shop.config, webhook_secret=Secret("another"))
+    yield from _serving(cardinal, other)
+
+
+@pytest.fixture
+def sound(cardinal: Cardinal) -> Iterator[str]:
+    """Serve the real receiver of this home on the loopback address."""
+    yield from _serving(cardinal, cardinal.shop.config)
+
+
+def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
+    app = make_app(config, cardinal.shop.engine, lambda _: True, cardinal.clock)
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    (config.home / "run").mkdir(parents=True, exist_ok=True)
+    presence.record(config.home, Presence(os.getpid(), address, {}))
+    try:
+        yield address
+    finally:
+        server.shutdown()
+        thread.join(10)
+        server.server_close()
+
+
+@pytest.mark.usefixtures("sound")
+def test_the_receiver_takes_what_is_signed_and_the_ping_leads_to_nothing(cardinal: Cardinal) -> None:
+    before = cardinal.count()
+    (finding,) = github.signature(patient(cardinal))
+    assert finding == Finding("signature", Level.OK, "what is signed is taken, what is not is refused")
+    cardinal.settle()
+    assert cardinal.count() == before
+
+
+@pytest.mark.usefixtures("served")
+def test_a_receiver_with_another_secret_is_found(cardinal: Cardinal) -> None:
+    (finding,) = github.signature(patient(cardinal))
+    assert (finding.level, finding.found) == (
+        Level.FAIL,
+        "a signed delivery was answered with 401, a forged one with 401",
+    )
+
+
+def test_a_receiver_that_is_gone_is_found(cardinal: Cardinal) -> None:
+    (cardinal.shop.config.home / "run").mkdir(parents=True, exist_ok=True)
+    presence.record(cardinal.shop.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
+    (finding,) = github.signature(patient(cardinal))
+    assert (finding.level, "does not answer" in finding.found) == (Level.FAIL, True)
