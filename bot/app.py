@@ -4,6 +4,7 @@ from flask import Flask, jsonify
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Engine
 
+from bot.capture import Keeper
 from bot.clock import Clock
 from bot.config import Config
 from bot.webhook import MOST_BYTES, Wake, make_door
@@ -15,7 +16,8 @@ def make_app(config: Config, engine: Engine, enqueue: Wake, clock: Clock) -> Fla
     app = Flask("cardinal", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
     if config.webhooks:  # else nobody is expected, and a stranger finds no door
-        app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock))
+        keep = Keeper(config.home, clock).take
+        app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock, keep))
 
     @app.get("/healthz")
     def health() -> ResponseReturnValue:

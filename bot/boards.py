@@ -36,16 +36,48 @@ def know(shop: "Shop", seen: github_board.CardLook | None) -> None:
 def refresh(shop: "Shop", owner: str, number: int) -> BoardId:
     """Read the board's shape and its policy file, append what differs, and return the board's id."""
     found = github_board.read_board(shop.hub, owner, number)
+    note(shop, found)
+    load_policy(shop, found.board_id)
+    return found.board_id
+
+
+def note(shop: "Shop", found: github_board.BoardLook) -> None:
+    """Append the board's shape where it differs from what is known."""
     seen = BoardSeen(
-        found.board_id, owner, number, found.title, found.status_field_id, found.columns, found.fields
+        found.board_id,
+        found.owner,
+        found.number,
+        found.title,
+        found.status_field_id,
+        found.columns,
+        found.fields,
     )
     with book.writing(shop.engine) as db:
         known = boards.get(db, found.board_id)
         if known is None or _shape(known) != _shape(seen):
             book.append(db, seen, at=shop.now())
             react.advance(db, now=shop.now())
-    load_policy(shop, found.board_id)
-    return found.board_id
+
+
+def follow_policy(shop: "Shop", board_id: BoardId, *, newest: str | None, last: str | None) -> None:
+    """Read the policy file where its repository's `newest` commit is not the `last` one that was followed.
+
+    Without a repository (None) the built-in policy applies until one was there; later its last one stays.
+    """
+    with book.reading(shop.engine) as db:
+        known = policies.current(db, board_id)
+    sound = known is not None and (bool(known.problems) or policies_in_force.is_readable(known.text))
+    if not sound or (newest is not None and newest != last):
+        load_policy(shop, board_id)
+
+
+def served(shop: "Shop") -> BoardId | None:
+    """Return the id of the board that Cardinal serves; None before it was seen."""
+    with book.reading(shop.engine) as db:
+        known = boards.all_boards(db)
+    owner, number = shop.config.board
+    mine = (one.board_id for one in known if (one.owner.casefold(), one.number) == (owner.casefold(), number))
+    return next(mine, None)
 
 
 def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:

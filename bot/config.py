@@ -29,7 +29,10 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class BoardAddress(NamedTuple):
-    """An organisation's login and the project's number, as in the board's address; 0 while none is set."""
+    """The login of an organisation or a person and the project's number, as in the board's address.
+
+    The number is 0 while no board is set.
+    """
 
     owner: str = ""
     number: int = 0
@@ -44,7 +47,7 @@ def _board(given: object) -> object:
         return given
     match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9-]{0,38})/([1-9][0-9]{0,9})", given)
     if match is None:
-        raise ValueError("an organisation's login and the project's number were expected, like acme/1")
+        raise ValueError("the owner's login and the project's number were expected, like acme/1")
     return BoardAddress(match[1], int(match[2]))
 
 
@@ -97,7 +100,8 @@ class Config:
         description="Whether GitHub sends webhooks here; `false`: Cardinal looks at the board instead.",
     )
     board: Annotated[BoardAddress, BeforeValidator(_board)] = Field(
-        default=BoardAddress(), description="The board: organisation and number of the project, `acme/1`."
+        default=BoardAddress(),
+        description="The board: its owner (an organisation, or a person) and its number, `acme/1`.",
     )
     policy_repository: RepositoryName = Field(
         default="",
@@ -161,7 +165,7 @@ class Config:
 
     @property
     def board_owner(self) -> str:
-        """The organisation's login; empty while no board is set."""
+        """The login of the board's owner; empty while no board is set."""
         return self.board.owner
 
     @property

@@ -3,7 +3,7 @@
 import base64
 import binascii
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import jwt
 
@@ -88,18 +88,17 @@ def app_of_jwt(store: Store, token: str) -> App:
             options={
                 "require": ["exp", "iat", "iss"],
                 "verify_iss": False,
-                "verify_exp": False,  # below, by the forge's own clock
+                "verify_exp": False,  # judged below, by the forge's own clock
                 "verify_iat": False,
             },
         )
-        issued_s, expires_s = float(claims["iat"]), float(claims["exp"])
+        _judge_times(int(claims["iat"]), int(claims["exp"]), store.clock.now())
     except (jwt.PyJWTError, TypeError, ValueError) as error:
         raise UnauthorizedError(fault) from error
-    now = store.clock.now()
-    if issued_s > now.timestamp():
-        raise UnauthorizedError(
-            "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued"
-        )
+    return app
+
+
+def _judge_times(issued_s: int, expires_s: int, now: datetime) -> None:
     if expires_s <= now.timestamp():
         raise UnauthorizedError(
             "'Expiration time' claim ('exp') must be a numeric value representing the future time at which "
@@ -107,7 +106,8 @@ def app_of_jwt(store: Store, token: str) -> App:
         )
     if expires_s > (now + MAX_JWT_LIFETIME + CLOCK_DRIFT).timestamp():
         raise UnauthorizedError("'Expiration time' claim ('exp') is too far in the future")
-    return app
+    if issued_s > (now + CLOCK_DRIFT).timestamp():
+        raise UnauthorizedError("'Issued at' claim ('iat') must be an Integer representing the time")
 
 
 def require_role(store: Store, repo: Repo, user: User, needed: Role) -> None:

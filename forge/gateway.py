@@ -13,6 +13,7 @@ from werkzeug.exceptions import ClientDisconnected
 
 from forge.access import Caller, identify
 from forge.errors import DOCUMENTATION_URL, ForbiddenError, ForgeError, UnauthorizedError
+from forge.graphql.cost import points
 from forge.judging import Exchange, Judge
 from forge.store import Store
 from forge.store.faults import ApiFault
@@ -24,12 +25,13 @@ SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One API request by an App."""
+    """One API request by an App; `cost` is its price of the hourly budget: points of GraphQL, or 1."""
 
     method: str
     path: str
     status: int
     operation: str
+    cost: int = 1
 
 
 class Gateway:
@@ -61,21 +63,21 @@ class Gateway:
         try:
             g.caller = identify(self.store, request.headers.get("Authorization", ""))
         except (UnauthorizedError, ForbiddenError) as error:
-            g.budget = self._spend(g.caller, resource, free=True)
+            g.budget = self._spend(g.caller, resource, cost=0)
             return self.refused(error)
-        g.budget = self._spend(g.caller, resource, free=path == "/rate_limit")
+        g.budget = self._spend(g.caller, resource, cost=_cost(path))
         if g.caller.token is None and g.caller.app is None:
             return None  # faults and limits are for Apps: the people of a test must be able to act
         return self._limited(path) or self._fault(path)
 
-    def _spend(self, caller: Caller, resource: str, *, free: bool) -> dict[str, int | str]:
+    def _spend(self, caller: Caller, resource: str, *, cost: int) -> dict[str, int | str]:
         now = int(self.store.clock.now().timestamp())
         limit, key = self.store.settings.rate_limit, f"{resource} {caller.budget_key}"
         with self._lock:
             used, reset = self._used.get(key, (0, now + WINDOW_S))
             if now >= reset:
                 used, reset = 0, now + WINDOW_S
-            used += 0 if free else 1
+            used += cost
             self._used[key] = (used, reset)
         return {
             "limit": limit,
@@ -83,6 +85,7 @@ class Gateway:
             "reset": reset,
             "used": used,
             "resource": resource,
+            "cost": cost,
         }
 
     def _limited(self, path: str) -> Response | None:
@@ -131,6 +134,8 @@ class Gateway:
             self.store.faults.hold(g.fault)
             response = self._faulty(g.fault) if g.fault.status else response
         for name, value in g.get("budget", {}).items():
+            if name == "cost":  # GraphQL's own field alone tells it
+                continue
             response.headers[f"X-RateLimit-{name.title()}"] = str(value)
         response.headers["X-GitHub-Request-Id"] = f"{id(response):X}"
         response.headers["X-GitHub-Api-Version-Selected"] = request.headers.get(
@@ -138,7 +143,8 @@ class Gateway:
         )
         if g.caller.token is not None or g.caller.app is not None:
             path = request.path.removeprefix("/api/v3").removeprefix("/api")
-            self.calls.append(Call(request.method, path, response.status_code, g.get("operation", "")))
+            cost = int(g.get("budget", {}).get("cost", 0))
+            self.calls.append(Call(request.method, path, response.status_code, g.get("operation", ""), cost))
         if self._judge is not None:
             with suppress(ClientDisconnected):  # who asked is gone, in the middle of it
                 self._judge.exchanged(_exchange(response))
@@ -170,6 +176,13 @@ def _exchange(response: Response) -> Exchange:
         signed=g.caller.app is not None,
         faked=g.faked,
     )
+
+
+def _cost(path: str) -> int:
+    if path != "/graphql":
+        return int(path != "/rate_limit")
+    wanted = request.get_json(silent=True)
+    return points(wanted.get("query"), wanted.get("variables")) if isinstance(wanted, dict) else 1
 
 
 def _message(status: int, message: str, headers: dict[str, str]) -> Response:

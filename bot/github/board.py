@@ -7,7 +7,7 @@ from typing import Any
 from bot.github import documents
 from bot.github.errors import NotFoundError, RefusedError
 from bot.github.hub import Hub
-from bot.github.looks import BoardLook, CardLook, CardStub, ConvertedDraft
+from bot.github.looks import BoardLook, CardLook, ConvertedDraft
 from bot.github.reviews import mark_ready, resolve_thread
 from ledger.events.board import Column, Field
 from ledger.ids import BoardId, CardId
@@ -31,15 +31,17 @@ MOST_FIELDS = 20  # of one item in one request
 __all__ = [
     "BoardLook",
     "CardLook",
-    "CardStub",
     "ConvertedDraft",
     "add_card",
     "add_columns",
     "cards_of_issue",
+    "column_of",
+    "condition",
     "convert_draft",
     "create_field",
     "describe_columns",
     "edit_status_update",
+    "kind_of",
     "list_boards",
     "mark_ready",
     "move_card",
@@ -50,7 +52,7 @@ __all__ = [
     "resolve_thread",
     "set_field",
     "set_fields",
-    "sweep",
+    "shape_of",
 ]
 
 # --- reads ------------------------------------------------------------------------------------------
@@ -67,16 +69,19 @@ def list_boards(hub: Hub, owner: str) -> tuple[tuple[int, str], ...]:
 
 
 def read_board(hub: Hub, owner: str, number: int) -> BoardLook:
-    """Return the board's shape.
+    """Return the board's shape, of an organisation's board or a person's.
 
     Raises NotFoundError when there is no such project, RefusedError when it has no Status field.
     """
     found = hub.graphql(documents.BOARD, {"owner": owner, "number": number})
-    board = (found.get("organization") or {}).get("projectV2")
+    return shape_of(found, owner, number)
+
+
+def shape_of(found: Mapping[str, Any], owner: str, number: int) -> BoardLook:
+    """Return the board's shape from an answer that holds it; raises what `read_board` raises."""
+    board = (found.get("repositoryOwner") or {}).get("projectV2")
     if board is None:
-        raise NotFoundError(
-            f"the board {owner}/{number}", 200, "no such project, or it is not an organisation's"
-        )
+        raise NotFoundError(f"the board {owner}/{number}", 200, "no such project, or no such owner")
     fields = [field for field in board["fields"]["nodes"] if field]
     status = next((field for field in fields if field.get("name") == STATUS and "options" in field), None)
     if status is None:
@@ -105,10 +110,10 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
     return CardLook(
         card_id=CardId(item["id"]),
         board_id=BoardId(item["project"]["id"]),
-        owner=item["project"]["owner"].get("login", ""),  # none: not an organisation's board
+        owner=item["project"]["owner"].get("login", ""),
         board_number=item["project"]["number"],
         content_id=content.get("id", ""),
-        kind=_kind(item["type"]) if content else "Redacted",
+        kind=kind_of(item["type"]) if content else "Redacted",
         repository=repository.get("nameWithOwner"),
         default_branch=(repository.get("defaultBranchRef") or {}).get("name"),
         number=content.get("number"),
@@ -118,7 +123,7 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
         state=(content.get("state") or content.get("pullState") or "").lower(),
         state_reason=(content.get("stateReason") or "").lower(),
         labels=tuple(sorted(label["name"] for label in (content.get("labels") or {}).get("nodes") or ())),
-        column=_column(item),
+        column=column_of(item),
         archived=item["isArchived"],
         updated_at=datetime.fromisoformat(item["updatedAt"]),
     )
@@ -126,29 +131,9 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
 
 def read_column(hub: Hub, board_id: BoardId, column: str) -> tuple[CardId, ...]:
     """Return the column's cards from top to bottom, without the archived ones."""
-    items = _items(hub, board_id, _filter("status", column))
+    items = _items(hub, board_id, condition("status", column))
     # The filter ignores case and may know more than it says: the field's own value decides.
-    return tuple(CardId(item["id"]) for item in items if _column(item) == column and not item["isArchived"])
-
-
-def sweep(hub: Hub, board_id: BoardId, skip_columns: tuple[str, ...]) -> tuple[CardStub, ...]:
-    """Return every issue and draft that stands in none of `skip_columns`, in board order.
-
-    A pull request that somebody put on the board is no card.
-    """
-    items = _items(hub, board_id, " ".join(_filter("-status", name) for name in skip_columns))
-    stubs = (
-        CardStub(
-            CardId(item["id"]),
-            _column(item),
-            datetime.fromisoformat(item["updatedAt"]),
-            item["isArchived"],
-            closed=(item.get("content") or {}).get("state") == "CLOSED",
-        )
-        for item in items
-        if _kind(item["type"]) in CARDS
-    )
-    return tuple(stub for stub in stubs if stub.column not in skip_columns)
+    return tuple(CardId(item["id"]) for item in items if column_of(item) == column and not item["isArchived"])
 
 
 def cards_of_issue(hub: Hub, repository: str, number: int) -> tuple[CardId, ...]:
@@ -178,7 +163,7 @@ def _items(hub: Hub, board_id: BoardId, query: str) -> Iterator[dict[str, Any]]:
     raise RefusedError(f"the board {board_id}", 200, f"it has more than {MOST_PAGES * 100} cards")
 
 
-def _filter(name: str, value: str) -> str:
+def condition(name: str, value: str) -> str:
     """Return a filter of the board. A quote inside cannot be written: left out, the caller sorts the cards.
 
     Source: docs.github.com/issues/planning-and-tracking-with-projects, "Filtering projects".
@@ -186,11 +171,12 @@ def _filter(name: str, value: str) -> str:
     return "" if '"' in value else f'{name}:"{value}"'
 
 
-def _column(item: Mapping[str, Any]) -> str | None:
+def column_of(item: Mapping[str, Any]) -> str | None:
+    """Return the column that an item stands in; None without one."""
     return (item.get("fieldValueByName") or {}).get("name")
 
 
-def _kind(item_type: str) -> str:
+def kind_of(item_type: str) -> str:
     """Return `DraftIssue` for DRAFT_ISSUE and so on."""
     return "".join(word.capitalize() for word in item_type.split("_"))
 

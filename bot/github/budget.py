@@ -17,6 +17,8 @@ from pathlib import Path
 POINTS_PER_MINUTE = 900
 CONTENTS_PER_MINUTE = 80
 CONTENTS_PER_HOUR = 500
+SOON_S = 120  # after a wait: a limit that is met again by then was not waited out
+LONGEST_GUESS_S = 900
 # How much of each allowance an act of that priority may use up: a question all of it, a ticker leaves room.
 SHARES = (1.0, 0.9, 0.75, 0.6)
 
@@ -32,12 +34,16 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What is known of the spending; seconds are Unix times, counts are per second of them."""
+    """What is known of the spending; seconds are Unix times, counts are per second of them.
+
+    `strikes` counts the limits in a row of which GitHub did not say how long they last.
+    """
 
     windows: dict[str, Window] = field(default_factory=dict)
     points: dict[int, int] = field(default_factory=dict)
     contents: dict[int, int] = field(default_factory=dict)
     closed_until_s: float = 0
+    strikes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +65,18 @@ class Budget:
             if all(figure.isdigit() for figure in figures):
                 spent.windows[resource] = Window(*(int(figure) for figure in figures))
 
-    def close(self, for_s: float) -> None:
-        """Let nobody spend for `for_s` seconds: GitHub said that a limit is reached."""
-        until_s = self.clock().timestamp() + for_s
+    def close(self, for_s: float, *, told: bool = True) -> None:
+        """Let nobody spend for `for_s` seconds: GitHub said that a limit is reached.
+
+        Where it was not `told` how long, each such limit soon after the last one doubles the wait.
+        """
+        now_s = self.clock().timestamp()
         with self._changing() as spent:
+            again = not told and spent.closed_until_s and now_s < spent.closed_until_s + SOON_S
+            strikes = spent.strikes + 1 if again else 0
+            until_s = now_s + min(for_s * 2**strikes, max(for_s, LONGEST_GUESS_S))
             self._own[0] = Spent(
-                spent.windows, spent.points, spent.contents, max(spent.closed_until_s, until_s)
+                spent.windows, spent.points, spent.contents, max(spent.closed_until_s, until_s), strikes
             )
 
     def spare(self, priority: int, *, points_per_hour: int | None = None) -> float:
@@ -128,6 +140,11 @@ def _until_below(counts: Mapping[int, int], allowed: float, window_s: int, now_s
     return 0.0
 
 
+def until_now(counts: Mapping[int, int], window_s: int, now_s: float) -> int:
+    """Return what was counted in the last `window_s` seconds."""
+    return sum(count for second, count in counts.items() if second > now_s - window_s)
+
+
 def _parsed(text: str) -> Spent:
     """Return what the file says; a file torn by a crash says nothing."""
     try:
@@ -137,6 +154,7 @@ def _parsed(text: str) -> Spent:
             {int(second): count for second, count in found["points"].items()},
             {int(second): count for second, count in found["contents"].items()},
             float(found["closed_until_s"]),
+            int(found["strikes"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return Spent()

@@ -1,15 +1,18 @@
 """The GraphQL documents of the board, one call each; held to GitHub's published schema by a contract test."""
 
+# An organisation's board or a person's: both are asked for in the same words.
 BOARD = """
 query Board($owner: String!, $number: Int!) {
-  organization(login: $owner) {
-    projectV2(number: $number) {
-      id
-      title
-      fields(first: 50) {
-        nodes {
-          ... on ProjectV2FieldCommon { id name dataType }
-          ... on ProjectV2SingleSelectField { options { id name description } }
+  repositoryOwner(login: $owner) {
+    ... on ProjectV2Owner {
+      projectV2(number: $number) {
+        id
+        title
+        fields(first: 50) {
+          nodes {
+            ... on ProjectV2FieldCommon { id name dataType }
+            ... on ProjectV2SingleSelectField { options { id name description } }
+          }
         }
       }
     }
@@ -25,6 +28,54 @@ query Boards($owner: String!) {
 }
 """
 
+# Six connections: one point of the hour, as the smallest document. Nothing below a card is a connection.
+# Source: docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api.
+SWEEP = """
+query Sweep(
+  $owner: String!, $number: Int!, $homeOwner: String!, $homeName: String!, $filter: String!,
+  $after0: String, $after1: String, $after2: String, $after3: String, $after4: String,
+  $with1: Boolean!, $with2: Boolean!, $with3: Boolean!, $with4: Boolean!
+) {
+  home: repository(owner: $homeOwner, name: $homeName) { defaultBranchRef { target { oid } } }
+  repositoryOwner(login: $owner) {
+    ... on ProjectV2Owner {
+      projectV2(number: $number) {
+        id
+        title
+        updatedAt
+        fields(first: 50) {
+          nodes {
+            ... on ProjectV2FieldCommon { id name dataType }
+            ... on ProjectV2SingleSelectField { options { id name description } }
+          }
+        }
+        page0: items(first: 100, after: $after0, query: $filter) { ...Cards }
+        page1: items(first: 100, after: $after1, query: $filter) @include(if: $with1) { ...Cards }
+        page2: items(first: 100, after: $after2, query: $filter) @include(if: $with2) { ...Cards }
+        page3: items(first: 100, after: $after3, query: $filter) @include(if: $with3) { ...Cards }
+        page4: items(first: 100, after: $after4, query: $filter) @include(if: $with4) { ...Cards }
+      }
+    }
+  }
+}
+
+fragment Cards on ProjectV2ItemConnection {
+  pageInfo { hasNextPage endCursor }
+  edges {
+    cursor
+    node {
+      id
+      type
+      updatedAt
+      isArchived
+      fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
+      content { ... on Issue { state } }
+    }
+  }
+}
+"""
+SWEEP_PAGES = 5
+
 CARD = """
 query Card($card: ID!) {
   node(id: $card) {
@@ -33,7 +84,7 @@ query Card($card: ID!) {
       type
       isArchived
       updatedAt
-      project { id number owner { ... on Organization { login } } }
+      project { id number owner { ... on Organization { login } ... on User { login } } }
       fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
       content {
         ... on DraftIssue { id title body creator { login } }

@@ -13,6 +13,7 @@ from bot.github import reach
 from bot.github.budget import Budget
 from bot.github.errors import RefusedError, TokenError, UnavailableError, from_graphql
 from bot.github.kept import Kept
+from bot.github.places import Places
 from bot.github.timed import Timed
 from bot.github.tokens import Tokens
 from bot.github.wire import CREATE, READ, WRITE, Answer, Price, Wire
@@ -44,8 +45,9 @@ class Hub:
         self._tokens = Tokens(
             config.app_id, config.private_key, config.board.owner, self._ask_as_app, clock, self._kept
         )
-        self._app = Wire(config.github_url, lambda _: self._tokens.app_word(), clock, None, read_s)
-        self._installed = Wire(config.github_url, self._tokens.reaching, clock, self.budget, read_s)
+        url, places = config.github_url, Places(config.home / "run" / "calls")
+        self._app = Wire(url, lambda _: self._tokens.app_word(), clock, None, read_s, places)
+        self._installed = Wire(url, self._tokens.reaching, clock, self.budget, read_s, places)
         self._bot: tuple[str, int] | None = None
 
     @property
@@ -96,11 +98,17 @@ class Hub:
         return self._app.send(method, path, body=body, params=params, price=READ)
 
     def graphql(
-        self, document: str, variables: Mapping[str, Any], *, repository: str | None = None
+        self,
+        document: str,
+        variables: Mapping[str, Any],
+        *,
+        repository: str | None = None,
+        may_miss: frozenset[str] = frozenset(),
     ) -> dict[str, Any]:
         """Return the `data` of one GraphQL call. Anything under `errors` raises, even beside partial data.
 
-        A call that concerns `repository` (owner/name) alone is asked with a token for it.
+        But for one of the fields `may_miss` at the top that is not found: that one is None. A call that
+        concerns `repository` (owner/name) alone is asked with a token for it.
         """
         mutates = document.lstrip().startswith("mutation")
         price = Price(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
@@ -109,9 +117,10 @@ class Hub:
         answer = self._refreshing("POST", self._installed.graphql_url, body, None, price, narrow)
         call = " ".join(document.split("(", 1)[0].split())
         found = answer.body if isinstance(answer.body, dict) else {}
-        if found.get("errors"):
+        errors = [one for one in found.get("errors") or () if not _may_miss(one, may_miss)]
+        if errors:
             now_s = self._clock().timestamp()
-            error = from_graphql(call, found["errors"], answer.headers, now_s)
+            error = from_graphql(call, errors, answer.headers, now_s)
             self._installed.note(error)
             raise error
         if not isinstance(found.get("data"), dict):
@@ -173,6 +182,13 @@ class Hub:
         bot_id = int(found["id"])
         self._kept.put("bot", json.dumps([login, bot_id, self._clock().timestamp()]))
         return login, bot_id
+
+
+def _may_miss(error: object, names: frozenset[str]) -> bool:
+    if not isinstance(error, Mapping) or error.get("type") != "NOT_FOUND":
+        return False
+    path = error.get("path")
+    return isinstance(path, list) and len(path) == 1 and path[0] in names
 
 
 def repository_path(repository: str) -> str:

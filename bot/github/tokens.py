@@ -132,14 +132,23 @@ class Tokens:
 
     def _installation(self) -> int:
         if self._installation_id is None:
-            path = f"/orgs/{self._owner}/installation"
-            try:
-                found = self._ask("GET", path, None)
-            except NotFoundError as error:
-                because = f"the App is not installed on {self._owner}, or that is not an organisation"
-                raise NotFoundError(error.call, error.status, because) from error
-            self._installation_id = int(found["id"])
+            self._installation_id = int(self._found()["id"])
         return self._installation_id
+
+    def _found(self) -> Any:
+        """Return the installation at the owner, an organisation or a person.
+
+        Source: docs.github.com/rest/apps/apps, "Get an organization installation", "Get a user installation".
+        """
+        try:
+            return self._ask("GET", f"/orgs/{self._owner}/installation", None)
+        except NotFoundError:
+            pass
+        try:
+            return self._ask("GET", f"/users/{self._owner}/installation", None)
+        except NotFoundError as error:
+            because = f"the App is not installed on {self._owner}"
+            raise NotFoundError(error.call, error.status, because) from error
 
 
 def _name(reach: str) -> str:

@@ -14,6 +14,7 @@ from github.Requester import Requester
 from bot.clock import Clock
 from bot.github.budget import Budget
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
+from bot.github.places import Places
 from bot.github.reach import Reach
 
 API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
@@ -56,7 +57,9 @@ class Wire:
         clock: Clock,
         budget: Budget | None,
         read_s: float,
+        places: Places,
     ) -> None:
+        self._places = places
         self._base_url, self._clock, self._budget, self._read_s = base_url, clock, budget, read_s
         self._speaker = Speaker(token)
         self._made: tuple[int, Requester] | None = None
@@ -83,9 +86,10 @@ class Wire:
         call = f"{method} {path}"
         self._speaker.reach = reach
         try:
-            status, headers, text = self._requester().requestJson(
-                method, path, parameters=dict(params or {}), headers={"Accept": ACCEPT}, input=body
-            )
+            with self._places.one(call):
+                status, headers, text = self._requester().requestJson(
+                    method, path, parameters=dict(params or {}), headers={"Accept": ACCEPT}, input=body
+                )
         except requests.RequestException as error:
             raise UnavailableError(call, 0, type(error).__name__) from error
         except RuntimeError as error:  # PyGithub's word for a redirect that it will not follow
@@ -104,7 +108,7 @@ class Wire:
     def note(self, error: Exception) -> None:
         """Close the budget for as long as a rate limit says."""
         if isinstance(error, RateLimitedError) and self._budget is not None:
-            self._budget.close(error.retry_after_s)
+            self._budget.close(error.retry_after_s, told=error.told)
 
     def _requester(self) -> Requester:
         pid = os.getpid()

@@ -4,10 +4,11 @@ from secrets import token_hex
 
 from flask import Blueprint, Response, request
 
-from forge.errors import ForbiddenError, UnauthorizedError, UnprocessableError
+from forge.errors import ForbiddenError, NotFoundError, UnauthorizedError, UnprocessableError
 from forge.payloads import account, application
 from forge.rest.context import answer, body, caller, page_of, store, text_of, view
 from forge.store.manifests import slug_of
+from forge.store.models import UserType
 from forge.store.registration import App
 
 blueprint = Blueprint("apps", __name__)
@@ -49,6 +50,15 @@ def show_installation(number: int) -> Response:
 @blueprint.get("/orgs/<login>/installation")
 def organization_installation(login: str) -> Response:
     """Answer with the App's installation in an organisation."""
+    account_ = store().users.get(login)
+    if account_.type is not UserType.ORGANIZATION:
+        raise NotFoundError
+    return answer(application.installation(view(), store().apps.installation_of(signed_app(), account_)))
+
+
+@blueprint.get("/users/<login>/installation")
+def user_installation(login: str) -> Response:
+    """Answer with the App's installation at an account: a person's, and an organisation's too."""
     found = store().apps.installation_of(signed_app(), store().users.get(login))
     return answer(application.installation(view(), found))
 
@@ -102,6 +112,14 @@ def installation_repositories() -> Response:
         },
         headers=links,
     )
+
+
+@blueprint.get("/app/hook/config")
+def show_hook() -> Response:
+    """Answer with where the App's webhooks go; the secret is never shown."""
+    app = signed_app()
+    config = {"content_type": "json", "insecure_ssl": "0", "url": app.webhook_url}
+    return answer({**config, **({"secret": "********"} if app.webhook_secret else {})})
 
 
 @blueprint.get("/app/hook/deliveries")

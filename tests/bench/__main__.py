@@ -9,7 +9,20 @@ import time
 
 from pysqlite3 import dbapi2 as sqlite
 
-from tests.bench import agents, appending, boards, clone, containers, deliveries, drags, gateway, idle, story
+from tests.bench import (
+    agents,
+    appending,
+    boards,
+    clone,
+    containers,
+    deliveries,
+    drags,
+    gateway,
+    idle,
+    storm,
+    story,
+    sweeping,
+)
 from tests.bench.figures import say
 
 PARTS = {
@@ -21,6 +34,8 @@ PARTS = {
     "containers": containers.measure,
     "agents": agents.measure,
     "story": story.measure,
+    "sweep": sweeping.measure,
+    "storm": storm.measure,
     "idle": idle.measure,
     "clone": clone.measure,
 }

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import requests
 
@@ -12,6 +13,7 @@ from forge.demo.story import play
 from tests.bench.figures import Figure, say
 from tests.bench.world import running
 
+Call = Mapping[str, Any]
 RUNS = 2  # the story ends the first run with a report and the second one with answered threads
 QUIET_S, PATIENCE_S = 4, 60
 DIGITS = str.maketrans("", "", "0123456789")
@@ -37,13 +39,18 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     yield Figure(
         "github_field_writes_per_run", len(fields) / RUNS, "writes", note="requests; of the card's face"
     )
+    points = sum(int(call["cost"]) for call in calls if call["path"] == "/graphql")
+    rest = sum(int(call["cost"]) for call in calls if call["path"] != "/graphql")
+    note = "of GitHub's 5,000 an hour, by its own formula for GraphQL"
+    yield Figure("github_points_per_run", points / RUNS, "points", note=note)
+    yield Figure("github_rest_calls_per_run", rest / RUNS, "calls", note="of GitHub's 5,000 an hour")
     yield Figure("github_calls_of_set_up", len(set_up), "calls", note="once for each board, not in the above")
     yield Figure("story", took_s, "s", note="the demo's story, without its set-up")
 
 
-def _set_up(team: Team) -> list[dict[str, str]]:
+def _set_up(team: Team) -> list[Call]:
     """Return the calls that were made until no more came: columns described, fields made, cards seen."""
-    calls: list[dict[str, str]] = []
+    calls: list[Call] = []
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         time.sleep(QUIET_S)
@@ -54,17 +61,17 @@ def _set_up(team: Team) -> list[dict[str, str]]:
     raise TimeoutError(f"the board was not set up within {PATIENCE_S} s")
 
 
-def _calls(team: Team) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = requests.get(f"{team.url}/_forge/calls", timeout=30).json()
+def _calls(team: Team) -> list[Call]:
+    found: list[Call] = requests.get(f"{team.url}/_forge/calls", timeout=30).json()
     return found
 
 
-def writes_content(call: Mapping[str, str]) -> bool:
+def writes_content(call: Call) -> bool:
     """Tell whether a call changed something that people see; getting a token does not."""
     if call["path"] == "/graphql":
-        return call["operation"].startswith("mutation")
+        return str(call["operation"]).startswith("mutation")
     return call["method"] != "GET" and "access_tokens" not in call["path"]
 
 
-def _kind(call: Mapping[str, str]) -> str:
+def _kind(call: Call) -> str:
     return f"{call['method']} {call['path'].translate(DIGITS)} {call['operation']}"

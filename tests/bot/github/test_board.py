@@ -4,6 +4,7 @@ import pytest
 
 from bot.github import board
 from bot.github.errors import NotFoundError, RateLimitedError, RefusedError, UnavailableError
+from bot.github.survey import survey
 from ledger.ids import BoardId, CardId
 from tests.bot.github.world import COLUMNS, World
 
@@ -104,9 +105,10 @@ def test_a_column_whose_name_is_part_of_another_is_read_alone(world: World) -> N
 
 def test_a_sweep_sees_every_card_but_those_of_skipped_columns(world: World) -> None:
     a, b, c = world.card("A", "Tasks"), world.card("B"), world.card("C", "Done")
-    swept = board.sweep(world.hub, BoardId(world.board.node_id), ("Done", 'Odd "one"'))
+    sight = survey(world.hub, world.config.board, "acme/shop", ("Done", 'Odd "one"'), [None])
+    swept = sight.pages[0].stubs
     assert {(stub.card_id, stub.column) for stub in swept} == {(a.node_id, "Tasks"), (b.node_id, None)}
-    assert len(board.sweep(world.hub, BoardId(world.board.node_id), ())) == 3
+    assert len(survey(world.hub, world.config.board, "acme/gone", (), [None]).pages[0].stubs) == 3
     assert c in world.board.items
 
 

@@ -1,11 +1,14 @@
 """What may be spent on GitHub, and who has to wait when it gets short."""
 
 import multiprocessing
+import os
 from pathlib import Path
 
 import pytest
 
 from bot.github.budget import CONTENTS_PER_HOUR, CONTENTS_PER_MINUTE, SHARES, Budget, Spent
+from bot.github.errors import UnavailableError
+from bot.github.places import Places
 from tests.bot.github.conftest import STARTED, Clock
 
 QUESTION, REPORT, FACE, TICKER = range(4)
@@ -125,3 +128,34 @@ def test_old_counts_are_dropped(clock: Clock) -> None:
         clock.forward(100)
     seen = budget.seen()
     assert (len(seen.points), len(seen.contents)) == (1, 36)
+
+
+def test_a_limit_of_unknown_length_is_waited_out_ever_longer(clock: Clock) -> None:
+    budget = Budget(clock)
+    for wait_s in (60, 120, 240, 480, 900, 900):
+        budget.close(60, told=False)
+        assert budget.spare(QUESTION) == wait_s
+        clock.forward(wait_s)
+    clock.forward(121)
+    budget.close(60, told=False)
+    assert budget.spare(QUESTION) == 60
+    clock.forward(61)
+    budget.close(7)
+    assert budget.spare(QUESTION) == 7
+
+
+def test_calls_beyond_the_cap_wait_for_a_place_and_a_dead_process_leaves_its_own(tmp_path: Path) -> None:
+    places = Places(tmp_path / "calls", most=2, wait_s=0.1)
+    refused = pytest.raises(UnavailableError, match="2 calls are under way")
+    with places.one("a"), places.one("b"), refused, places.one("c"):
+        pass
+    holder = multiprocessing.get_context("fork").Process(target=_hold_and_die, args=(places,))
+    holder.start()
+    holder.join()
+    with places.one("a"), places.one("b"):
+        pass
+
+
+def _hold_and_die(places: Places) -> None:
+    with places.one("x"):
+        os._exit(1)

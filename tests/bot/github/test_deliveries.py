@@ -7,6 +7,7 @@ import pytest
 
 from bot.github import deliveries
 from bot.github.hub import Hub
+from ledger.ids import DeliveryId
 from tests.bot.github.conftest import STARTED, Scripted
 
 PATH = deliveries.PATH
@@ -64,6 +65,35 @@ def test_a_page_of_good_ones_ends_the_search_unless_it_is_of_the_last_minutes(
 def test_a_failed_delivery_is_asked_for_as_the_app(hub: Hub, scripted: Scripted) -> None:
     scripted.answer("GET", PATH, [attempt(5, "a", 500)])
     scripted.answer("POST", f"{PATH}/5/attempts", {}, status=202)
-    (failed,) = deliveries.failed(hub, STARTED)
-    deliveries.ask_again(hub, failed)
+    (asked,) = deliveries.recover(hub, STARTED, lambda _: frozenset())
+    assert asked.delivery_id == "a"
     assert len(scripted.asked(f"{PATH}/5/attempts")) == 1
+    assert scripted.asked(PATH)[0].params["status"] == "failure"
+
+
+def test_a_delivery_that_came_meanwhile_is_not_asked_for_and_ends_the_search(
+    hub: Hub, scripted: Scripted
+) -> None:
+    more = f'<https://api.github.com{PATH}?per_page=100&cursor=v1_4>; rel="next"'
+    scripted.answer("GET", PATH, [attempt(5, "a", 500)], headers={"Link": more})
+    assert deliveries.failed(hub, STARTED, frozenset) == ()
+    assert len(scripted.asked(PATH)) == 1
+
+
+@pytest.mark.parametrize(
+    ("attempts", "age", "due"),
+    [
+        (1, timedelta(), True),
+        (2, timedelta(seconds=29), False),
+        (2, timedelta(seconds=30), True),
+        (5, timedelta(seconds=239), False),
+        (5, timedelta(seconds=240), True),
+        (6, timedelta(days=1), False),
+        (1, timedelta(days=3), False),
+    ],
+)
+def test_a_delivery_is_asked_for_ever_more_slowly_and_not_for_ever(
+    attempts: int, age: timedelta, due: bool
+) -> None:
+    one = deliveries.FailedDelivery(DeliveryId("a"), 1, "issues", STARTED - age, attempts)
+    assert one.is_due(STARTED) is due

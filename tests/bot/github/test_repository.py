@@ -10,6 +10,7 @@ import pytest
 from bot.github import people, policy_file, pulls, reviews
 from bot.github.errors import NotFoundError, PermissionMissingError
 from bot.github.hub import Hub
+from bot.github.places import Places
 from bot.github.wire import READ, Wire
 from forge.store.models import Pull, Role
 from forge.store.reviews import LineComment
@@ -163,7 +164,8 @@ def test_git_pushes_to_the_one_repository_only(world: World, tmp_path: Path) -> 
 def test_the_token_for_git_can_do_nothing_else(world: World) -> None:
     word = world.hub.git_environment("acme/shop")["GIT_CONFIG_VALUE_0"].removeprefix("Authorization: Basic ")
     token = base64.b64decode(word).decode().removeprefix("x-access-token:")
-    wire = Wire(world.config.github_url, lambda _: token, utc_now, None, read_s=10)
+    places = Places(world.config.home / "run" / "calls")
+    wire = Wire(world.config.github_url, lambda _: token, utc_now, None, 10, places)
     assert wire.send("GET", "/repos/acme/shop", price=READ).status == 200
     with pytest.raises(PermissionMissingError):
         wire.send("POST", "/repos/acme/shop/issues", body={"title": "x"}, price=READ)
