@@ -13,6 +13,7 @@ from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
 from ledger.events.budget import BudgetRaised, BudgetReserved
+from ledger.events.conversation import CommentReleased
 from ledger.ids import QuestionId
 from ledger.states import CARD_STATES, RUN_HELD, Archetype, CardState, Ending, RunState, check_card_step
 from ledger.views import cards, grants, questions, remotes, runs
@@ -152,6 +153,10 @@ def _steer(db: Connection, policy: Policy, intent: asked.SteerRun) -> tuple[Even
     return (on_run.RunSteered(intent.run_id, intent.by, intent.text, intent.comment_id),)
 
 
+def _release_comment(db: Connection, policy: Policy, intent: asked.ReleaseComment) -> tuple[Event, ...]:
+    return (CommentReleased(intent.card_id, intent.comment_id, intent.place, intent.by),)
+
+
 def _order_stop(db: Connection, policy: Policy, intent: asked.OrderStop) -> tuple[Event, ...]:
     return (on_board.StopOrdered(intent.board_id, intent.scope, intent.target, intent.by),)
 
@@ -175,6 +180,7 @@ _INWARD: Mapping[type[asked.Intent], Callable[..., tuple[Event, ...]]] = {
     asked.StopRun: _stop,
     asked.EndRun: _end,
     asked.SteerRun: _steer,
+    asked.ReleaseComment: _release_comment,
     asked.OrderStop: _order_stop,
     asked.LiftStop: _lift_stop,
 }

@@ -48,6 +48,16 @@ class Said(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
+class Unsaid(IssueFact):
+    """A comment of somebody else's was edited or deleted. `how`: edited or deleted."""
+
+    comment_id: int
+    place: str
+    how: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class BoxTicked(IssueFact):
     """Somebody ticked checkboxes in a comment of Cardinal's own; `boxes` are their hidden names.
 

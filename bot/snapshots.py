@@ -1,18 +1,39 @@
 """Makes the rules' snapshot of one card out of the ledger's views."""
 
+from dataclasses import replace
+
 from sqlalchemy import Connection
 
+from ledger.event import Event
+from ledger.events.conversation import CommandGiven
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import RunState
-from ledger.views import boards, cards, plans, questions, runs, stops, threads
-from rules.snapshot import LEAVE, OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
+from ledger.views import boards, cards, messages, plans, questions, runs, stops, threads
+from rules.snapshot import LEAVE, Held, OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
 from rules.starting import MOST_AN_HOUR
+
+MOST_HELD = 20  # held comments that a command can choose from
 
 
 def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
     """Return the card as it is now, or None for one that the ledger never saw."""
     row = cards.get(db, card_id)
     return None if row is None else _snapshot(db, row)
+
+
+def for_event(db: Connection, card_id: CardId, event: Event) -> Snapshot | None:
+    """Return the card as it is now, with what only the rules for such an event ask for."""
+    snapshot = of_card(db, card_id)
+    if snapshot is None or not isinstance(event, CommandGiven):
+        return snapshot
+    return replace(snapshot, held=_held(db, card_id))
+
+
+def _held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
+    return tuple(
+        Held(one.comment_id, one.place, one.author, one.text, one.changed)
+        for one in messages.held(db, card_id, MOST_HELD)
+    )
 
 
 def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from bot import facts, policies
 from bot.github import people
 from ledger.event import Event
-from ledger.events.conversation import CommandGiven, CommandRefused, PersonSaid
+from ledger.events.conversation import CommandGiven, CommandRefused, CommentChanged, PersonSaid
 from ledger.views import cards, messages
 from rules import command_line
 from rules.policy import Policy
@@ -46,6 +46,18 @@ def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
         policy = policies.in_force(db, card.board_id)
         asker = Asker(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at)
         return (speech, verdict(policy, card, parsed, asker))
+
+    return make
+
+
+def unsaid(fact: facts.Unsaid, card: cards.CardRow) -> Maker:
+    """Return that a comment is not what was heard any more; told once for each way in which it changed."""
+
+    def make(db: Connection) -> tuple[Event, ...]:
+        known = messages.has_changed(db, card.card_id, fact.place, fact.comment_id)
+        if known in (fact.how, messages.DELETED):
+            return ()
+        return (CommentChanged(card.card_id, fact.comment_id, fact.place, fact.how, fact.by),)
 
     return make
 

@@ -112,6 +112,8 @@ def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: 
     match fact:
         case facts.Said():
             told.makers.append(spoken.said(shop, fact, card))
+        case facts.Unsaid():
+            told.makers.append(spoken.unsaid(fact, card))
         case facts.BoxTicked():
             told.makers += spoken.ticked(shop, fact, card)
         case facts.IssueEdited():

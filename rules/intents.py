@@ -147,6 +147,15 @@ class SteerRun(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseComment(Intent):
+    """Let the words of somebody without write access count as if `by` had said them."""
+
+    comment_id: int
+    place: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class OrderStop(Intent):
     """Switch a kill switch on. `scope`: board, column or card."""
 

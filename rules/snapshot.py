@@ -74,6 +74,17 @@ class PullSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A comment by somebody without write access that nobody let through. `changed`: edited, or empty."""
+
+    comment_id: int
+    place: str
+    author: str
+    text: str
+    changed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """A kill switch that is on. `scope`: board, column or card; `target` names it."""
 
@@ -93,6 +104,7 @@ class Snapshot:
     `approved_head` is the commit that the newest approval was about. `put_back` counts Cardinal's own moves
     since the newest run was queued. `begun` tells when the card's newest runs were queued, the newest first;
     of very many only some. `given_up`: its issue was closed as not planned by somebody with write access.
+    `held` has the newest comments that wait for a word by somebody with write access, where one is given.
     """
 
     card_id: CardId
@@ -123,6 +135,7 @@ class Snapshot:
     begun: tuple[datetime, ...] = ()
     board_owner: str = ""
     given_up: bool = False
+    held: tuple[Held, ...] = ()
 
     @property
     def foreign(self) -> bool:

@@ -5,6 +5,7 @@ from typing import assert_never
 from runner.agent import Phase
 from runner.history import History, Plan
 from runner.order import WorkOrder
+from runner.unseen import shown
 
 _TOOLS = (
     "Say what you mean through the board tools: `plan`, `tick`, `progress`, `note`, `ask`, `thread`, `block` "
@@ -40,9 +41,9 @@ def compose(phase: Phase, order: WorkOrder, history: History, *, turn: str = "",
     parts += [_core(phase, order, history, detail)]
     words = history.unheeded_words()
     if words is not None and phase is not Phase.HEED:
-        parts += [f"{_WORDS}:\n{words.words}"]
+        parts += [f"{_WORDS}:\n{shown(words.words)}"]
     if history.steering:
-        parts += ["People wrote meanwhile:\n" + "\n\n".join(history.steering.values())]
+        parts += ["People wrote meanwhile:\n" + "\n\n".join(map(shown, history.steering.values()))]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -51,17 +52,18 @@ def _core(phase: Phase, order: WorkOrder, history: History, detail: str) -> str:
         case Phase.PLAN:
             return _PLAN
         case Phase.REDIRECT:
-            return f"The plan was not approved. Make another one; this is what was said:\n{detail}\n\n{_PLAN}"
+            said = f"Make another one; this is what was said:\n{shown(detail)}"
+            return f"The plan was not approved. {said}\n\n{_PLAN}"
         case Phase.WORK:
             return f"{_approved(history.plan)}{_WORK}"
         case Phase.REVISE:
             return f"People reviewed the branch. Do what the review asks for.\n\n{_threads(order)}{_WORK}"
         case Phase.ANSWER:
-            return f"Your question was answered:\n{detail}\n\nGo on from where you stopped."
+            return f"Your question was answered:\n{shown(detail)}\n\nGo on from where you stopped."
         case Phase.REPAIR:
             return f"The repository's checks fail. Repair the cause, commit, and end the turn.\n\n{detail}"
         case Phase.HEED:
-            return f"{_WORDS}:\n{detail}\n\nDo what they ask for, commit, and end the turn."
+            return f"{_WORDS}:\n{shown(detail)}\n\nDo what they ask for, commit, and end the turn."
         case Phase.REPORT:
             return _REPORT
         case Phase.CHAT:
@@ -79,8 +81,8 @@ def _approved(plan: Plan | None) -> str:
 def _threads(order: WorkOrder) -> str:
     if not order.threads:
         return ""
-    shown = (
-        f"[{thread.thread_id}] {thread.path}{f':{thread.line}' if thread.line else ''}\n{thread.text}"
+    asked = (
+        f"[{thread.thread_id}] {thread.path}{f':{thread.line}' if thread.line else ''}\n{shown(thread.text)}"
         for thread in order.threads
     )
-    return "Answer each of these review threads with `thread`:\n\n" + "\n\n".join(shown) + "\n\n"
+    return "Answer each of these review threads with `thread`:\n\n" + "\n\n".join(asked) + "\n\n"

@@ -53,6 +53,25 @@ class CommandRefused(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class CommentReleased(CardEvent):
+    """Somebody with write access let the words of somebody without through. `place` is the comment's."""
+
+    comment_id: int
+    place: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommentChanged(CardEvent):
+    """A comment is not what it was when it was heard. `how`: edited or deleted."""
+
+    comment_id: int
+    place: str
+    how: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class AssistantReplied(CardEvent):
     """The planning assistant answered the conversation; `brief` is the Ready-for-execution brief or empty."""
 

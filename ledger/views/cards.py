@@ -35,7 +35,7 @@ from ledger.events.board import (
     IssueClosed,
     IssueReopened,
 )
-from ledger.events.conversation import AssistantReplied, PersonSaid
+from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
 from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import BranchPushed, RunQueued
 from ledger.fold import Fold
@@ -333,6 +333,13 @@ def _held_back(db: Connection, _it: Recorded, event: CardHeldBack) -> None:
 @fold.on(PersonSaid)
 def _said(db: Connection, _it: Recorded, event: PersonSaid) -> None:
     if event.trusted and event.place != "review":  # review comments are counted apart by GitHub
+        later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
+        _set(db, event, last_said=later)
+
+
+@fold.on(CommentReleased)
+def _released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
+    if event.place != "review":
         later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
         _set(db, event, last_said=later)
 

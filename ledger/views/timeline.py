@@ -69,6 +69,8 @@ _LINES: Mapping[str, Line] = {
     "PersonSaid": (_C, lambda e: f"{e.author}: {e.text}"),
     "CommandGiven": (_C, lambda e: f"{e.by}: /cardinal {e.command} {e.argument}"),
     "CommandRefused": (_C, lambda e: f"refused /cardinal {e.command} of {e.by}: {e.because}"),
+    "CommentReleased": (_C, lambda e: f"{e.by} let comment {e.comment_id} through"),
+    "CommentChanged": (_A, lambda e: f"{e.by} changed comment {e.comment_id}: {e.how}"),
     "AssistantReplied": (_C, lambda e: f"assistant: {e.text}"),
     "TaskAnswered": (_A, lambda e: f"{e.rule}: {e.text}"),
     "AssistantFailed": (_C, lambda e: f"{e.what} failed: {e.because}"),

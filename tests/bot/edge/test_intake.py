@@ -1,5 +1,6 @@
 """What each GitHub event says, and that nothing which GitHub or an attacker sends can say more than that."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,6 +51,8 @@ TICKING = {
 }
 POLICY_COMMIT = COMMIT | {"removed": [".github/cardinal.yml"]}
 
+UNSAID = facts.Unsaid("acme/shop", 7, 21, "issue", "deleted", "alice")
+EDITED = replace(UNSAID, how="edited")
 SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ("projects_v2_item", {}, (RANG,)),
     ("projects_v2_item", {"sender": BOT}, (RANG,)),
@@ -78,12 +81,18 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ),
     ("issue_comment", {"comment__user": BOT, "sender": BOT}, ()),
     ("issue_comment", {"sender": BOB}, ()),
-    ("issue_comment", {"action": "deleted"}, ()),
-    ("issue_comment", {"action": "edited", "changes__body__from": "before"}, ()),
+    ("issue_comment", {"action": "deleted"}, (UNSAID,)),
+    ("issue_comment", {"action": "deleted", "comment__user": BOT}, ()),
+    (
+        "issue_comment",
+        {"action": "edited", "changes__body__from": "before"},
+        (EDITED,),
+    ),
+    ("issue_comment", {"action": "edited", "changes": {}}, ()),
     ("issue_comment", TICKING, (TICK,)),
     ("issue_comment", TICKING | {"sender": BOT}, ()),
-    ("issue_comment", TICKING | {"comment__user": BOB}, ()),
-    ("issue_comment", TICKING | {"comment__user": AUTOMATION}, ()),
+    ("issue_comment", TICKING | {"comment__user": BOB}, (replace(EDITED, by="bob"),)),
+    ("issue_comment", TICKING | {"comment__user": AUTOMATION}, (replace(EDITED, by="bob"),)),
     ("issue_comment", TICKING | {"comment__body": UNTICKED}, ()),
     ("issue_comment", TICKING | {"changes": {}}, ()),
     ("pull_request", {}, (PULL,)),
