@@ -16,7 +16,7 @@ from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.conversation import CommentReleased
 from ledger.ids import QuestionId
 from ledger.states import CARD_STATES, RUN_HELD, Archetype, CardState, Ending, RunState, check_card_step
-from ledger.views import cards, grants, questions, remotes, runs
+from ledger.views import cards, grants, halts, questions, remotes, runs
 from rules import intents as asked
 from rules.policy import Policy
 
@@ -73,7 +73,14 @@ def _approve(db: Connection, policy: Policy, intent: asked.ApprovePlan) -> tuple
     run = runs.get(db, intent.run_id)
     if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
         return ()
-    return (on_run.PlanApproved(run.run_id, run.plan_revision, intent.by),)
+    return (on_run.PlanApproved(run.run_id, run.plan_revision, intent.by, intent.bound),)
+
+
+def _rebind(db: Connection, policy: Policy, intent: asked.RebindPlan) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
+        return ()
+    return (on_run.PlanRebound(run.run_id, run.plan_revision, intent.base, intent.policy),)
 
 
 def _redirect(db: Connection, policy: Policy, intent: asked.RedirectPlan) -> tuple[Event, ...]:
@@ -165,12 +172,23 @@ def _lift_stop(db: Connection, policy: Policy, intent: asked.LiftStop) -> tuple[
     return (on_board.StopLifted(intent.board_id, intent.scope, intent.target, intent.by),)
 
 
+def _halt(db: Connection, policy: Policy, intent: asked.HaltBoard) -> tuple[Event, ...]:
+    told = (intent.cause, intent.because, intent.until, intent.tries)
+    return (on_board.BoardHalted(intent.board_id, *told),)
+
+
+def _lift_halt(db: Connection, policy: Policy, intent: asked.LiftHalt) -> tuple[Event, ...]:
+    halt = halts.of_board(db, intent.board_id)
+    return (on_board.HaltLifted(intent.board_id, halt.cause, intent.by),) if halt else ()
+
+
 _INWARD: Mapping[type[asked.Intent], Callable[..., tuple[Event, ...]]] = {
     asked.ChangeCardState: _change_state,
     asked.Explain: _explain,
     asked.HoldBack: _hold_back,
     asked.QueueRun: _queue_run,
     asked.ApprovePlan: _approve,
+    asked.RebindPlan: _rebind,
     asked.RedirectPlan: _redirect,
     asked.AnswerQuestion: _answer,
     asked.AskQuestion: _ask,
@@ -183,4 +201,6 @@ _INWARD: Mapping[type[asked.Intent], Callable[..., tuple[Event, ...]]] = {
     asked.ReleaseComment: _release_comment,
     asked.OrderStop: _order_stop,
     asked.LiftStop: _lift_stop,
+    asked.HaltBoard: _halt,
+    asked.LiftHalt: _lift_halt,
 }

@@ -14,10 +14,12 @@ from ledger.errors import LedgerError
 from ledger.ids import CardId, RunId
 from ledger.leases import Lease
 from ledger.views import briefings as told_briefings
-from ledger.views import cards, grants, runs, threads
+from ledger.views import cards, grants, plans, policies, runs, threads
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from ledger.views.threads import ThreadRow
+from rules import binding
+from rules.commands.approve import BY_RULES
 from rules.policy import parse_repository
 from rules.policy_column import ColumnPolicy
 from rules.policy_repository import RepositoryRules
@@ -83,6 +85,7 @@ class _Basis:
     threads: tuple[ThreadRow, ...]
     granted: tuple[str, ...]
     allowed: tuple[str, ...]
+    policy: str
 
 
 def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemote]:
@@ -94,10 +97,10 @@ def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemot
     basis = _basis(shop, run_id)
     run, card = basis.run, basis.card
     base_branch = repositories.default_branch(shop.hub, run.repository)
-    text = policy_file.read_at(shop.hub, run.repository, base_branch)
+    text, base = policy_file.read(shop.hub, run.repository)
     rules = parse_repository(text) if text else RepositoryRules.model_validate({})
     column = ColumnPolicy.model_validate_json(run.settings)
-    briefing = _briefing(shop, card, run_id, column)
+    briefing, issue = _briefing(shop, card, run_id, column)
     order = WorkOrder(
         run_id=run_id,
         card_id=card.card_id,
@@ -122,6 +125,9 @@ def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemot
         threads=_review(basis.threads),
         granted=basis.granted,
         allowed=basis.allowed,
+        issue=issue,
+        base=base,
+        policy=basis.policy,
     )
     return _equipped(order, shop.config, column, rules), HubRemote(shop.hub, run.repository)
 
@@ -132,7 +138,8 @@ def _basis(shop: "Shop", run_id: RunId) -> _Basis:
         card = cards.get(db, run.card_id) if run else None
         if run is None or card is None or card.number is None:
             raise RunGoneError(run_id)
-        return _Basis(run, card, threads.pending(db, card.card_id), *_leave(db, card.card_id))
+        policy = policies.digest(db, card.board_id)
+        return _Basis(run, card, threads.pending(db, card.card_id), *_leave(db, card.card_id), policy)
 
 
 def _leave(db: Connection, card_id: CardId) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -160,13 +167,18 @@ def _equipped(order: WorkOrder, config: Config, column: ColumnPolicy, rules: Rep
     )
 
 
-def _briefing(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy) -> Briefing:
-    """Return what the run was told when it began, so that a later claim is told the same; else a new one."""
+def _briefing(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy) -> tuple[Briefing, str]:
+    """Return what the run was told when it began, so that a later claim is told the same, with the digest of
+    the issue's text in it; else a new one, as for a plan that was sent back because that text changed.
+    """
     with book.reading(shop.engine) as db:
         told = told_briefings.newest(db, run_id)
-    if told is None:
-        return briefings.write(shop, card, run_id, column)
-    return Briefing(told.text, told.digest, told.omitted)
+        plan = plans.newest(db, run_id)
+    outdated = plan is not None and (plan.state, plan.by) == ("redirected", BY_RULES)
+    now = binding.issue_digest(card.title, card.body)
+    if told is None or (outdated and told.issue != now):
+        return briefings.write(shop, card, run_id, column), now
+    return Briefing(told.text, told.digest, told.omitted), told.issue
 
 
 def workspace(config: Config) -> str:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bot import boards, facts, look, spoken
+from bot.errors import CardBusyError
 from bot.github import board as github_board
 from bot.github import people, pulls, reviews
 from bot.github.errors import NotFoundError
 from ledger import book
-from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import pull as on_pull
 from ledger.ids import BoardId, CardId
@@ -24,14 +24,6 @@ from ledger.views import cards, verdicts
 
 if TYPE_CHECKING:
     from bot.shop import Shop
-
-
-class CardBusyError(CardinalError):
-    """Another process is reading a card that a delivery is about, and what it reads is not recorded yet."""
-
-    def __init__(self, card_id: CardId) -> None:
-        self.card_id = card_id
-        super().__init__(f"card {card_id} is being read: the delivery waits for it")
 
 
 Maker = Callable[[Connection], tuple[Event, ...]]

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from bot import dispatch, mourning, queues, waking
+from bot import dispatch, halting, mourning, queues, waking
 from bot.doubt import Doubts
 from bot.queues import QueueName
 from bot.shop import Shop
@@ -85,7 +85,12 @@ def look(shop: Shop) -> None:
         )
 
 
-STEPS: tuple[Step, ...] = (mourn, reap, ingest, look, waking.settle)
+def probe(shop: Shop) -> None:
+    """Let a run try on a board that waits since several failed for one cause."""
+    halting.probe(shop.engine, shop.now())
+
+
+STEPS: tuple[Step, ...] = (mourn, reap, ingest, look, probe, waking.settle)
 
 
 def tick(shop: Shop, steps: Sequence[Step] = STEPS) -> None:

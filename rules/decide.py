@@ -24,6 +24,8 @@ BOARD_RULES: Mapping[type[Event], _OfBoard] = {
     board.BoardSeen: boarding.shaped,
     board.StopOrdered: boarding.ticked,
     board.StopLifted: boarding.ticked,
+    board.BoardHalted: boarding.ticked,
+    board.HaltLifted: boarding.ticked,
     policies.PolicyLoaded: boarding.shaped,
     policies.PolicyRejected: boarding.rejected,
 }

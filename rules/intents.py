@@ -55,10 +55,20 @@ class QueueRun(Intent):
 
 @dataclass(frozen=True, slots=True)
 class ApprovePlan(Intent):
-    """Record the approval of the plan and let the run go on."""
+    """Record the approval of the plan; `bound` is the digest of what was approved."""
 
     run_id: RunId
     by: str
+    bound: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RebindPlan(Intent):
+    """Let the next approval of the plan be about this base commit and policy."""
+
+    run_id: RunId
+    base: str
+    policy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +182,25 @@ class LiftStop(Intent):
     board_id: BoardId
     scope: str
     target: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class HaltBoard(Intent):
+    """Let no run start on the board until `until`; then one tries. `because` is read by people."""
+
+    board_id: BoardId
+    cause: str
+    because: str
+    until: datetime
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiftHalt(Intent):
+    """Let runs start on the board again."""
+
+    board_id: BoardId
     by: str
 
 

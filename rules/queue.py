@@ -10,7 +10,7 @@ from ledger.limits import Limit
 from ledger.states import Archetype
 from rules.money import Grant, Purse, Share
 from rules.policy import Policy
-from rules.snapshot import Stop
+from rules.snapshot import Halt, Stop
 from rules.words import code, count, ordinal, plain
 
 
@@ -46,6 +46,7 @@ class Load:
     by_column: Mapping[str, int]
     spent: Mapping[tuple[Limit, str], float] = field(default_factory=dict)
     reserved: Sequence[Share] = ()
+    halt: Halt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +90,18 @@ def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> st
     return ""
 
 
+def _halted(halt: Halt) -> str:
+    tries = f"{halt.probe} tries" if halt.probe else f"one run tries at {halt.until:%H:%M} UTC"
+    return f"the board is halted: {plain(halt.because, 160)} ({tries}; /cardinal resume board)"
+
+
 class _Gate:
     """The limits, with the runs that were let through counted in."""
 
     def __init__(self, policy: Policy, load: Load, stops: Sequence[Stop], slots: int) -> None:
         self._policy, self._stops, self._slots = policy, stops, slots
         self._total = load.total
+        self._halt, self._may_probe = load.halt, bool(load.halt and load.halt.probing and not load.halt.probe)
         self._purse = Purse(policy, load.spent, load.reserved)
         self.grants: dict[RunId, Grant] = {}
         self._by_repository = Counter(load.by_repository)
@@ -106,6 +113,7 @@ class _Gate:
         if isinstance(granted, Grant):
             self._purse.reserve(run.wish, granted)
             self.grants[run.run_id] = granted
+        self._may_probe = False
         self._slots -= 1
         self._total += 1
         self._by_repository[run.repository] += 1
@@ -119,6 +127,8 @@ class _Gate:
         limits, column = self._policy.limits, self._policy.column(run.column)
         if stopped := stopped_by(self._stops, run.card_id, run.column):
             yield stopped
+        if self._halt and not self._may_probe:
+            yield _halted(self._halt)
         if column is None or column.archetype is not Archetype.EXECUTION:
             yield f"{code(run.column)} is no execution column in the policy any more"
         elif self._by_column[run.column] >= column.concurrency:

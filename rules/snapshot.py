@@ -46,6 +46,10 @@ class RunSeen:
     withdrawn: tuple[QuestionId, ...] = ()  # what it asked and nobody answered before it ended
     plan_at: datetime | None = None  # when the newest plan was proposed
     behind: OpenQuestion | None = None  # the open one about a card dragged away, if another was asked since
+    briefed: str = ""  # the digest of the issue's text that its agent was told
+    plan_digest: str = ""  # of the newest plan; then what that was made on
+    plan_base: str = ""
+    plan_policy: str = ""
 
     @property
     def alive(self) -> bool:
@@ -71,6 +75,18 @@ class PullSeen:
     draft: bool
     head: str
     branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """The board waits, since several cards failed for one cause. `probe` is the run that tries, or empty."""
+
+    cause: str
+    because: str
+    until: datetime
+    tries: int
+    probing: bool
+    probe: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +121,8 @@ class Snapshot:
     since the newest run was queued. `begun` tells when the card's newest runs were queued, the newest first;
     of very many only some. `given_up`: its issue was closed as not planned by somebody with write access.
     `held` has the newest comments that wait for a word by somebody with write access, where one is given.
+    `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
+    the commands in a minute by whoever just gave one.
     """
 
     card_id: CardId
@@ -136,6 +154,10 @@ class Snapshot:
     board_owner: str = ""
     given_up: bool = False
     held: tuple[Held, ...] = ()
+    policy_digest: str = ""
+    halt: Halt | None = None
+    struck: int = 0
+    paced: int = 0
 
     @property
     def foreign(self) -> bool:

@@ -139,6 +139,9 @@ class WorkOrder:
     allowed: tuple[str, ...] = ()  # patterns of commands that people allowed for this card
     protect: tuple[str, ...] = ()  # patterns of paths that it may change only with a person's word
     private_hosts: tuple[str, ...] = ()  # of the operator: hosts that may have a private address
+    issue: str = ""  # the digest of the issue's text in the briefing
+    base: str = ""  # the base branch's commit as the claim found it
+    policy: str = ""  # the digest of the policy file in force
 
 
 class Remote(Protocol):

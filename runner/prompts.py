@@ -36,7 +36,7 @@ def compose(phase: Phase, order: WorkOrder, history: History, *, turn: str = "",
     parts = [f"Run {order.run_id}, turn {turn or phase} ({phase})."]
     if not history.session(order.session_id):
         parts += [order.briefing, order.instructions, _TOOLS]
-    elif phase is Phase.REVISE:
+    elif phase is Phase.REVISE or history.unread:
         parts += [order.briefing]
     parts += [_core(phase, order, history, detail)]
     words = history.unheeded_words()

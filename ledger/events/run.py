@@ -57,11 +57,15 @@ class RunStepped(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class BriefingMade(RunEvent):
-    """What the agent was told, as Markdown; `digest` is its SHA-256, `omitted` says what was left out."""
+    """What the agent was told, as Markdown; `digest` is its SHA-256, `omitted` says what was left out.
+
+    `issue` is the SHA-256 of the issue's title and description as they were then.
+    """
 
     text: str
     digest: str
     omitted: tuple[str, ...]
+    issue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +79,37 @@ class SessionStarted(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class PlanProposed(RunEvent):
-    """The agent's plan, to be approved when the policy demands it. `revision` counts from 1."""
+    """The agent's plan, to be approved when the policy demands it. `revision` counts from 1.
+
+    `base` is the base branch's commit, `policy` the digest of the policy file, as the claim found them.
+    """
 
     revision: int
     summary: str
     steps: tuple[str, ...]
+    base: str = ""
+    policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRebound(RunEvent):
+    """Somebody was told that base or policy moved on since the plan; an approval is about these now."""
+
+    revision: int
+    base: str
+    policy: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlanApproved(RunEvent):
-    """Somebody approved the plan; `by` is `policy` where no approval is demanded."""
+    """Somebody approved the plan; `by` is `policy` where no approval is demanded.
+
+    `bound` is the SHA-256 of what was approved: plan, issue text, base commit and policy.
+    """
 
     revision: int
     by: str
+    bound: str = ""
 
 
 @dataclass(frozen=True, slots=True)

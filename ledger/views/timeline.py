@@ -84,6 +84,7 @@ _LINES: Mapping[str, Line] = {
     "RunClaimed": (_A, lambda e: f"run {e.run_id} got a worker"),
     "RunStepped": (Zoom.DEBUG, lambda e: f"{e.before} → {e.after}"),
     "PlanProposed": (_C, lambda e: f"plan {e.revision}: {e.summary}"),
+    "PlanRebound": (_A, lambda e: f"plan {e.revision} is about {e.base[:12]} now"),
     "PlanApproved": (_C, lambda e: f"plan {e.revision} approved by {e.by}"),
     "PlanRedirected": (_C, lambda e: f"{e.by} redirected plan {e.revision}: {e.text}"),
     "PlanTicked": (_A, lambda e: f"step {e.done} of the plan is done"),

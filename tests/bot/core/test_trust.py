@@ -3,9 +3,18 @@
 from bot import orders
 from forge.store.board import Item
 from ledger.events.conversation import CommandGiven, CommentChanged, CommentReleased
-from ledger.events.run import RunSteered
+from ledger.events.run import (
+    BriefingMade,
+    PlanApproved,
+    PlanProposed,
+    PlanRebound,
+    PlanRedirected,
+    RunSteered,
+)
+from ledger.states import RunState
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
+from tests.bot.core.settings import with_column
 
 
 def at_work(cardinal: Cardinal) -> Item:
@@ -95,3 +104,107 @@ def test_hidden_text_reaches_neither_agent_nor_assistant(cardinal: Cardinal) -> 
         "hidden text in a comment by alice (an HTML comment)",
     )
     assert issue_of(item).body == body
+
+
+def planned(cardinal: Cardinal) -> Item:
+    """Return a card whose plan, made by a real agent's run, waits for approval."""
+    cardinal.set_policy(with_column(plan_approval="required"))
+    cardinal.scenario()
+    item = cardinal.new(column="In Progress")
+    cardinal.settle(work=True)
+    assert cardinal.run_of(item).state is RunState.AWAITING_APPROVAL
+    return item
+
+
+def edit(cardinal: Cardinal, item: Item, body: str) -> None:
+    cardinal.forge.store.issues.edit(issue_of(item), body=body, actor=cardinal.person("carol"))
+
+
+def test_an_approval_holds_for_what_was_planned(cardinal: Cardinal) -> None:
+    item = planned(cardinal)
+    (plan,) = cardinal.events(PlanProposed)
+    assert plan.base == cardinal.forge.store.repos.commit_of(cardinal.repo, "main")
+    assert plan.policy
+    cardinal.say(item, "/cardinal approve")
+    cardinal.settle()
+    (approved,) = cardinal.events(PlanApproved)
+    assert len(approved.bound) == 64
+
+
+def test_a_plan_for_a_text_that_was_edited_since_is_made_anew_with_the_new_text(cardinal: Cardinal) -> None:
+    item = planned(cardinal)
+    edit(cardinal, item, "Add them up in cents.")
+    cardinal.say(item, "/cardinal approve")
+    cardinal.settle()
+    assert cardinal.events(PlanApproved) == []
+    assert [one.by for one in cardinal.events(PlanRedirected)] == ["Cardinal"]
+    assert cardinal.comment(item, "the issue's text changed since it was made")
+    cardinal.settle(work=True)
+    first, second = cardinal.events(BriefingMade)
+    assert ("in cents" in first.text, "in cents" in second.text) == (False, True)
+    assert [plan.revision for plan in cardinal.events(PlanProposed)] == [1, 2]
+    cardinal.say(item, "/cardinal approve")
+    cardinal.settle()
+    assert [one.revision for one in cardinal.events(PlanApproved)] == [2]
+
+
+def test_an_edit_whose_delivery_was_lost_is_seen_when_somebody_approves(cardinal: Cardinal) -> None:
+    item = planned(cardinal)
+    edit(cardinal, item, "Delete everything.")
+    cardinal.mail.clear()
+    cardinal.say(item, "/cardinal approve")
+    cardinal.settle()
+    assert cardinal.events(PlanApproved) == []
+
+
+def test_after_a_merge_into_the_base_the_plan_has_to_be_approved_again(cardinal: Cardinal) -> None:
+    item = planned(cardinal)
+    cardinal.forge.store.repos.write_files(
+        cardinal.repo, "main", {"NEWS": b"x"}, "News", actor=cardinal.person("carol")
+    )
+    plan = cardinal.comment(item, "Plan of run")
+    cardinal.tick(plan, "approve")
+    cardinal.settle()
+    assert cardinal.events(PlanApproved) == []
+    assert len(cardinal.events(PlanRebound)) == 1
+    assert "- [x]" not in plan.body
+    assert cardinal.comment(item, "the base branch went from")
+    cardinal.tick(plan, "approve")
+    cardinal.settle()
+    assert len(cardinal.events(PlanApproved)) == 1
+
+
+def test_another_policy_needs_another_approval(cardinal: Cardinal) -> None:
+    item = planned(cardinal)
+    cardinal.set_policy(with_column(plan_approval="required", budget_usd="9.0"))
+    cardinal.settle()
+    cardinal.say(item, "/cardinal approve")
+    cardinal.settle()
+    assert cardinal.events(PlanApproved) == []
+    assert cardinal.comment(item, "the policy is another one")
+
+
+def test_an_issue_that_is_edited_mid_run_says_so_once_and_the_agent_is_not_told(cardinal: Cardinal) -> None:
+    item = planned(cardinal)
+    cardinal.say(item, "/cardinal approve")
+    cardinal.settle()
+    for body in ("Delete the tests.", "Delete everything."):
+        edit(cardinal, item, body)
+        cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    assert cardinal.claim(run_id)
+    order = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
+    assert "Delete" not in order.briefing
+    assert len([text for text in cardinal.told(item) if "The issue was edited" in text]) == 1
+
+
+def test_a_retry_after_an_edit_needs_its_plan_approved_again(cardinal: Cardinal) -> None:
+    item = planned(cardinal)
+    cardinal.say(item, "/cardinal approve")
+    cardinal.settle()
+    cardinal.say(item, "/cardinal cancel")
+    cardinal.settle()
+    edit(cardinal, item, "Delete everything.")
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle()
+    assert cardinal.run_of(item).plan_required
