@@ -132,6 +132,14 @@ class ReviewTakenBack(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
+class ChecksMoved(Fact):
+    """A check of the commit `sha` has finished: look how all of them stand."""
+
+    repository: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pushed(Fact):
     """A ref of `repository` moved from `before` to `after`; forty zeros stand for a ref that is not there.
 

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from ledger.causes import shared_cause
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven
+from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded, RunParked, RunStepped
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import RunState
@@ -15,6 +16,7 @@ from ledger.views import (
     boards,
     briefings,
     cards,
+    ci,
     givers,
     halts,
     messages,
@@ -26,7 +28,7 @@ from ledger.views import (
     threads,
 )
 from rules.binding import plan_digest
-from rules.snapshot import LEAVE, Halt, Held, OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
+from rules.snapshot import LEAVE, CiSeen, Halt, Held, OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
 from rules.starting import MOST_KEPT
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -54,6 +56,9 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
             cause = shared_cause(event.reason, event.detail)
             struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
             return replace(snapshot, struck=struck, halt=halt_of(db, snapshot.board_id))
+        case ChecksSettled():
+            row = ci.of_card(db, card_id)
+            return replace(snapshot, ci=CiSeen(row.repaired, row.repairs) if row else None)
         case RunStepped() | RunParked():
             return replace(snapshot, halt=halt_of(db, snapshot.board_id))
     return snapshot

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import boards, facts, look, spoken
+from bot import boards, ci, facts, look, spoken
 from bot.errors import CardBusyError
 from bot.github import board as github_board
 from bot.github import people, pulls, reviews
@@ -51,6 +51,8 @@ def gather(shop: "Shop", found: tuple[facts.Fact, ...]) -> Told:
                 _rang(shop, fact, told)
             case facts.Pushed():
                 _pushed(shop, fact)
+            case facts.ChecksMoved():
+                _checks(shop, fact, told)
             case facts.RepositoryGone():
                 _gone(shop, fact, told)
             case facts.IssueFact():
@@ -92,6 +94,13 @@ def _rang(shop: "Shop", fact: facts.CardRang, told: Told) -> None:
 def _pushed(shop: "Shop", fact: facts.Pushed) -> None:
     if fact.touches_policy and fact.repository == shop.config.home_repository:
         boards.refresh(shop, shop.config.board_owner, shop.config.board_number)
+
+
+def _checks(shop: "Shop", fact: facts.ChecksMoved, told: Told) -> None:
+    with book.reading(shop.engine) as db:
+        card = cards.by_head(db, fact.repository, fact.sha)
+    if card is not None:
+        told.makers.append(ci.look(shop, card))
 
 
 def _gone(shop: "Shop", fact: facts.RepositoryGone, told: Told) -> None:

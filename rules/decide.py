@@ -9,7 +9,7 @@ from ledger.events import agent, board, budget, conversation, publication, pull,
 from ledger.events import policy as policies
 from ledger.events import run as runs
 from ledger.states import CardState
-from rules import boarding, card_state, commanding, conversing, entering, publishing, reviewing, running
+from rules import boarding, card_state, ci, commanding, conversing, entering, publishing, reviewing, running
 from rules.card_state import change
 from rules.intents import Decision, Intent, MoveCard, UpdateFace
 from rules.policy import Policy
@@ -49,6 +49,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     publication.EntryGivenUp: publishing.given_up,
     pull.PullOpened: reviewing.opened,
     pull.PullChanged: reviewing.changed,
+    pull.ChecksSettled: ci.settled,
     pull.ReviewSubmitted: reviewing.submitted,
     pull.ReviewDismissed: reviewing.dismissed,
     runs.RunQueued: running.stepped,

@@ -46,7 +46,7 @@ class HoldBack(Intent):
 
 @dataclass(frozen=True, slots=True)
 class QueueRun(Intent):
-    """Queue a new run. `kind`: first, revision or retry."""
+    """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red."""
 
     kind: str
     by: str

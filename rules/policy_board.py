@@ -58,6 +58,20 @@ class BoardLimits(Part):
         le=1000,
         description="Commands of one person, or of a program in their name, that are obeyed in a minute.",
     )
+    repairs: int = Field(
+        default=2,
+        strict=True,
+        ge=0,
+        le=20,
+        description="Runs in a row that repair a pull request whose checks are red on GitHub; 0: none.",
+    )
+    ci_wait_minutes: int = Field(
+        default=60,
+        strict=True,
+        ge=1,
+        le=1440,
+        description="Minutes until a pull request's checks are taken as they are, finished or not.",
+    )
     same_failures: int = Field(
         default=3,
         strict=True,

@@ -78,6 +78,14 @@ class PullSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class CiSeen:
+    """The commit for which the newest repair was queued, and how many were queued in a row."""
+
+    repaired: str
+    repairs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Halt:
     """The board waits, since several cards failed for one cause. `probe` is the run that tries, or empty."""
 
@@ -156,6 +164,7 @@ class Snapshot:
     held: tuple[Held, ...] = ()
     policy_digest: str = ""
     halt: Halt | None = None
+    ci: CiSeen | None = None
     struck: int = 0
     paced: int = 0
 

@@ -103,7 +103,8 @@ class Committer:
 
 @dataclass(frozen=True, slots=True)
 class WorkOrder:
-    """One bounded attempt at a card. `kind`: first, revision or retry; `briefing` is what the agent reads.
+    """One bounded attempt at a card. `kind`: first, revision, retry or repair; `briefing` is what
+    the agent reads.
 
     `session_id` is that of the run which this one continues, or empty.
     """
@@ -142,6 +143,7 @@ class WorkOrder:
     issue: str = ""  # the digest of the issue's text in the briefing
     base: str = ""  # the base branch's commit as the claim found it
     policy: str = ""  # the digest of the policy file in force
+    failing: str = ""  # what the red checks of the pull request said, as Markdown
 
 
 class Remote(Protocol):

@@ -21,6 +21,11 @@ _WORK = (
     "Do the work on the branch you are on, commit in small steps, tick the plan's steps, and call `finish`."
 )
 _WORDS = "The run had stopped to ask people how to go on, and this is what they wrote"
+_CI = (
+    "Checks of the pull request are red on GitHub. Repair the cause on the branch you are on, commit in "
+    "small steps, and call `finish`. Do not weaken a check to make it pass."
+)
+CI_TURN = "repair-ci"
 _REPORT = (
     "You stopped without saying how it ended. Change nothing more; call `finish` with what was done, what "
     "changed, what to check and what is open, or `block` with what keeps you from going on."
@@ -38,7 +43,9 @@ def compose(phase: Phase, order: WorkOrder, history: History, *, turn: str = "",
         parts += [order.briefing, order.instructions, _TOOLS]
     elif phase is Phase.REVISE or history.unread:
         parts += [order.briefing]
-    parts += [_core(phase, order, history, detail)]
+    parts += [_core(phase, order, history, detail) if turn != CI_TURN or phase is not Phase.REPAIR else _CI]
+    if order.failing and turn in (CI_TURN, str(Phase.WORK), str(Phase.REVISE)):
+        parts += [f"This is what the red checks of the pull request said:\n\n{order.failing}"]
     words = history.unheeded_words()
     if words is not None and phase is not Phase.HEED:
         parts += [f"{_WORDS}:\n{shown(words.words)}"]

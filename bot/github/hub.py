@@ -69,6 +69,16 @@ class Hub:
         price = READ if method == "GET" else CREATE if method == "POST" else WRITE
         return self._refreshing(method, path, body, params, price)
 
+    def address_of(self, path: str) -> str:
+        """Return where GitHub sends whoever asks for `path`: a download, for which no token is needed.
+
+        Raises UnavailableError where it sends nowhere.
+        """
+        answer = self._refreshing("GET", path, None, None, READ, redirects=True)
+        if answer.status != 302:
+            raise UnavailableError(f"GET {path}", answer.status, "no address of a download")
+        return str(answer.headers["location"])
+
     def pages(self, path: str, *, params: Mapping[str, Any] | None = None, most: int) -> Iterator[Any]:
         """Yield the elements of a REST listing, page by page, at most `most` pages of 100."""
         for page in range(1, most + 1):
@@ -121,15 +131,33 @@ class Hub:
         return {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(settings)), **numbered}
 
     def _refreshing(
-        self, method: str, path: str, body: Any, params: Mapping[str, Any] | None, price: Price
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        params: Mapping[str, Any] | None,
+        price: Price,
+        *,
+        redirects: bool = False,
     ) -> Answer:
         """Send, and once more with a fresh token when GitHub no longer takes the kept one."""
         self._config.require_github()
         try:
-            return self._installed.send(method, path, body=body, params=params, price=price)
+            return self._send(method, path, body, params, price, redirects)
         except TokenError:
             self._tokens.forget()
-        return self._installed.send(method, path, body=body, params=params, price=price)
+        return self._send(method, path, body, params, price, redirects)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        params: Mapping[str, Any] | None,
+        price: Price,
+        redirects: bool,
+    ) -> Answer:
+        return self._installed.send(method, path, body=body, params=params, price=price, redirects=redirects)
 
     def _ask_as_app(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         return self._app.send(method, path, body=body, price=READ).body

@@ -20,7 +20,7 @@ class RunEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class RunQueued(RunEvent):
-    """A run was asked for. `attempt` counts on the card from 1; `kind`: first, revision or retry.
+    """A run was asked for. `attempt` counts on the card from 1; `kind`: first, revision, retry or repair.
 
     `settings` is the column's policy as JSON, fixed for the whole run. `session_id` is that of the run which
     it continues, or empty. `plan_required` is false for a retry whose plan was approved already.

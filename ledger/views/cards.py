@@ -227,6 +227,12 @@ def attention(db: Connection) -> tuple[CardRow, ...]:
     )
 
 
+def by_head(db: Connection, repository: str, head: str) -> CardRow | None:
+    """Return the card whose open pull request, made by Cardinal, stands at that commit; None without one."""
+    mine = (cards.c.pull_repository == repository) & (cards.c.pull_head == head)
+    return one(db, CardRow, pick(CardRow, cards).where(mine, cards.c.pull_state == "open", ~cards.c.archived))
+
+
 @fold.on(CardSeen)
 def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
     known = get(db, event.card_id)

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Index, Table, bindparam, select
 from ledger.event import Event, Recorded
 from ledger.events.agent import ProviderFailed
 from ledger.events.board import CardEvent
+from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded, RunEvent, RunQueued
 from ledger.ids import CardId, RunId
 from ledger.rows import columns, many, pick
@@ -78,6 +79,8 @@ _LINES: Mapping[str, Line] = {
     "PullChanged": (_A, lambda e: f"pull request #{e.number} is {e.state}{', a draft' if e.draft else ''}"),
     "ReviewSubmitted": (_C, lambda e: f"{e.author} {e.verdict.replace('_', ' ')}: {e.body}"),
     "ReviewDismissed": (_A, lambda e: f"review {e.review_id} was dismissed"),
+    "ChecksAwaited": (Zoom.DEBUG, lambda e: f"checks of {e.head[:12]} wait for {', '.join(e.pending)}"),
+    "ChecksSettled": (_C, lambda e: _checks(e)),
     "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
     "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
     "RunQueued": (_C, lambda e: f"run {e.run_id} queued in {e.column} (attempt {e.attempt}, {e.kind})"),
@@ -132,6 +135,11 @@ def _provider_failed(event: ProviderFailed) -> str:
     what = f"answered {event.status}" if event.status else "did not answer"
     again = f", {event.in_a_row} times in a row" if event.in_a_row > 1 else ""
     return f"the model's provider {what}{again}: {event.detail}"
+
+
+def _checks(event: ChecksSettled) -> str:
+    red = ", ".join(failure.name for failure in event.failures)
+    return f"checks of {event.head[:12]} are {f'red: {red}' if red else 'not red'}"
 
 
 def _ended(event: RunEnded) -> str:

@@ -1,4 +1,4 @@
-"""Loops and shared causes are broken: a bad key costs a few runs and one message, and not one for each card."""
+"""Loops and shared causes are broken: a bad key costs a few runs and one message, not one for each card."""
 
 from bot import halting
 from forge.store.board import Item
