@@ -20,12 +20,14 @@ from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from ledger.views.threads import ThreadRow
 from rules import binding
+from rules.command_line import WORKFLOWS
 from rules.commands.approve import BY_RULES
 from rules.policy import parse_repository
 from rules.policy_column import ColumnPolicy
 from rules.policy_repository import RepositoryRules
 from runner import workspaces
 from runner.briefing import Briefing
+from runner.guarding import protected
 from runner.order import (
     Committer,
     Limits,
@@ -49,10 +51,11 @@ COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
 @dataclass(frozen=True, slots=True)
 class HubRemote:
-    """The way to one repository: a fresh token for each git command."""
+    """The way to one repository: a fresh token for each git command, for files of CI too with `workflows`."""
 
     hub: "Hub"
     repository: str
+    workflows: bool = False
 
     @property
     def url(self) -> str:
@@ -61,7 +64,7 @@ class HubRemote:
 
     def git_environment(self) -> Mapping[str, str]:
         """Return the credentials for one git command."""
-        return self.hub.git_environment(self.repository)
+        return self.hub.git_environment(self.repository, workflows=self.workflows)
 
 
 class RunGoneError(LedgerError):
@@ -127,13 +130,16 @@ def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemot
         committer=COMMITTER,
         threads=_review(basis.threads),
         granted=basis.granted,
-        allowed=basis.allowed,
+        allowed=tuple(pattern for pattern in basis.allowed if pattern != WORKFLOWS),
+        workflows=WORKFLOWS in basis.allowed,
         issue=issue,
         base=base,
         policy=basis.policy,
         failing=basis.failing,
     )
-    return _equipped(order, shop.config, column, rules), HubRemote(shop.hub, run.repository)
+    equipped = _equipped(order, shop.config, column, rules)
+    free = not protected((".github/workflows/any.yml",), equipped.protect)
+    return equipped, HubRemote(shop.hub, run.repository, workflows=free or equipped.workflows)
 
 
 def _basis(shop: "Shop", run_id: RunId) -> _Basis:

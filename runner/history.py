@@ -165,7 +165,7 @@ class History:
         """Return the newest question of Cardinal's own that was answered in words which no turn has carried
         to the agent.
         """
-        asked = self.newest("limit", "budget", "rebase")
+        asked = self.newest("limit", "budget", "rebase", "workflows")
         return asked if asked is not None and asked.words and not self._carried(asked) else None
 
     def _carried(self, asked: Question) -> bool:

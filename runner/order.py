@@ -143,6 +143,7 @@ class WorkOrder:
     issue: str = ""  # the digest of the issue's text in the briefing
     base: str = ""  # the base branch's commit as the claim found it
     policy: str = ""  # the digest of the policy file in force
+    workflows: bool = False  # a maintainer allowed that files of CI change
     failing: str = ""  # what the red checks of the pull request said, as Markdown
 
 

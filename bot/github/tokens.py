@@ -23,6 +23,7 @@ MOST_NARROWED = 100
 Ask = Callable[
     [str, str, Mapping[str, Any] | None], Any
 ]  # method, path, body -> the answer's JSON, as the App
+WITH_WORKFLOWS = " with workflows"  # no repository is called so
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +66,11 @@ class Tokens:
         """Return a token for everything that the installation may do."""
         return self._token("")
 
-    def for_pushing(self, repository: str) -> str:
-        """Return a token that can only read and write the contents of `repository` (owner/name)."""
-        return self._token(repository)
+    def for_pushing(self, repository: str, *, workflows: bool = False) -> str:
+        """Return a token that can only read and write the contents of `repository` (owner/name); its files
+        of CI only with `workflows`. Source: docs.github.com/rest/apps/apps (permissions: workflows).
+        """
+        return self._token(f"{repository}{WITH_WORKFLOWS}" if workflows else repository)
 
     def forget(self) -> None:
         """Drop every kept token: GitHub refused one. Newer ones of other processes stay."""
@@ -103,11 +106,13 @@ class Tokens:
     def _new(self, repository: str) -> Token:
         """Ask for a token. Source: docs.github.com/rest/apps/apps, "Create an installation access token"."""
         body: dict[str, Any] | None = None
-        owner, _, name = repository.partition("/")
+        owner, _, name = repository.removesuffix(WITH_WORKFLOWS).partition("/")
         if repository:
             if owner.lower() != self._owner.lower():  # the token would be for another repository of that name
                 raise RefusedError("ask for a token", 0, f"{repository} is not of {self._owner}")
             body = {"repositories": [name], "permissions": {"contents": "write"}}
+            if repository.endswith(WITH_WORKFLOWS):
+                body["permissions"]["workflows"] = "write"
         path = f"/app/installations/{self._installation()}/access_tokens"
         found = self._ask("POST", path, body)
         return Token(Secret(found["token"]), datetime.fromisoformat(found["expires_at"]))

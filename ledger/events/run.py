@@ -160,7 +160,9 @@ class ToolUsed(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked(RunEvent):
-    """The run needs a person. `asker`: agent, permission, budget, limit, rebase, validation or leave."""
+    """The run needs a person. `asker`: agent, permission, budget, limit, rebase, workflows,
+    validation or leave.
+    """
 
     question_id: QuestionId
     asker: str

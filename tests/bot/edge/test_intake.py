@@ -52,6 +52,7 @@ TICKING = {
 POLICY_COMMIT = COMMIT | {"removed": [".github/cardinal.yml"]}
 
 UNSAID = facts.Unsaid("acme/shop", 7, 21, "issue", "deleted", "alice")
+CHECKED = facts.ChecksMoved("acme/shop", "a" * 40)
 EDITED = replace(UNSAID, how="edited")
 SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ("projects_v2_item", {}, (RANG,)),
@@ -120,6 +121,12 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
         {"ref": "refs/heads/other", "commits": [POLICY_COMMIT], "after": ZEROS},
         (facts.Pushed("acme/shop", "refs/heads/other", "c" * 40, ZEROS, "main", touches_policy=False),),
     ),
+    *((event, {}, (CHECKED,)) for event in ("check_run", "check_suite", "status")),
+    *((event, {"sender": BOT}, ()) for event in ("check_run", "check_suite", "status")),
+    ("check_run", {"action": "created"}, ()),
+    ("check_run", {"action": "requested_action"}, ()),
+    ("check_suite", {"action": "requested"}, ()),
+    ("status", {"state": "pending"}, ()),
     ("ping", {}, ()),
     ("installation", {}, (facts.RepositoryGone("acme/shop"),)),
     ("installation", {"action": "unsuspend"}, ()),
