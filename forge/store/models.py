@@ -154,6 +154,7 @@ class Pull:
     head_sha: str
     base_sha: str
     draft: bool = False
+    fork: Repo | None = None  # where its head branch is, unless that is the repository itself
     merged_at: datetime | None = None
     merged_by: User | None = None
     merge_commit_sha: str | None = None
