@@ -55,6 +55,9 @@ def gather(shop: "Shop", found: tuple[facts.Fact, ...]) -> Told:
                 _checks(shop, fact, told)
             case facts.RepositoryGone():
                 _gone(shop, fact, told)
+            case facts.Unsaid():
+                for card in _known(shop, fact.repository, fact.number):  # of others it costs no call
+                    told.makers.append(spoken.unsaid(fact, card))
             case facts.IssueFact():
                 for card in cards_of(shop, fact.repository, fact.number):
                     _about_card(shop, fact, card, told)
@@ -113,8 +116,6 @@ def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: 
     match fact:
         case facts.Said():
             told.makers.append(spoken.said(shop, fact, card))
-        case facts.Unsaid():
-            told.makers.append(spoken.unsaid(fact, card))
         case facts.BoxTicked():
             told.makers += spoken.ticked(shop, fact, card)
         case facts.IssueEdited():

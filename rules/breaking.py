@@ -34,6 +34,11 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     halt = snapshot.halt
     if halt is None or halt.probe != event.run_id:
         return Decision()
+    if event.ending in (Ending.CANCELLED, Ending.LOST):  # it shows neither: the next one tries
+        again = HaltBoard(
+            snapshot.card_id, snapshot.board_id, halt.cause, halt.because, now + FIRST_WAIT, halt.tries
+        )
+        return Decision((again,), (f"{event.run_id} ended before it could tell",))
     if not is_shared(snapshot, event):
         return _lift(snapshot, f"{event.run_id} did not fail of it any more")
     wait = min(FIRST_WAIT * 2 ** min(halt.tries + 1, 10), LONGEST_WAIT)

@@ -63,7 +63,7 @@ def of_commit(hub: "Hub", repository: str, sha: str) -> tuple[Check, ...]:
         slug = str((run.get("app") or {}).get("slug") or "")
         if f"{slug}[bot]" != hub.bot_login:
             found.setdefault(str(run["name"]), _of_run(run, slug))
-    for status in hub.rest("GET", f"{root}/status", params={"per_page": PAGE}).body["statuses"]:
+    for status in _statuses(hub, f"{root}/status"):
         found.setdefault(str(status["context"]), _of_status(status))
     return tuple(found.values())
 
@@ -101,6 +101,13 @@ def log_tail(hub: "Hub", repository: str, check: Check) -> str:
     except _NO_LOG as error:
         log.info("no log of a check repository=%s job=%s reason=%s", repository, check.job_id, error)
         return check.said
+
+
+def _statuses(hub: "Hub", path: str) -> list[dict[str, Any]]:
+    try:
+        return list(hub.rest("GET", path, params={"per_page": PAGE}).body["statuses"])
+    except PermissionMissingError:  # an installation of before Cardinal asked for it: check runs are the most
+        return []
 
 
 def _runs(hub: "Hub", path: str) -> list[dict[str, Any]]:

@@ -121,6 +121,7 @@ cards = Table(
     Index("view_cards_board", "board_id", "column", "rank", "card_id").ddl_if(dialect="postgresql"),
     Index("view_cards_issue", "repository", "number"),
     Index("view_cards_pull", "pull_repository", "pull_number"),
+    Index("view_cards_head", "pull_head"),
     Index(
         "view_cards_attention",
         "state_at",

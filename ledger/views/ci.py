@@ -89,7 +89,9 @@ def _pushed(db: Connection, it: Recorded, event: BranchPushed) -> None:
 @fold.on(PullChanged)
 def _changed(db: Connection, it: Recorded, event: PullChanged) -> None:
     known = of_card(db, event.card_id)
-    if known is not None and known.head != event.head:
+    if event.state != "open":
+        db.execute(ci.update().where(ci.c.card_id == event.card_id).values(settled=True))
+    elif known is not None and known.head != event.head:
         _moved(db, it, event.card_id, event.head)
 
 

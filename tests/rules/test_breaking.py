@@ -76,6 +76,14 @@ def test_a_run_that_tries_in_vain_makes_the_board_wait_longer_but_not_for_ever()
     assert waits == [20, 40, 80, 120]
 
 
+@pytest.mark.parametrize("ending", [Ending.CANCELLED, Ending.LOST])
+def test_a_run_that_ends_before_it_could_tell_leaves_the_try_to_the_next(ending: Ending) -> None:
+    intents = asks(replace(AFTER, halt=HALT), runs.RunEnded(R1, ending, "cancelled", "by bob", "working"))
+    again = only(intents, HaltBoard)
+    assert ((again.until - NOW).seconds, again.tries) == (600, 0)
+    assert "LiftHalt" not in kinds(intents)
+
+
 @pytest.mark.parametrize(
     "event",
     [
