@@ -72,6 +72,15 @@ def test_a_red_check_comes_back_with_the_end_of_its_log(cardinal: Cardinal) -> N
     assert len(order.failing) < 5_000
 
 
+def test_without_a_log_the_checks_own_words_are_told(cardinal: Cardinal) -> None:
+    item = delivered(cardinal)
+    output = {"title": "3 tests failed", "summary": "test_total", "text": None}
+    check(cardinal, cardinal.pull_of(item).head_sha, "tests", output=output, **RED)
+    cardinal.settle()
+    (failure,) = cardinal.events(ChecksSettled)[0].failures
+    assert failure.log == "3 tests failed\n\ntest_total"
+
+
 def test_it_waits_until_all_that_are_required_have_finished(cardinal: Cardinal) -> None:
     cardinal.repo.required["main"] = ["tests", "types"]
     item = delivered(cardinal)
