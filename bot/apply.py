@@ -18,6 +18,7 @@ from ledger.ids import QuestionId
 from ledger.states import CARD_STATES, RUN_HELD, Archetype, CardState, Ending, RunState, check_card_step
 from ledger.views import cards, grants, halts, questions, remotes, runs
 from rules import intents as asked
+from rules.halting import HaltBoard, LiftHalt
 from rules.policy import Policy
 
 STOPPED_AT_ONCE = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
@@ -172,12 +173,12 @@ def _lift_stop(db: Connection, policy: Policy, intent: asked.LiftStop) -> tuple[
     return (on_board.StopLifted(intent.board_id, intent.scope, intent.target, intent.by),)
 
 
-def _halt(db: Connection, policy: Policy, intent: asked.HaltBoard) -> tuple[Event, ...]:
+def _halt(db: Connection, policy: Policy, intent: HaltBoard) -> tuple[Event, ...]:
     told = (intent.cause, intent.because, intent.until, intent.tries)
     return (on_board.BoardHalted(intent.board_id, *told),)
 
 
-def _lift_halt(db: Connection, policy: Policy, intent: asked.LiftHalt) -> tuple[Event, ...]:
+def _lift_halt(db: Connection, policy: Policy, intent: LiftHalt) -> tuple[Event, ...]:
     halt = halts.of_board(db, intent.board_id)
     return (on_board.HaltLifted(intent.board_id, halt.cause, intent.by),) if halt else ()
 
@@ -201,6 +202,6 @@ _INWARD: Mapping[type[asked.Intent], Callable[..., tuple[Event, ...]]] = {
     asked.ReleaseComment: _release_comment,
     asked.OrderStop: _order_stop,
     asked.LiftStop: _lift_stop,
-    asked.HaltBoard: _halt,
-    asked.LiftHalt: _lift_halt,
+    HaltBoard: _halt,
+    LiftHalt: _lift_halt,
 }

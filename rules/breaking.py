@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from ledger.causes import BY_ITSELF, shared_cause
 from ledger.events import run as runs
 from ledger.states import Ending, RunState
-from rules.intents import Decision, HaltBoard, LiftHalt, Say
+from rules.halting import HaltBoard, LiftHalt
+from rules.intents import Decision, Say
 from rules.occasion import stamp
 from rules.policy import Policy
 from rules.snapshot import RunSeen, Snapshot

@@ -185,25 +185,6 @@ class LiftStop(Intent):
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class HaltBoard(Intent):
-    """Let no run start on the board until `until`; then one tries. `because` is read by people."""
-
-    board_id: BoardId
-    cause: str
-    because: str
-    until: datetime
-    tries: int
-
-
-@dataclass(frozen=True, slots=True)
-class LiftHalt(Intent):
-    """Let runs start on the board again."""
-
-    board_id: BoardId
-    by: str
-
-
 # --- outward: they become outbox entries ----------------------------------------------------------
 
 

@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.intents import Decision, Intent, LiftHalt, LiftStop, RequeueRun
+from rules.halting import LiftHalt
+from rules.intents import Decision, Intent, LiftStop, RequeueRun
 from rules.policy import Policy
 from rules.queue import stopped_by
 from rules.replies import say

@@ -8,7 +8,8 @@ import pytest
 from ledger.causes import shared_cause
 from ledger.events import run as runs
 from ledger.states import Ending, RunState
-from rules.intents import HaltBoard, LiftHalt, Say
+from rules.halting import HaltBoard, LiftHalt
+from rules.intents import Say
 from rules.queue import Load, Waiting, choose
 from rules.snapshot import Halt, Snapshot
 from tests.rules.commands.cases import obeyed, told
