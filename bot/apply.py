@@ -13,10 +13,12 @@ from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
 from ledger.events.budget import BudgetRaised, BudgetReserved
+from ledger.events.conversation import CommentReleased
 from ledger.ids import QuestionId
 from ledger.states import CARD_STATES, RUN_HELD, Archetype, CardState, Ending, RunState, check_card_step
-from ledger.views import cards, grants, questions, remotes, runs
+from ledger.views import cards, grants, halts, questions, remotes, runs
 from rules import intents as asked
+from rules.halting import HaltBoard, LiftHalt
 from rules.policy import Policy
 
 STOPPED_AT_ONCE = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
@@ -72,7 +74,14 @@ def _approve(db: Connection, policy: Policy, intent: asked.ApprovePlan) -> tuple
     run = runs.get(db, intent.run_id)
     if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
         return ()
-    return (on_run.PlanApproved(run.run_id, run.plan_revision, intent.by),)
+    return (on_run.PlanApproved(run.run_id, run.plan_revision, intent.by, intent.bound),)
+
+
+def _rebind(db: Connection, policy: Policy, intent: asked.RebindPlan) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
+        return ()
+    return (on_run.PlanRebound(run.run_id, run.plan_revision, intent.base, intent.policy),)
 
 
 def _redirect(db: Connection, policy: Policy, intent: asked.RedirectPlan) -> tuple[Event, ...]:
@@ -152,6 +161,10 @@ def _steer(db: Connection, policy: Policy, intent: asked.SteerRun) -> tuple[Even
     return (on_run.RunSteered(intent.run_id, intent.by, intent.text, intent.comment_id),)
 
 
+def _release_comment(db: Connection, policy: Policy, intent: asked.ReleaseComment) -> tuple[Event, ...]:
+    return (CommentReleased(intent.card_id, intent.comment_id, intent.place, intent.by),)
+
+
 def _order_stop(db: Connection, policy: Policy, intent: asked.OrderStop) -> tuple[Event, ...]:
     return (on_board.StopOrdered(intent.board_id, intent.scope, intent.target, intent.by),)
 
@@ -160,12 +173,23 @@ def _lift_stop(db: Connection, policy: Policy, intent: asked.LiftStop) -> tuple[
     return (on_board.StopLifted(intent.board_id, intent.scope, intent.target, intent.by),)
 
 
+def _halt(db: Connection, policy: Policy, intent: HaltBoard) -> tuple[Event, ...]:
+    told = (intent.cause, intent.because, intent.until, intent.tries)
+    return (on_board.BoardHalted(intent.board_id, *told),)
+
+
+def _lift_halt(db: Connection, policy: Policy, intent: LiftHalt) -> tuple[Event, ...]:
+    halt = halts.of_board(db, intent.board_id)
+    return (on_board.HaltLifted(intent.board_id, halt.cause, intent.by),) if halt else ()
+
+
 _INWARD: Mapping[type[asked.Intent], Callable[..., tuple[Event, ...]]] = {
     asked.ChangeCardState: _change_state,
     asked.Explain: _explain,
     asked.HoldBack: _hold_back,
     asked.QueueRun: _queue_run,
     asked.ApprovePlan: _approve,
+    asked.RebindPlan: _rebind,
     asked.RedirectPlan: _redirect,
     asked.AnswerQuestion: _answer,
     asked.AskQuestion: _ask,
@@ -175,6 +199,9 @@ _INWARD: Mapping[type[asked.Intent], Callable[..., tuple[Event, ...]]] = {
     asked.StopRun: _stop,
     asked.EndRun: _end,
     asked.SteerRun: _steer,
+    asked.ReleaseComment: _release_comment,
     asked.OrderStop: _order_stop,
     asked.LiftStop: _lift_stop,
+    HaltBoard: _halt,
+    LiftHalt: _lift_halt,
 }

@@ -1,5 +1,6 @@
 """Gathers what a briefing is made of: the card, what was said, earlier runs' reports, review feedback."""
 
+import secrets
 from typing import TYPE_CHECKING
 
 from bot.github import people
@@ -17,11 +18,15 @@ if TYPE_CHECKING:
     from bot.shop import Shop
 
 
-def write(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy) -> Briefing:
-    """Return the briefing of a run as the views are now; the runner stores it once, unchanged after."""
+def write(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy, *, nonce: str = "") -> Briefing:
+    """Return the briefing of a run as the views are now; the runner stores it once, unchanged after.
+
+    `nonce` is what nobody can guess of the tags around others' words; chance, unless it is given.
+    """
+    nonce = nonce or secrets.token_hex(16)
     trusted = people.may_write(people.role(shop.hub, card.repository or "", card.author))
     with book.reading(shop.engine) as db:
-        return briefing.make_briefing(source(db, card, run_id, column, author_trusted=trusted))
+        return briefing.make_briefing(source(db, card, run_id, column, author_trusted=trusted), nonce)
 
 
 def source(
@@ -48,7 +53,8 @@ def source(
         author_trusted=author_trusted,
         brief=card.brief,
         conversation=tuple(
-            Said(one.author or "Cardinal's planning assistant", one.trusted, one.text, one.at) for one in said
+            Said(one.author or "Cardinal's planning assistant", one.trusted, one.text, one.at, one.vouched_by)
+            for one in said
         ),
         earlier=tuple(reversed(earlier)),
         feedback=tuple(

@@ -1,7 +1,7 @@
 """Decides which queued runs may start now and hands them to workers; a worker claims by compare-and-set."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from weakref import WeakKeyDictionary
 
@@ -77,6 +77,7 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Cho
         by_column[run.column] = by_column.get(run.column, 0) + 1
     spent = totals.of_board(db, board_id, now.date(), {run.card_id for run in waiting})
     load = Load(len(held), by_repository, by_column, spent, purses.reserved(db, board_id))
+    load = replace(load, halt=snapshots.halt_of(db, board_id))
     return choose(
         policy,
         waiting,

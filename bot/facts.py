@@ -48,6 +48,16 @@ class Said(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
+class Unsaid(IssueFact):
+    """A comment of somebody else's was edited or deleted. `how`: edited or deleted."""
+
+    comment_id: int
+    place: str
+    how: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class BoxTicked(IssueFact):
     """Somebody ticked checkboxes in a comment of Cardinal's own; `boxes` are their hidden names.
 
@@ -119,6 +129,14 @@ class ReviewTakenBack(IssueFact):
     """A review's verdict was dismissed."""
 
     review_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksMoved(Fact):
+    """A check of the commit `sha` has finished: look how all of them stand."""
+
+    repository: str
+    sha: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
         return
     try:
         with db.begin_nested():  # what a decision did before it failed is taken back, nothing else
-            snapshot = snapshots.of_card(db, card_id) if card_id else None
+            snapshot = snapshots.for_event(db, card_id, recorded.event, now) if card_id else None
             policy = policies.in_force(db, board_id)
             apply.apply(db, policy, rules(policy, snapshot, recorded.event, now), now=now)
             if isinstance(recorded.event, StopOrdered | StopLifted):

@@ -1,18 +1,81 @@
 """Makes the rules' snapshot of one card out of the ledger's views."""
 
+from dataclasses import replace
+from datetime import datetime, timedelta
+
 from sqlalchemy import Connection
 
+from ledger.causes import shared_cause
+from ledger.event import Event
+from ledger.events.conversation import CommandGiven
+from ledger.events.pull import ChecksSettled
+from ledger.events.run import RunEnded, RunParked, RunStepped
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import RunState
-from ledger.views import boards, cards, losses, plans, questions, runs, stops, threads
-from rules.snapshot import LEAVE, Loss, OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
-from rules.starting import MOST_AN_HOUR
+from ledger.views import (
+    boards,
+    briefings,
+    cards,
+    ci,
+    givers,
+    halts,
+    losses,
+    messages,
+    plans,
+    policies,
+    questions,
+    runs,
+    stops,
+    threads,
+)
+from rules.binding import plan_digest
+from rules.snapshot import LEAVE, CiSeen, Halt, Held, Loss, OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
+from rules.starting import MOST_KEPT
+
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+MOST_HELD = 20  # held comments that a command can choose from
 
 
 def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
     """Return the card as it is now, or None for one that the ledger never saw."""
     row = cards.get(db, card_id)
     return None if row is None else _snapshot(db, row)
+
+
+def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> Snapshot | None:
+    """Return the card as it is now, with what only the rules for such an event ask for."""
+    snapshot = of_card(db, card_id)
+    if snapshot is None:
+        return None
+    match event:
+        case CommandGiven():
+            paced = givers.count(db, event.by, now - MINUTE)
+            return replace(
+                snapshot, held=_held(db, card_id), paced=paced, halt=halt_of(db, snapshot.board_id)
+            )
+        case RunEnded():
+            cause = shared_cause(event.reason, event.detail)
+            struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
+            return replace(snapshot, struck=struck, halt=halt_of(db, snapshot.board_id))
+        case ChecksSettled():
+            row = ci.of_card(db, card_id)
+            return replace(snapshot, ci=CiSeen(row.repaired, row.repairs) if row else None)
+        case RunStepped() | RunParked():
+            return replace(snapshot, halt=halt_of(db, snapshot.board_id))
+    return snapshot
+
+
+def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
+    """Return what halts the board; None while nothing does."""
+    row = halts.of_board(db, board_id)
+    return Halt(row.cause, row.because, row.until, row.tries, row.probing, row.probe) if row else None
+
+
+def _held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
+    return tuple(
+        Held(one.comment_id, one.place, one.author, one.text, one.changed)
+        for one in messages.held(db, card_id, MOST_HELD)
+    )
 
 
 def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:
@@ -57,8 +120,9 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         ),
         approved_head=row.approved_head,
         put_back=row.put_back,
-        begun=runs.begun(db, row.card_id, MOST_AN_HOUR),
+        begun=runs.begun(db, row.card_id, MOST_KEPT),
         board_owner=boards.owner_of(db, row.board_id),
+        policy_digest=policies.digest(db, row.board_id),
     )
 
 
@@ -67,6 +131,7 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
     if run is None:
         return None
     asked = _open_questions(db, run)
+    plan = plans.newest(db, run.run_id) if run.plan_revision else None
     return RunSeen(
         run_id=run.run_id,
         attempt=run.attempt,
@@ -88,7 +153,11 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
         stop_by=run.stop_by,
         stop_why=run.stop_why,
         withdrawn=_withdrawn(db, run),
-        plan_at=plans.proposed_at(db, run.run_id, run.plan_revision) if run.plan_revision else None,
+        plan_at=plan.at if plan else None,
+        briefed=briefings.issue_of(db, run.run_id),
+        plan_digest=plan_digest(run.plan_summary, run.plan_steps) if plan else "",
+        plan_base=plan.base if plan else "",
+        plan_policy=plan.policy if plan else "",
         behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
     )
 

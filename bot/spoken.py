@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import facts, policies
-from bot.github import people
+from bot import facts, look, policies
+from bot.errors import CardBusyError
+from bot.github import people, repositories
+from ledger import book
 from ledger.event import Event
-from ledger.events.conversation import CommandGiven, CommandRefused, PersonSaid
+from ledger.events.conversation import CommandGiven, CommandRefused, CommentChanged, PersonSaid
 from ledger.views import cards, messages
 from rules import command_line
 from rules.policy import Policy
@@ -34,6 +36,7 @@ def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
         return lambda _: (refusal,)
     parsed = command_line.parse(fact.text)
     trusted = people.may_write(role)
+    base = _base(shop, card, parsed, role=role, login=fact.author)
     speech = PersonSaid(
         card.card_id, fact.comment_id, fact.place, fact.author, trusted, fact.text, role, fact.at
     )
@@ -44,8 +47,35 @@ def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
         if parsed is None:
             return (speech,)
         policy = policies.in_force(db, card.board_id)
-        asker = Asker(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at)
+        asker = Asker(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at, base)
         return (speech, verdict(policy, card, parsed, asker))
+
+    return make
+
+
+def _base(shop: "Shop", card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
+    """Read what an approval is about as it is now, the issue's text into the ledger; return the base branch's
+    commit. Nothing is read for another command. Raises CardBusyError.
+    """
+    if not isinstance(parsed, command_line.Parsed) or parsed.command != "approve" or card.repository is None:
+        return ""
+    with book.reading(shop.engine) as db:
+        policy = policies.in_force(db, card.board_id)
+    if not isinstance(command_line.permit(policy, parsed, role=role, login=login), command_line.Permitted):
+        return ""  # whoever may not approve must cost no call
+    if not look.look(shop, card.card_id):
+        raise CardBusyError(card.card_id)
+    return repositories.head(shop.hub, card.repository)
+
+
+def unsaid(fact: facts.Unsaid, card: cards.CardRow) -> Maker:
+    """Return that a comment is not what was heard any more; told once for each way in which it changed."""
+
+    def make(db: Connection) -> tuple[Event, ...]:
+        known = messages.has_changed(db, card.card_id, fact.place, fact.comment_id)
+        if known in (fact.how, messages.DELETED):
+            return ()
+        return (CommentChanged(card.card_id, fact.comment_id, fact.place, fact.how, fact.by),)
 
     return make
 
@@ -64,7 +94,8 @@ def ticked(shop: "Shop", fact: facts.BoxTicked, card: cards.CardRow) -> list[Mak
 
     def maker(box: str) -> Maker:
         parsed = command_line.of_box(box)
-        asker = Asker(fact.by, role, fact.place, fact.comment_id, f"box:{box}", fact.at)
+        base = _base(shop, card, parsed, role=role, login=fact.by)
+        asker = Asker(fact.by, role, fact.place, fact.comment_id, f"box:{box}", fact.at, base)
 
         def make(db: Connection) -> tuple[Event, ...]:
             if parsed is None:
@@ -78,7 +109,10 @@ def ticked(shop: "Shop", fact: facts.BoxTicked, card: cards.CardRow) -> list[Mak
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who gave a command, with which role, and where; `source` is the comment's id or `box:<name>`."""
+    """Who gave a command, with which role, and where; `source` is the comment's id or `box:<name>`.
+
+    `base` is the base branch's commit, where the command depends on it.
+    """
 
     login: str
     role: str
@@ -86,6 +120,7 @@ class Asker:
     comment_id: int
     source: str
     at: datetime
+    base: str = ""
 
 
 def verdict(
@@ -107,6 +142,7 @@ def verdict(
                 asker.comment_id,
                 asker.source,
                 asker.at,
+                asker.base,
             )
         word, because = parsed.command, answer.because
     if asker.source.startswith("box:"):

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import access, boards, facts, look, spoken
+from bot import access, boards, ci, facts, look, spoken
+from bot.errors import CardBusyError
 from bot.github import board as github_board
 from bot.github import people, pulls, reviews
 from bot.github.errors import NotFoundError
 from ledger import book
-from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import pull as on_pull
 from ledger.events.access import RepositoryMoved
@@ -25,14 +25,6 @@ from ledger.views import cards, verdicts
 
 if TYPE_CHECKING:
     from bot.shop import Shop
-
-
-class CardBusyError(CardinalError):
-    """Another process is reading a card that a delivery is about, and what it reads is not recorded yet."""
-
-    def __init__(self, card_id: CardId) -> None:
-        self.card_id = card_id
-        super().__init__(f"card {card_id} is being read: the delivery waits for it")
 
 
 Maker = Callable[[Connection], tuple[Event, ...]]
@@ -64,6 +56,11 @@ def gather(shop: "Shop", found: tuple[facts.Fact, ...]) -> Told:
                 access.check(shop, thoroughly=True)
             case facts.Renamed():
                 told.makers.append(_renamed(fact))
+            case facts.ChecksMoved():
+                _checks(shop, fact, told)
+            case facts.Unsaid():
+                for card in _known(shop, fact.repository, fact.number):  # of others it costs no call
+                    told.makers.append(spoken.unsaid(fact, card))
             case facts.IssueFact():
                 for card in cards_of(shop, fact.repository, fact.number):
                     _about_card(shop, fact, card, told)
@@ -111,6 +108,13 @@ def _renamed(fact: facts.Renamed) -> Maker:
         return tuple(RepositoryMoved(board_id, fact.before, fact.after) for board_id in sorted(concerned))
 
     return make
+
+
+def _checks(shop: "Shop", fact: facts.ChecksMoved, told: Told) -> None:
+    with book.reading(shop.engine) as db:
+        card = cards.by_head(db, fact.repository, fact.sha)
+    if card is not None:
+        told.makers.append(ci.look(shop, card))
 
 
 def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: Told) -> None:

@@ -27,6 +27,7 @@ def control(store: Store, gateway: Gateway, announcer: Announcer) -> Blueprint:
     blueprint = Blueprint("control", __name__, url_prefix="/_forge")
     blueprint.before_request(_check_host)
     _add_observation(blueprint, store, gateway)
+    _add_logs(blueprint, store)
     _add_faults(blueprint, store)
     _add_worlds(blueprint, store, announcer)
     _add_deeds(blueprint, store)
@@ -67,6 +68,13 @@ def _add_observation(blueprint: Blueprint, store: Store, gateway: Gateway) -> No
         """Forget the API calls made so far."""
         gateway.calls.clear()
         return answer({})
+
+
+def _add_logs(blueprint: Blueprint, store: Store) -> None:
+    @blueprint.get("/logs/<owner>/<name>/<int:number>")
+    def job_log(owner: str, name: str, number: int) -> Response:
+        """Answer with the log of a job: the address that GitHub's API redirects to."""
+        return Response(store.checks.get(store.repos.get(owner, name), number).log, mimetype="text/plain")
 
 
 def _add_faults(blueprint: Blueprint, store: Store) -> None:

@@ -85,7 +85,7 @@ def feedback_waits(snapshot: Snapshot) -> bool:
         return False
     run = snapshot.run
     # A verdict stays on GitHub until its author looks again; a finished revision has served it.
-    served = run is not None and run.kind == "revision" and run.ending is Ending.SUCCEEDED
+    served = run is not None and run.kind in ("revision", "repair") and run.ending is Ending.SUCCEEDED
     asked = snapshot.verdict == "changes_requested" and not served
     return snapshot.pending_threads > 0 or asked or snapshot.state is CardState.CHANGES_REQUESTED
 
@@ -108,5 +108,5 @@ def _of_live_run(run: RunSeen) -> Rest | None:
         case RunState.QUEUED | RunState.CLAIMED:
             return Rest(CardState.QUEUED, f"{name} waits for its turn")
         case _:
-            busy = CardState.REVISING if run.kind == "revision" else CardState.WORKING
+            busy = CardState.REVISING if run.kind in ("revision", "repair") else CardState.WORKING
             return Rest(busy, f"{name} is at work")

@@ -9,6 +9,7 @@ from rules.policy_checks import COMMANDS, command_names
 from rules.roles import Role, role_of
 from rules.words import alternatives, code, near, plain
 
+WORKFLOWS = "workflows"  # who asks before files of CI change, and what `/cardinal allow` calls them
 MAX_ARGUMENT = 8000  # characters; a longer text is cut, an agent could not use it anyway
 # At most three spaces: four make a code block in Markdown, and `>` or a backtick never begins a command.
 _FIRST_LINE = re.compile(r"\n* {0,3}/cardinal(?:[ \t]+(?P<rest>[^\n]*))?(?=\n|\Z)", re.IGNORECASE | re.ASCII)
@@ -103,11 +104,14 @@ def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitte
 def refusal_to_answer(policy: Policy, asker: str, *, role: str, login: str) -> str:
     """Return why somebody may not answer a question of that asker, in whatever way; empty when they may.
 
-    A limit is lifted with money or time, so whom the policy trusts with `budget` must answer there.
+    A limit is lifted with money or time, so whom the policy trusts with `budget` must answer there; whoever
+    changes what CI does runs programs with the repository's secrets, so it takes who may `allow`.
     """
     wanted = [needs(policy, "answer")]
     if asker in ("limit", "budget") and "budget" in policy.board.commands:
         wanted.append(policy.board.commands["budget"])
+    if asker == WORKFLOWS:
+        wanted.append(needs(policy, "allow"))
     for allowed in wanted:
         if not _covered(allowed, role_of(role), login):
             return _refusal("an answer to this question", allowed, role_of(role), login)

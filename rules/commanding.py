@@ -10,10 +10,15 @@ from rules.policy import Policy
 from rules.policy_checks import COMMANDS
 from rules.roles import Role, role_of
 from rules.snapshot import Snapshot
+from rules.words import code
+
+ALWAYS = frozenset({"cancel", "pause", "stop-all"})  # what stops something is obeyed however fast it comes
 
 
 def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey the command; its comment gets a thumb, or eyes where there was nothing to do but to answer."""
+    if snapshot.paced > policy.limits.commands_per_minute and event.command not in ALWAYS:
+        return _too_fast(policy, snapshot, event, now)
     part = registry.part(COMMANDS, event.command.replace("-", "_"))
     obeyed: Decision = part.obey(policy, snapshot, event, now)
     if not role_of(event.role).covers(Role.WRITE):
@@ -26,6 +31,23 @@ def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
     answered = bool(obeyed.intents) and all(isinstance(intent, Say) for intent in obeyed.intents)
     mark = React(snapshot.card_id, event.place, event.comment_id, "eyes" if answered else "+1")
     return Decision((mark,)) + obeyed
+
+
+def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+    """Obey nothing more of somebody this minute, and say so once: two programs that answer each other never
+    end by themselves.
+    """
+    card, place = snapshot.card_id, "issue" if event.place == "issue" else "pull"
+    text = (
+        f"{code(event.by, 40)} gave more than {policy.limits.commands_per_minute} commands within a minute:"
+        " until that is over only `/cardinal cancel`, `pause` and `stop-all` are obeyed."
+    )
+    about = f"pace:{event.by}:{now:%Y%m%d%H}"
+    if event.source.startswith("box:"):
+        mark: Intent = UntickBoxes(card, event.place, event.comment_id)
+    else:
+        mark = React(card, event.place, event.comment_id, "confused")
+    return Decision((mark, Say(card, about, text, place)), (text,))
 
 
 def refused(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: datetime) -> Decision:

@@ -8,8 +8,10 @@ from ledger.event import Event
 from ledger.events import access, agent, board, budget, conversation, publication, pull, related
 from ledger.events import policy as policies
 from ledger.events import run as runs
-from rules import boarding, card_state, commanding, conversing, entering, publishing, reviewing, running
+from ledger.states import CardState
+from rules import boarding, card_state, ci, commanding, conversing, entering, publishing, reviewing, running
 from rules.access import foreign
+from rules.card_state import change
 from rules.intents import Decision, Intent, MoveCard, UpdateFace
 from rules.policy import Policy
 from rules.snapshot import Snapshot
@@ -25,6 +27,8 @@ BOARD_RULES: Mapping[type[Event], _OfBoard] = {
     access.AccessLost: boarding.ticked,
     access.AccessRegained: boarding.ticked,
     access.RepositoryMoved: boarding.ticked,
+    board.BoardHalted: boarding.ticked,
+    board.HaltLifted: boarding.ticked,
     policies.PolicyLoaded: boarding.shaped,
     policies.PolicyRejected: boarding.rejected,
 }
@@ -48,6 +52,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     publication.EntryGivenUp: publishing.given_up,
     pull.PullOpened: reviewing.opened,
     pull.PullChanged: reviewing.changed,
+    pull.ChecksSettled: ci.settled,
     pull.ReviewSubmitted: reviewing.submitted,
     pull.ReviewDismissed: reviewing.dismissed,
     runs.RunQueued: running.stepped,

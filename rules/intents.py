@@ -46,7 +46,7 @@ class HoldBack(Intent):
 
 @dataclass(frozen=True, slots=True)
 class QueueRun(Intent):
-    """Queue a new run. `kind`: first, revision or retry."""
+    """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red."""
 
     kind: str
     by: str
@@ -55,10 +55,20 @@ class QueueRun(Intent):
 
 @dataclass(frozen=True, slots=True)
 class ApprovePlan(Intent):
-    """Record the approval of the plan and let the run go on."""
+    """Record the approval of the plan; `bound` is the digest of what was approved."""
 
     run_id: RunId
     by: str
+    bound: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RebindPlan(Intent):
+    """Let the next approval of the plan be about this base commit and policy."""
+
+    run_id: RunId
+    base: str
+    policy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +154,15 @@ class SteerRun(Intent):
     by: str
     text: str
     comment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseComment(Intent):
+    """Let the words of somebody without write access count as if `by` had said them."""
+
+    comment_id: int
+    place: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True)

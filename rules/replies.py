@@ -2,8 +2,8 @@
 
 from ledger.events.conversation import CommandGiven
 from ledger.states import RunState
-from rules.command_line import chosen_question
-from rules.intents import AnswerQuestion, Decision, Intent, RequeueRun, Say, StopRun
+from rules.command_line import WORKFLOWS, chosen_question
+from rules.intents import AllowTool, AnswerQuestion, Decision, Intent, RequeueRun, Say, StopRun
 from rules.leaving import ASKER, CANCEL, FINISH
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
 
@@ -38,11 +38,15 @@ def answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, te
     if question.asker == ASKER:
         stop = StopRun(card, run.run_id, "cancel", by, "the card was dragged out")
         return Decision((record, stop) if picked == CANCEL else (record,), because)
+    if question.asker == WORKFLOWS and question.choices and picked == question.choices[0]:
+        record_all: tuple[Intent, ...] = (record, AllowTool(card, WORKFLOWS, by))
+    else:
+        record_all = (record,)
     # Not parked yet: its worker still holds it, and parking with an answered question lets it go on.
     go: tuple[Intent, ...] = (
         (RequeueRun(card, run.run_id, "answered"),) if run.state is RunState.PARKED else ()
     )
-    return Decision((record, *go), because)
+    return Decision((*record_all, *go), because)
 
 
 def settle_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -> Decision:

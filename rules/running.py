@@ -6,6 +6,7 @@ from ledger.events import related
 from ledger.events import run as runs
 from ledger.ids import CardId
 from ledger.states import Ending, RunState
+from rules import breaking
 from rules.card_state import settle
 from rules.entering import enter
 from rules.intents import (
@@ -58,7 +59,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
         seen += _ticker(snapshot)
     if waits:
         seen = _posted(snapshot, run) + seen
-    return seen + _meanwhile(snapshot, run, event)
+    return seen + _meanwhile(snapshot, run, event) + breaking.came_through(snapshot, run, event)
 
 
 def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decision:
@@ -144,7 +145,10 @@ def card_linked(policy: Policy, snapshot: Snapshot, event: related.CardLinked, n
 def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     """Report, show the card's new state, and let it go where the policy or a person wanted it."""
     card, run = snapshot.card_id, _newest(snapshot, event)
-    report = Decision((PostReport(card, event.run_id),), (f"{event.run_id} ended: {event.ending}",))
+    told = breaking.halts(policy, snapshot, event) or breaking.is_shared(snapshot, event)
+    posted = () if told else (PostReport(card, event.run_id),)
+    report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
+    report += breaking.ended(policy, snapshot, event, now)
     seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
     if run is None:
         return report + seen

@@ -47,6 +47,10 @@ class RunSeen:
     withdrawn: tuple[QuestionId, ...] = ()  # what it asked and nobody answered before it ended
     plan_at: datetime | None = None  # when the newest plan was proposed
     behind: OpenQuestion | None = None  # the open one about a card dragged away, if another was asked since
+    briefed: str = ""  # the digest of the issue's text that its agent was told
+    plan_digest: str = ""  # of the newest plan; then what that was made on
+    plan_base: str = ""
+    plan_policy: str = ""
 
     @property
     def alive(self) -> bool:
@@ -72,6 +76,37 @@ class PullSeen:
     draft: bool
     head: str
     branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class CiSeen:
+    """The commit for which the newest repair was queued, and how many were queued in a row."""
+
+    repaired: str
+    repairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """The board waits, since several cards failed for one cause. `probe` is the run that tries, or empty."""
+
+    cause: str
+    because: str
+    until: datetime
+    tries: int
+    probing: bool
+    probe: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A comment by somebody without write access that nobody let through. `changed`: edited, or empty."""
+
+    comment_id: int
+    place: str
+    author: str
+    text: str
+    changed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +172,9 @@ class Snapshot:
     `approved_head` is the commit that the newest approval was about. `put_back` counts Cardinal's own moves
     since the newest run was queued. `begun` tells when the card's newest runs were queued, the newest first;
     of very many only some. `given_up`: its issue was closed as not planned by somebody with write access.
+    `held` has the newest comments that wait for a word by somebody with write access, where one is given.
+    `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
+    the commands in a minute by whoever just gave one.
     """
 
     card_id: CardId
@@ -168,6 +206,12 @@ class Snapshot:
     board_owner: str = ""
     given_up: bool = False
     losses: tuple[Loss, ...] = ()  # those of the card's own repository and of its owner
+    held: tuple[Held, ...] = ()
+    policy_digest: str = ""
+    halt: Halt | None = None
+    ci: CiSeen | None = None
+    struck: int = 0
+    paced: int = 0
 
     @property
     def lost(self) -> str:

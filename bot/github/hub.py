@@ -75,6 +75,17 @@ class Hub:
         price = READ if method == "GET" else CREATE if method == "POST" else WRITE
         return self._refreshing(method, path, body, params, price, reach.of_call(method, path))
 
+    def address_of(self, path: str) -> str:
+        """Return where GitHub sends whoever asks for `path`: a download, for which no token is needed.
+
+        Raises UnavailableError where it sends nowhere.
+        """
+        narrow = reach.of_call("GET", path)
+        answer = self._refreshing("GET", path, None, None, READ, narrow, redirects=True)
+        if answer.status != 302:
+            raise UnavailableError(f"GET {path}", answer.status, "no address of a download")
+        return str(answer.headers["location"])
+
     def pages(self, path: str, *, params: Mapping[str, Any] | None = None, most: int) -> Iterator[Any]:
         """Yield the elements of a REST listing, page by page, at most `most` pages of 100."""
         for page in range(1, most + 1):
@@ -131,12 +142,13 @@ class Hub:
         """Return the address that git clones and pushes; it holds no token."""
         return f"{self._config.git_url}/{_checked(repository)}.git"
 
-    def git_environment(self, repository: str) -> Mapping[str, str]:
+    def git_environment(self, repository: str, *, workflows: bool = False) -> Mapping[str, str]:
         """Return the variables that let git read and push `repository` for up to an hour, and ask nobody.
 
-        The token can do nothing else, is sent to that repository's address only and shows in no command line.
+        With `workflows` what is pushed may change files of CI. The token can do nothing else, is sent to that
+        repository's address only and shows in no command line.
         """
-        token = self._tokens.for_pushing(_checked(repository))
+        token = self._tokens.for_pushing(_checked(repository), workflows=workflows)
         word = base64.b64encode(f"x-access-token:{token}".encode()).decode()
         settings = (
             (f"http.{self.git_url(repository)}.extraHeader", f"Authorization: Basic {word}"),
@@ -154,16 +166,32 @@ class Hub:
         params: Mapping[str, Any] | None,
         price: Price,
         narrow: reach.Reach | None,
+        *,
+        redirects: bool = False,
     ) -> Answer:
         """Send, and once more with a fresh token when GitHub no longer takes the kept one."""
         self._config.require_installation()
         # A repository elsewhere is none of the installation's, which can read a public one all the same.
         narrow = narrow if narrow is not None and self._tokens.covers(narrow) else None
         try:
-            return self._installed.send(method, path, body=body, params=params, price=price, reach=narrow)
+            return self._send(method, path, body, params, price, narrow, redirects)
         except TokenError:
             self._tokens.forget()
-        return self._installed.send(method, path, body=body, params=params, price=price, reach=narrow)
+        return self._send(method, path, body, params, price, narrow, redirects)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        params: Mapping[str, Any] | None,
+        price: Price,
+        narrow: reach.Reach | None,
+        redirects: bool,
+    ) -> Answer:
+        return self._installed.send(
+            method, path, body=body, params=params, price=price, reach=narrow, redirects=redirects
+        )
 
     def _ask_as_app(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         return self._app.send(method, path, body=body, price=READ).body

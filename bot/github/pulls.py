@@ -37,7 +37,7 @@ def find_open(hub: "Hub", repository: str, branch: str) -> PullLook | None:
     """Return the open pull request from `branch` of the same repository, or None."""
     params = {"head": f"{repository.partition('/')[0]}:{branch}", "state": "open"}
     found = hub.rest("GET", f"{repository_path(repository)}/pulls", params=params).body
-    return _look(found[0]) if found else None
+    return next((_look(one) for one in found if _is_of(one, repository)), None)
 
 
 def open_draft(hub: "Hub", repository: str, *, branch: str, title: str, body: str) -> PullLook:
@@ -95,6 +95,12 @@ def delete_branch(hub: "Hub", repository: str, branch: str) -> None:
     except RefusedError as error:
         if "does not exist" not in error.because.lower():
             raise
+
+
+def _is_of(found: Any, repository: str) -> bool:
+    """Whether its branch is in the repository itself: a fork of the same owner can have one of that name."""
+    home = found["head"].get("repo") or {}
+    return str(home.get("full_name", "")).casefold() == repository.casefold()
 
 
 def _look(found: Any) -> PullLook:

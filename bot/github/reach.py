@@ -67,9 +67,13 @@ def of_call(method: str, path: str) -> Reach | None:
     return Reach(repository)
 
 
-def pushing(repository: str) -> Reach:
-    """Return what git needs to read and push."""
-    return Reach(repository, (("contents", "write"),))
+def pushing(repository: str, *, workflows: bool = False) -> Reach:
+    """Return what git needs to read and push; files of CI only with `workflows`.
+
+    Source: docs.github.com/rest/apps/apps (permissions: workflows).
+    """
+    contents = (("contents", "write"),)
+    return Reach(repository, (*contents, ("workflows", "write")) if workflows else contents)
 
 
 def refusal(error: GithubError, reach: Reach) -> GithubError:

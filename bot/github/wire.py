@@ -78,8 +78,10 @@ class Wire:
         params: Mapping[str, Any] | None = None,
         price: "Price",
         reach: Reach | None = None,
+        redirects: bool = False,
     ) -> Answer:
-        """Return GitHub's answer to one call, whose token goes as far as `reach`; nothing is tried twice.
+        """Return GitHub's answer to one call, whose token goes as far as `reach`; nothing is tried twice. With
+        `redirects` a redirection is an answer, too: its address is in the header `location`.
 
         Raises the GithubError that fits; UnavailableError where a write may or may not have happened.
         """
@@ -97,6 +99,8 @@ class Wire:
         if self._budget is not None:
             self._budget.count(headers, points=price.points, creates=price.creates)
         found = _parsed(text)
+        if redirects and status == 302 and headers.get("location"):
+            return Answer(status, headers, None)
         if 200 <= status < 300:
             if text and found is None:
                 raise UnavailableError(call, status, "an answer that is not JSON")

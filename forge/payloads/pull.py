@@ -5,7 +5,7 @@ from forge.git import GitError
 from forge.merging import ahead_behind, changed_files
 from forge.payloads.account import label, reaction_rollup, repository, user, user_or_none
 from forge.payloads.view import Json, View
-from forge.store.models import Pull, Review, ReviewComment, Thread
+from forge.store.models import Pull, Repo, Review, ReviewComment, Thread
 
 
 def pull_simple(view: View, one: Pull) -> Json:
@@ -43,8 +43,8 @@ def pull_simple(view: View, one: Pull) -> Json:
         "review_comment_url": links["review_comment"],
         "comments_url": links["comments"],
         "statuses_url": links["statuses"],
-        "head": _side(view, one, one.head_ref, one.head_sha),
-        "base": _side(view, one, one.base_ref, one.base_sha),
+        "head": _side(view, one.fork or one.repo, one.head_ref, one.head_sha),
+        "base": _side(view, one.repo, one.base_ref, one.base_sha),
         "_links": {key: {"href": href} for key, href in links.items()},
         "author_association": view.association(repo, issue.author),
         "auto_merge": None,
@@ -67,14 +67,14 @@ def _links(view: View, one: Pull) -> dict[str, str]:
     }
 
 
-def _side(view: View, one: Pull, ref: str, sha: str) -> Json:
-    owner = one.repo.owner
+def _side(view: View, repo: Repo, ref: str, sha: str) -> Json:
+    owner = repo.owner
     return {
         "label": f"{owner.login}:{ref}",
         "ref": ref,
         "sha": sha,
         "user": user(view, owner),
-        "repo": repository(view, one.repo),
+        "repo": repository(view, repo),
     }
 
 

@@ -2,7 +2,7 @@
 
 from flask import Blueprint, Response, request
 
-from forge.errors import ForbiddenError
+from forge.errors import ForbiddenError, NotFoundError
 from forge.payloads import check
 from forge.rest.context import actor, answer, body, caller, needed_text, page_of, repo_for, store, view
 from forge.store.models import Repo
@@ -45,6 +45,18 @@ def update_check_run(owner: str, name: str, number: int) -> Response:
         raise ForbiddenError("Invalid app_id `check_run` is not owned by this App.")
     store().checks.update(run, body(), actor=actor())
     return answer(check.check_run(view(), run))
+
+
+@blueprint.get("/actions/jobs/<int:number>/logs")
+def job_log(owner: str, name: str, number: int) -> Response:
+    """Send whoever asks to the log of a job, which has its check run's id: a download without a token."""
+    repo = repo_for(owner, name, "actions")
+    run = store().checks.get(repo, number)
+    if not run.log:
+        raise NotFoundError()
+    made = answer({}, 302)
+    made.headers["Location"] = f"{store().base_url}/_forge/logs/{repo.owner.login}/{repo.name}/{number}"
+    return made
 
 
 @blueprint.get("/commits/<path:ref>/check-runs")

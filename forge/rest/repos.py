@@ -78,9 +78,14 @@ def show_branch(owner: str, name: str, branch: str) -> Response:
     if sha is None:
         raise NotFoundError("Branch not found")
     url = view().repo_api(repo, f"/branches/{branch}")
+    required = repo.required.get(branch, [])
     protection = {
-        "enabled": branch in repo.protected,
-        "required_status_checks": {"contexts": [], "checks": []},
+        "enabled": branch in repo.protected or bool(required),
+        "required_status_checks": {
+            "enforcement_level": "non_admins" if required else "off",
+            "contexts": required,
+            "checks": [{"context": name, "app_id": None} for name in required],
+        },
     }
     return answer(
         {
@@ -91,6 +96,14 @@ def show_branch(owner: str, name: str, branch: str) -> Response:
             "protection_url": f"{url}/protection",
         }
     )
+
+
+@blueprint.get("/rules/branches/<path:branch>")
+def branch_rules(owner: str, name: str, branch: str) -> Response:
+    """Answer with the rules of rulesets for a branch; the forge has branch protection only."""
+    repo_for(owner, name, "metadata")
+    assert branch
+    return answer([])
 
 
 @blueprint.get("/git/ref/<path:ref>")

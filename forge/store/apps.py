@@ -27,9 +27,13 @@ ALL_PERMISSIONS = {
     "contents": "write",
     "checks": "write",
     "metadata": "read",
+    "statuses": "read",
+    "actions": "read",
+    "workflows": "write",
 }
 ALL_EVENTS = [
     "check_run",
+    "check_suite",
     "create",
     "delete",
     "issue_comment",
@@ -43,6 +47,7 @@ ALL_EVENTS = [
     "pull_request_review_thread",
     "push",
     "repository",
+    "status",
     "sub_issues",
 ]
 

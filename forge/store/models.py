@@ -79,6 +79,7 @@ class Repo:
     issues: dict[int, "Issue"] = field(default_factory=dict)
     next_number: int = 1
     protected: dict[str, int] = field(default_factory=dict)
+    required: dict[str, list[str]] = field(default_factory=dict)  # checks, by branch
 
     @property
     def full_name(self) -> str:
@@ -153,6 +154,7 @@ class Pull:
     head_sha: str
     base_sha: str
     draft: bool = False
+    fork: Repo | None = None  # where its head branch is, unless that is the repository itself
     merged_at: datetime | None = None
     merged_by: User | None = None
     merge_commit_sha: str | None = None
@@ -238,3 +240,4 @@ class CheckRun:
     details_url: str = ""
     output: dict[str, Any] = field(default_factory=dict)
     actions: list[dict[str, str]] = field(default_factory=list)
+    log: str = ""  # of the job, for a check run of GitHub Actions

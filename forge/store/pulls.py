@@ -67,6 +67,29 @@ class Pulls(Part):
         self.announce(pull, "opened", actor)
         return pull
 
+    @exclusive
+    def create_from_fork(
+        self, repo: Repo, fork: Repo, title: str, head: str, base: str = "main", *, actor: User
+    ) -> Pull:
+        """Return a new pull request from a branch of another repository; its commits come along."""
+        sha = self._fetch(repo, fork, head)
+        base_sha = self.store.repos.git(repo).refs()[f"refs/heads/{base}"]
+        issue = self.store.issues.new_entry(repo, title, "", "pull", actor)
+        pull = Pull(
+            self.store.identifiers.next_id(), issue.node_id, issue, head, base, sha, base_sha, fork=fork
+        )
+        issue.pull = pull
+        self.store.nodes[pull.node_id] = pull
+        self.announce(pull, "opened", actor)
+        return pull
+
+    def _fetch(self, repo: Repo, fork: Repo, branch: str) -> str:
+        """Bring a fork's branch over, under a name of its own; return its commit."""
+        name = f"refs/forks/{fork.id}/{branch}"
+        git, theirs = self.store.repos.git(repo), self.store.repos.git(fork)
+        git.run("fetch", "--quiet", str(theirs.path), f"+refs/heads/{branch}:{name}")
+        return git.line("rev-parse", name)
+
     def _check_branches(self, repo: Repo, head: str, base: str) -> tuple[str, str]:
         git = self.store.repos.git(repo)
         refs = git.refs()
@@ -76,7 +99,8 @@ class Pulls(Part):
         if base_sha is None:
             raise UnprocessableError.on_field("PullRequest", "base", "invalid")
         fault = ""
-        if any(p.head_ref == head and p.base_ref == base and p.issue.state == "open" for p in self.all(repo)):
+        own = (p for p in self.all(repo) if p.fork is None and p.issue.state == "open")
+        if any(p.head_ref == head and p.base_ref == base for p in own):
             fault = f"A pull request already exists for {repo.owner.login}:{head}."
         elif merge_base(git, base_sha, head_sha) is None:
             fault = f"The {head} branch has no history in common with {base}"
@@ -120,14 +144,26 @@ class Pulls(Part):
                 continue
             if pull.base_ref == branch and new != ZERO_SHA:
                 pull.base_sha = new
-            if pull.head_ref != branch:
+            if pull.head_ref != branch or pull.fork is not None:
                 continue
             if new == ZERO_SHA:
                 self.store.issues.set_state(pull.issue, "closed", actor=actor)
                 continue
-            pull.head_sha = new
-            self.store.reviews.mark_outdated(pull)
-            self.announce(pull, "synchronize", actor, {"before": old, "after": new})
+            self._move_head(pull, old, new, actor)
+        if new != ZERO_SHA:
+            self._follow_fork(repo, branch, old, new, actor)
+
+    def _follow_fork(self, fork: Repo, branch: str, old: str, new: str, actor: User) -> None:
+        for repo in self.store.repos.all():
+            for pull in self.all(repo):
+                if pull.fork is fork and pull.head_ref == branch and pull.issue.state == "open":
+                    self._fetch(repo, fork, branch)
+                    self._move_head(pull, old, new, actor)
+
+    def _move_head(self, pull: Pull, old: str, new: str, actor: User) -> None:
+        pull.head_sha = new
+        self.store.reviews.mark_outdated(pull)
+        self.announce(pull, "synchronize", actor, {"before": old, "after": new})
 
     @exclusive
     def mergeable(self, pull: Pull) -> bool | None:

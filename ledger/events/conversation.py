@@ -27,7 +27,7 @@ class CommandGiven(CardEvent):
     """A command was accepted. `source` is the comment's id, or `box:<name>` for a ticked checkbox.
 
     `place` (issue, pull or review) and `comment_id` say where to acknowledge it; `said_at` is when GitHub got
-    it, by GitHub's clock.
+    it, by GitHub's clock. `base` is the base branch's commit then, where the command depends on it.
     """
 
     command: str
@@ -38,6 +38,7 @@ class CommandGiven(CardEvent):
     comment_id: int
     source: str
     said_at: datetime | None = None
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,25 @@ class CommandRefused(CardEvent):
     because: str
     place: str
     comment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommentReleased(CardEvent):
+    """Somebody with write access let the words of somebody without through. `place` is the comment's."""
+
+    comment_id: int
+    place: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommentChanged(CardEvent):
+    """A comment is not what it was when it was heard. `how`: edited or deleted."""
+
+    comment_id: int
+    place: str
+    how: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True)

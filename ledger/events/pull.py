@@ -64,3 +64,33 @@ class BranchDeleted(CardEvent):
     """The card's branch is gone from GitHub."""
 
     branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFailure:
+    """A check that is red; `log` is the end of what it said, redacted. `on_base`: red on the base as well."""
+
+    name: str
+    url: str
+    log: str
+    on_base: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksAwaited(CardEvent):
+    """Checks that count on the pull request's head commit are not all finished."""
+
+    head: str
+    pending: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksSettled(CardEvent):
+    """The checks that count on the head commit are finished, but for those `pending` that took too long.
+
+    `failures` are the red ones; none of them means that it is green, or that nothing can be said.
+    """
+
+    head: str
+    failures: tuple[CheckFailure, ...]
+    pending: tuple[str, ...]

@@ -36,7 +36,7 @@ from ledger.events.board import (
     IssueClosed,
     IssueReopened,
 )
-from ledger.events.conversation import AssistantReplied, PersonSaid
+from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
 from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import BranchPushed, RunQueued
 from ledger.fold import Fold
@@ -122,6 +122,7 @@ cards = Table(
     Index("view_cards_board", "board_id", "column", "rank", "card_id").ddl_if(dialect="postgresql"),
     Index("view_cards_issue", "repository", "number"),
     Index("view_cards_pull", "pull_repository", "pull_number"),
+    Index("view_cards_head", "pull_head"),
     Index(
         "view_cards_attention",
         "state_at",
@@ -238,6 +239,12 @@ def attention(db: Connection) -> tuple[CardRow, ...]:
     )
 
 
+def by_head(db: Connection, repository: str, head: str) -> CardRow | None:
+    """Return the card whose open pull request, made by Cardinal, stands at that commit; None without one."""
+    mine = (cards.c.pull_repository == repository) & (cards.c.pull_head == head)
+    return one(db, CardRow, pick(CardRow, cards).where(mine, cards.c.pull_state == "open", ~cards.c.archived))
+
+
 @fold.on(CardSeen)
 def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
     known = get(db, event.card_id)
@@ -351,6 +358,13 @@ def _held_back(db: Connection, _it: Recorded, event: CardHeldBack) -> None:
 @fold.on(PersonSaid)
 def _said(db: Connection, _it: Recorded, event: PersonSaid) -> None:
     if event.trusted and event.place != "review":  # review comments are counted apart by GitHub
+        later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
+        _set(db, event, last_said=later)
+
+
+@fold.on(CommentReleased)
+def _released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
+    if event.place != "review":
         later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
         _set(db, event, last_said=later)
 

@@ -110,12 +110,12 @@ def test_a_run_is_folded_from_its_stream(ledger: Engine) -> None:
             True,
             "ann",
         )
-        told(db, run.PlanProposed(RUN, 2, "Do less", ("a",)), run.PlanApproved(RUN, 1, "late"))
+        told(db, run.PlanProposed(RUN, 2, "Do less", ("a",), "b1", "p1"), run.PlanApproved(RUN, 1, "late"))
         assert not a_run(db).plan_approved
         assert [plan.state for plan in plans.of_run(db, RUN)] == ["approved", "proposed"]
         told(db, run.PlanRedirected(RUN, 2, "bo", "more tests"))
         assert plans.newest(db, RUN) == plans.PlanRow(
-            RUN, 2, "Do less", ("a",), "redirected", "bo", "more tests", later(10)
+            RUN, 2, "Do less", ("a",), "redirected", "bo", "more tests", later(10), "b1", "p1"
         )
         told(db, run.Progressed(RUN, "half"), run.Noted(RUN, "n"), run.PlanTicked(RUN, 1))
         told(db, run.BranchExported(RUN, "b", "base", "head", 2, 30, 1), run.BranchPushed(RUN, "b", "head"))

@@ -15,7 +15,7 @@ from ledger import book
 from ledger.ids import BoardId, EntryKey
 from ledger.outbox import Entry
 from ledger.states import CardState
-from ledger.views import cards, runs
+from ledger.views import cards, halts, runs
 from rules.intents import UpdateTicker
 
 if TYPE_CHECKING:
@@ -58,4 +58,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdateTicker, entry: Entry) -> O
 def count(db: Connection, board_id: BoardId) -> ticker.Counts:
     """Return how many cards of the board run, wait for a person, and are queued."""
     waiting = sum(card.board_id == board_id and card.state in WAITING for card in cards.attention(db))
-    return ticker.Counts(len(runs.held(db, board_id)), waiting, len(runs.queued(db, board_id)))
+    halt = halts.of_board(db, board_id)
+    return ticker.Counts(
+        len(runs.held(db, board_id)), waiting, len(runs.queued(db, board_id)), halt.because if halt else ""
+    )

@@ -84,6 +84,19 @@ DELIVERIES: dict[str, dict[str, Any]] = {
         "repository": REPOSITORY,
         "sender": ALICE,
     },
+    "check_run": {
+        "action": "completed",
+        "check_run": {"id": 41, "name": "tests", "head_sha": "a" * 40, "conclusion": "failure"},
+        "repository": REPOSITORY,
+        "sender": ALICE,
+    },
+    "check_suite": {
+        "action": "completed",
+        "check_suite": {"id": 42, "head_sha": "a" * 40, "conclusion": "failure"},
+        "repository": REPOSITORY,
+        "sender": ALICE,
+    },
+    "status": {"sha": "a" * 40, "state": "failure", "repository": REPOSITORY, "sender": ALICE},
     "ping": {"zen": "Keep it logically awesome.", "hook_id": 1, "sender": ALICE},
     "repository": {"action": "archived", "repository": REPOSITORY, "sender": ALICE},
     "installation": {
