@@ -59,8 +59,7 @@ def gather(shop: "Shop", found: tuple[facts.Fact, ...]) -> Told:
             case facts.ChecksMoved():
                 _checks(shop, fact, told)
             case facts.Unsaid():
-                for card in _known(shop, fact.repository, fact.number):  # of others it costs no call
-                    told.makers.append(spoken.unsaid(fact, card))
+                _unsaid(shop, fact, told)
             case facts.IssueFact():
                 for card in cards_of(shop, fact.repository, fact.number):
                     _about_card(shop, fact, card, told)
@@ -108,6 +107,11 @@ def _renamed(fact: facts.Renamed) -> Maker:
         return tuple(RepositoryMoved(board_id, fact.before, fact.after) for board_id in sorted(concerned))
 
     return make
+
+
+def _unsaid(shop: "Shop", fact: facts.Unsaid, told: Told) -> None:
+    for card in _known(shop, fact.repository, fact.number):  # of others it costs no call
+        told.makers.append(spoken.unsaid(fact, card))
 
 
 def _checks(shop: "Shop", fact: facts.ChecksMoved, told: Told) -> None:

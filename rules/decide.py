@@ -8,10 +8,8 @@ from ledger.event import Event
 from ledger.events import access, agent, board, budget, conversation, publication, pull, related
 from ledger.events import policy as policies
 from ledger.events import run as runs
-from ledger.states import CardState
 from rules import boarding, card_state, ci, commanding, conversing, entering, publishing, reviewing, running
 from rules.access import foreign
-from rules.card_state import change
 from rules.intents import Decision, Intent, MoveCard, UpdateFace
 from rules.policy import Policy
 from rules.snapshot import Snapshot

@@ -80,8 +80,9 @@ class Wire:
         reach: Reach | None = None,
         redirects: bool = False,
     ) -> Answer:
-        """Return GitHub's answer to one call, whose token goes as far as `reach`; nothing is tried twice. With
-        `redirects` a redirection is an answer, too: its address is in the header `location`.
+        """Return GitHub's answer to one call, whose token goes as far as `reach`; nothing is tried twice.
+
+        With `redirects` a redirection is an answer, too: its address is in the header `location`.
 
         Raises the GithubError that fits; UnavailableError where a write may or may not have happened.
         """

@@ -114,14 +114,6 @@ def installation_repositories() -> Response:
     )
 
 
-@blueprint.get("/app/hook/config")
-def show_hook() -> Response:
-    """Answer with where the App's webhooks go; the secret is never shown."""
-    app = signed_app()
-    config = {"content_type": "json", "insecure_ssl": "0", "url": app.webhook_url}
-    return answer({**config, **({"secret": "********"} if app.webhook_secret else {})})
-
-
 @blueprint.get("/app/hook/deliveries")
 def list_deliveries() -> Response:
     """Answer with deliveries, newest first; the cursor is the id of the last one of the page before."""
