@@ -37,6 +37,7 @@ def test_a_rewritten_address_ends_the_run_and_runs_nothing(world: World, setting
     world.scenario(plan=[PLAN], work=[EDIT, {"run": spy}, {"ask": {"question": "Well?"}}, FINISH])
     order = world.order()
     world.run(order)
+    world.commit({"other.txt": "theirs\n"})  # something to fetch
     world.answer(order, "Go on")
     assert list(world.places.workspaces.glob("*/repo/hello.txt"))
     assert not list(world.places.workspaces.glob("*/home/seen"))
