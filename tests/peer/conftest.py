@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.github.hub import Hub
+from tests.peer.beside import Cardinal, open_beside
 from tests.peer.emulator import emulating
 from tests.peer.ours import forging
 from tests.peer.relay import relaying
@@ -48,3 +49,10 @@ def repository(side: Side) -> str:
 def hub(side: Side, tmp_path: Path) -> Hub:
     """Return Cardinal's own client, connected to the side."""
     return side.hub(tmp_path)
+
+
+@pytest.fixture
+def cardinal(side: Side, tmp_path: Path) -> Iterator[Cardinal]:
+    """Return a Cardinal that knows one card in progress, and gets what the side's webhook sends."""
+    with open_beside(side, tmp_path) as found:
+        yield found

@@ -68,7 +68,7 @@ class Side:
 
     # --- Cardinal's side -------------------------------------------------------------------------------
 
-    def config(self, home: Path) -> Config:
+    def config(self, home: Path, policy_repository: str = "") -> Config:
         """Return Cardinal's settings for this GitHub, as an operator writes them."""
         given = {
             "HOME": str(home),
@@ -77,6 +77,7 @@ class Side:
             "PRIVATE_KEY": self.private_key,
             "WEBHOOK_SECRET": SECRET,
             "BOARD": f"{ORG}/1",
+            "POLICY_REPOSITORY": policy_repository,
             "WORKSPACE": "local",
         }
         return read({f"CARDINAL_{name}": value for name, value in given.items()}, home)

@@ -101,9 +101,12 @@ def test_issues_can_be_read_from_a_moment_on(hub: Hub, side: Side, repository: s
 
 
 def next_second(made: dict[str, Any]) -> str:
-    """Wait until the second after the one when it was made has begun, and return it: `since` has whole ones."""
+    """Wait until the second after the one when it was made has passed, and return it: `since` has whole ones.
+
+    Passed, not begun: the peer compares `.123Z` with `Z` as texts, and so finds nothing of that very second.
+    """
     begins = int(datetime.fromisoformat(made["created_at"]).timestamp()) + 1
-    time.sleep(max(0.0, begins + 0.05 - time.time()))
+    time.sleep(max(0.0, begins + 1.05 - time.time()))
     return datetime.fromtimestamp(begins, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
