@@ -1,7 +1,7 @@
-"""Cardinal beside one side: real ledger, door, intake, rules, outbox and client; only its board is told, not read.
+"""Cardinal beside one side: real ledger, door, intake, rules, outbox, client; the board alone is told to it.
 
-The peer has no GraphQL and so no board: a card and its run are put into the ledger as the events that a look at the
-board would have brought. From there on everything is Cardinal's own.
+The peer has no GraphQL and so no board: a card and its run are put into the ledger, as the events that a look
+at the board would have brought. From there on everything is Cardinal's own.
 """
 
 import threading
@@ -87,7 +87,17 @@ class Cardinal:
         settings = (SETTINGS, True)
         self.past(
             RunQueued(
-                RUN, CARD, 1, "first", "In Progress", self.repository, BRANCH, "scripted", ADMIN, "", *settings
+                RUN,
+                CARD,
+                1,
+                "first",
+                "In Progress",
+                self.repository,
+                BRANCH,
+                "scripted",
+                ADMIN,
+                "",
+                *settings,
             )
         )
 
@@ -124,6 +134,11 @@ class Cardinal:
                 last = remotes.get(db, acts.key(intent))
                 outbox.put(db, acts.draft(intent, self.clock(), last), self.clock())
         return self.publish()
+
+    def ingest_until(self, kind: type[Event]) -> None:
+        """Ingest what comes until there is an event of this kind."""
+        while not self.events(kind):
+            self.ingest()
 
     def publish(self) -> Published:
         """Carry out what is due in the outbox."""

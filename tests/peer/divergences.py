@@ -27,7 +27,9 @@ class Divergence:
 
 ROWS = (
     # --- the App and its tokens
-    Divergence("a JWT that lasts an hour", 401, 200, f"{APPS}authenticating-with-a-github-app", seen.long_jwt),
+    Divergence(
+        "a JWT that lasts an hour", 401, 200, f"{APPS}authenticating-with-a-github-app", seen.long_jwt
+    ),
     Divergence(
         "a token asked for with no permission named: may it write?",
         True,
@@ -35,13 +37,21 @@ ROWS = (
         "PyGithub sends {} unless it is told some, and its users' tokens can write",
         seen.token_with_empty_permissions,
     ),
-    Divergence("a token's characters", 520, 31, "GitHub's changelog of 2026-04-27: stateless tokens of about 520 characters", seen.token_characters),
+    Divergence(
+        "a token's characters",
+        520,
+        31,
+        "GitHub's changelog of 2026-04-27: stateless tokens of about 520 characters",
+        seen.token_characters,
+    ),
     Divergence("fractions of seconds in times", False, True, f"{REST}apps/apps", seen.fractions_of_seconds),
     Divergence("a token that nobody gave out", 401, 201, f"{REST}authentication", seen.unknown_token),
     Divergence("the bot of an App that wrote nothing yet", 200, 404, f"{REST}users/users", seen.silent_bot),
     Divergence("GET /installation/repositories", 200, 404, f"{REST}apps/installations", seen.reachable),
     Divergence("GET /app/hook/deliveries", 200, 404, f"{REST}apps/webhooks", seen.deliveries),
-    Divergence("why a token may not write", seen.REFUSED, "Forbidden", f"{REST}using-the-rest-api", seen.refusal),
+    Divergence(
+        "why a token may not write", seen.REFUSED, "Forbidden", f"{REST}using-the-rest-api", seen.refusal
+    ),
     # --- people
     Divergence(
         "the role of somebody from outside in a public repository",
@@ -58,28 +68,44 @@ ROWS = (
         seen.permission_of_writer,
     ),
     # --- issues and comments
-    Divergence("pull requests among the issues", True, False, f"{REST}issues/issues", seen.pulls_among_issues),
+    Divergence(
+        "pull requests among the issues", True, False, f"{REST}issues/issues", seen.pulls_among_issues
+    ),
     Divergence("a pull request read as an issue", 200, 404, f"{REST}issues/issues", seen.pull_as_issue),
     Divergence("a comment of 65,537 characters", 422, 201, "the API's own message", seen.long_comment),
     Divergence("`since` on one issue's comments", 0, 1, f"{REST}issues/comments", seen.comments_since),
-    Divergence("the comments of a repository", 200, 404, f"{REST}issues/comments", seen.comments_of_repository),
+    Divergence(
+        "the comments of a repository", 200, 404, f"{REST}issues/comments", seen.comments_of_repository
+    ),
     Divergence("a reaction to a comment", 201, 404, f"{REST}reactions/reactions", seen.reaction),
-    Divergence("the App that a comment came through", "cardinal", None, f"{REST}issues/comments", seen.via_app),
+    Divergence(
+        "the App that a comment came through", "cardinal", None, f"{REST}issues/comments", seen.via_app
+    ),
     Divergence("an issue's sub-issues", 200, 404, f"{REST}issues/sub-issues", seen.sub_issues),
     Divergence("what an issue waits for", 200, 404, f"{REST}issues/issue-dependencies", seen.blocked_by),
     # --- pull requests
-    Divergence("a pull request of a branch that is not there", 422, 201, f"{REST}pulls/pulls", seen.no_branch),
+    Divergence(
+        "a pull request of a branch that is not there", 422, 201, f"{REST}pulls/pulls", seen.no_branch
+    ),
     Divergence("a pull request without commits", 422, 201, f"{REST}pulls/pulls", seen.no_commits),
     Divergence("a second pull request of a branch", 422, 201, f"{REST}pulls/pulls", seen.second_pull),
     Divergence("a pull request's head after a push", True, False, f"{REST}pulls/pulls", seen.head_follows),
     Divergence("a pull request's changed files", 1, 0, f"{REST}pulls/pulls", seen.changed_files),
     Divergence("a pull request as a diff", True, False, f"{REST}pulls/pulls", seen.as_diff),
     Divergence(
-        "PATCH with draft: false (there is no such parameter)", True, False, f"{REST}pulls/pulls", seen.undrafted
+        "PATCH with draft: false (there is no such parameter)",
+        True,
+        False,
+        f"{REST}pulls/pulls",
+        seen.undrafted,
     ),
-    Divergence("a merge of another head", 409, 422, f"{REST}pulls/pulls#merge-a-pull-request", seen.stale_merge),
+    Divergence(
+        "a merge of another head", 409, 422, f"{REST}pulls/pulls#merge-a-pull-request", seen.stale_merge
+    ),
     Divergence("a merge of a draft", 405, 422, f"{REST}pulls/pulls#merge-a-pull-request", seen.draft_merge),
-    Divergence("a merge of what is merged", 405, 422, f"{REST}pulls/pulls#merge-a-pull-request", seen.second_merge),
+    Divergence(
+        "a merge of what is merged", 405, 422, f"{REST}pulls/pulls#merge-a-pull-request", seen.second_merge
+    ),
     Divergence(
         "an issue that a merged pull request closes",
         "closed",
@@ -91,7 +117,11 @@ ROWS = (
     Divergence("a review's comment placed by `line`", 200, 422, f"{REST}pulls/reviews", seen.review_by_line),
     Divergence("a comment with `in_reply_to`", True, False, f"{REST}pulls/comments", seen.reply_is_threaded),
     Divergence(
-        "the replies' address, for an App", 403, 404, "the published description: not for Apps", seen.app_replies
+        "the replies' address, for an App",
+        403,
+        404,
+        "the published description: not for Apps",
+        seen.app_replies,
     ),
     # --- checks
     Divergence("a check run's App", "cardinal", None, f"{REST}checks/runs", seen.check_app),
@@ -99,9 +129,26 @@ ROWS = (
     Divergence("a button of 21 characters", 422, 201, f"{REST}checks/runs", seen.long_button),
     # --- webhooks
     Divergence("a delivery's name is a GUID", True, False, f"{HOOKS}webhook-events-and-payloads", seen.guid),
-    Divergence("headers that name hook and App", True, False, f"{HOOKS}webhook-events-and-payloads", seen.hook_headers),
     Divergence(
-        "what an edited comment said before", "a", None, f"{HOOKS}webhook-events-and-payloads", seen.edited_from
+        "headers that name hook and App",
+        True,
+        False,
+        f"{HOOKS}webhook-events-and-payloads",
+        seen.hook_headers,
+    ),
+    Divergence(
+        "what an edited comment said before",
+        "a",
+        None,
+        f"{HOOKS}webhook-events-and-payloads",
+        seen.edited_from,
+    ),
+    Divergence(
+        "deliveries about the comments of a review",
+        1,
+        0,
+        f"{HOOKS}webhook-events-and-payloads#pull_request_review_comment",
+        seen.told_of_review_comments,
     ),
     Divergence(
         "deliveries about a push to a pull request's branch",

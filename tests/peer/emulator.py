@@ -1,4 +1,4 @@
-"""The peer: the npm package `emulate`, its GitHub only, as one process that lives as long as the test session."""
+"""The peer: the npm package `emulate`, its GitHub only, as one process for the whole test session."""
 
 import json
 import os
@@ -20,7 +20,6 @@ from tests.peer.side import ADMIN, EVENTS, ORG, PERMISSIONS, SECRET, SLUG, STRAN
 
 ROOT = Path(__file__).parents[2]
 LEASH = Path(__file__).parent / "leash.cjs"
-LEASH_FD = 3  # as leash.cjs has it
 START_S, STOP_S = 60, 10
 APP_ID, NEWCOMER_ID = 7001, 7002
 NEWCOMER = "newcomer"  # an App that never wrote anything
@@ -53,35 +52,35 @@ def emulating(folder: Path, relay: Relay) -> Iterator[Side]:
     seed.write_text(json.dumps(_seed(key, relay.url)), encoding="utf-8")  # JSON is YAML
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        started = _start([node, "--require", str(LEASH), program, "start", "-s", "github"], seed, port, listener)
+        started = _start([node, "--require", str(LEASH), program], seed, port, listener.fileno())
     try:
         url = f"http://localhost:{port}"  # not 127.0.0.1: PyGithub compares it with the URLs in the answers
         _await(started, url)
-        yield Side("emulate", url, APP_ID, key, relay, lambda login: TOKEN + login, _make_repository)
+        yield Side(
+            "emulate", url, APP_ID, key, relay, lambda login: TOKEN + login, _make_repository, started.pid
+        )
     finally:
         assert started.stdin is not None
-        started.stdin.close()
+        started.stdin.close()  # the leash
         try:
             started.wait(STOP_S)
-        except subprocess.TimeoutExpired:
+        finally:
             started.kill()
             started.wait(STOP_S)
 
 
-def _start(
-    program: list[str], seed: Path, port: int, listener: socket.socket
-) -> subprocess.Popen[bytes]:
-    """Start it with the listening socket as descriptor 3."""
-    shell = f'exec "$@" {LEASH_FD}<&{listener.fileno()} {listener.fileno()}<&-'
+def _start(program: list[str], seed: Path, port: int, listener: int) -> subprocess.Popen[bytes]:
+    """Start it on a socket that listens already; leash.cjs takes its descriptor."""
+    options = ["start", "--service", "github", "--port", str(port), "--seed", str(seed)]
     with (seed.parent / "emulate.log").open("wb") as log:
         return subprocess.Popen(
-            ["bash", "-c", shell, "peer", *program, "--port", str(port), "--seed", str(seed)],
+            [*program, *options],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
-            pass_fds=(listener.fileno(),),
+            pass_fds=(listener,),
             cwd=seed.parent,
-            env={"PATH": os.environ["PATH"], "HOME": str(seed.parent)},
+            env={"PATH": os.environ["PATH"], "HOME": str(seed.parent), "PEER_SOCKET": str(listener)},
         )
 
 
@@ -102,10 +101,19 @@ def _seed(key: str, webhook: str) -> dict[str, Any]:
 
     def app(number: int, slug: str, **more: Any) -> dict[str, Any]:
         made = {"installation_id": number * 10, "account": ORG, "repository_selection": "all"}
-        shape = {"app_id": number, "slug": slug, "name": slug.title(), "private_key": key, "events": list(EVENTS)}
+        shape = {
+            "app_id": number,
+            "slug": slug,
+            "name": slug.title(),
+            "private_key": key,
+            "events": list(EVENTS),
+        }
         return {**shape, "permissions": PERMISSIONS, "installations": [made], **more}
 
-    apps = [app(APP_ID, SLUG, webhook_url=webhook, webhook_secret=SECRET), app(NEWCOMER_ID, NEWCOMER, events=[])]
+    apps = [
+        app(APP_ID, SLUG, webhook_url=webhook, webhook_secret=SECRET),
+        app(NEWCOMER_ID, NEWCOMER, events=[]),
+    ]
     return {
         "tokens": {TOKEN + one: {"login": one, "scopes": ["repo", "user", "admin:org"]} for one in people},
         "github": {

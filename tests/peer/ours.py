@@ -28,7 +28,9 @@ def forging(folder: Path, relay: Relay) -> Iterator[Side]:
         repo = store.repos.create(acme, name)
         store.repos.set_role(repo, people[ADMIN], Role.ADMIN)
         store.repos.set_role(repo, people[WRITER], Role.WRITE)
-        store.repos.write_files(repo, "main", {"README.md": b"# Shop\n"}, "Initial commit", actor=people[ADMIN])
+        store.repos.write_files(
+            repo, "main", {"README.md": b"# Shop\n"}, "Initial commit", actor=people[ADMIN]
+        )
 
     forge.start()
     try:

@@ -1,7 +1,7 @@
 """The webhook's address during a session: keeps every delivery as it came, and hands it on where a test says.
 
-`emulate` names deliveries by the millisecond, so two can have one name. Cardinal takes the second for a repeat, as
-it should; where the peer sends, the relay gives each a name of its own, and changes nothing else.
+`emulate` names deliveries by the millisecond, so two can have one name. Cardinal takes the second for a
+repeat, as it should; where the peer sends, the relay gives each a name of its own, and changes nothing else.
 """
 
 import json

@@ -221,7 +221,9 @@ def closing_words(side: Side) -> object:
 
 def review_status(side: Side) -> int:
     repository, number, _ = _pull(side)
-    return int(_as_person(side, ADMIN, "POST", f"/repos/{repository}/pulls/{number}/reviews", _APPROVED).status)
+    return int(
+        _as_person(side, ADMIN, "POST", f"/repos/{repository}/pulls/{number}/reviews", _APPROVED).status
+    )
 
 
 _APPROVED = {"event": "APPROVE", "body": "Good."}
@@ -294,7 +296,11 @@ def guid(side: Side) -> bool:
 
 
 def hook_headers(side: Side) -> bool:
-    named = {"x-github-hook-id", "x-github-hook-installation-target-id", "x-github-hook-installation-target-type"}
+    named = {
+        "x-github-hook-id",
+        "x-github-hook-installation-target-id",
+        "x-github-hook-installation-target-type",
+    }
     return named <= set(_delivered(side).headers)
 
 
@@ -304,6 +310,16 @@ def edited_from(side: Side) -> object:
     side.person(WRITER, "PATCH", f"/repos/{repository}/issues/comments/{comment}", {"body": "b"})
     payload = side.relay.wait(repository, "issue_comment", "edited")[0].payload
     return ((payload.get("changes") or {}).get("body") or {}).get("from")
+
+
+def told_of_review_comments(side: Side) -> int:
+    repository, number, _ = _pull(side)
+    said = [{"path": "new.txt", "position": 2, "body": "Why two?"}]
+    asked = {"event": "COMMENT", "body": "See below.", "comments": said}
+    assert _as_person(side, ADMIN, "POST", f"/repos/{repository}/pulls/{number}/reviews", asked).status < 300
+    side.say(repository, number, "the last word")
+    side.relay.wait(repository, "issue_comment", "created")
+    return len(side.relay.of(repository, "pull_request_review_comment", "created"))
 
 
 def synchronised(side: Side) -> list[str]:

@@ -1,4 +1,4 @@
-"""One GitHub as the tests of this folder see it: an organisation, its people and the App, whoever wrote the server."""
+"""One GitHub as these tests see it: an organisation, its people and the App, whoever wrote the server."""
 
 import itertools
 import time
@@ -55,7 +55,10 @@ class Reply:
 
 @dataclass
 class Side:
-    """`name`: forge or emulate. `make_repository` makes an empty one of the organisation's where WRITER may write."""
+    """`name`: forge or emulate. `make_repository` makes one with a README, in which WRITER may write.
+
+    `pid` is the process of a side that has one of its own.
+    """
 
     name: str
     url: str
@@ -64,6 +67,7 @@ class Side:
     relay: Relay
     person_token: Callable[[str], str]
     make_repository: Callable[["Side", str], None]
+    pid: int = 0
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     # --- Cardinal's side -------------------------------------------------------------------------------
@@ -92,7 +96,9 @@ class Side:
         self, method: str, path: str, body: Any = None, *, token: str = "", params: Any = None, **headers: str
     ) -> Reply:
         """Return the answer to one call with `token`, whatever its status; no token: as nobody."""
-        sent = {"Accept": "application/vnd.github+json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        sent = {"Accept": "application/vnd.github+json"} | (
+            {"Authorization": f"Bearer {token}"} if token else {}
+        )
         found = requests.request(
             method, self.url + path, json=body, params=params, headers=sent | headers, timeout=ANSWER_S
         )
@@ -101,7 +107,7 @@ class Side:
         return Reply(found.status_code, lower, found.text, found.json() if is_json else None)
 
     def person(self, login: str, method: str, path: str, body: Any = None, *, status: int = 0) -> Any:
-        """Let a person make a call that succeeds, with `status` where it matters; return the answer's JSON."""
+        """Let a person make a call that succeeds, with `status` where it matters; return its JSON."""
         reply = self.ask(method, path, body, token=self.person_token(login))
         assert reply.status == status if status else reply.status < 300, (reply.status, reply.text[:500])
         return reply.body

@@ -27,7 +27,9 @@ def test_a_jwt_of_another_key_is_refused(side: Side) -> None:
 
 
 def test_cardinal_says_what_to_check_when_its_key_is_not_the_apps(side: Side, tmp_path: Path) -> None:
-    wrong = Side(side.name, side.url, side.app_id, new_key(), side.relay, side.person_token, side.make_repository)
+    wrong = Side(
+        side.name, side.url, side.app_id, new_key(), side.relay, side.person_token, side.make_repository
+    )
     with pytest.raises(TokenError, match="CARDINAL_PRIVATE_KEY"):
         wrong.hub(tmp_path).as_app("GET", "/app")
 
@@ -83,14 +85,16 @@ def test_cardinals_token_for_pushing_reaches_one_repository(hub: Hub, side: Side
     assert side.ask("POST", f"/repos/{other}/git/refs", made, token=token).status == 403
 
 
-def test_cardinal_tells_a_missing_permission_from_a_missing_thing(hub: Hub, side: Side, repository: str) -> None:
+def test_cardinal_tells_a_missing_permission_from_a_missing_thing(
+    hub: Hub, side: Side, repository: str
+) -> None:
     with pytest.raises(NotFoundError):
         hub.rest("GET", f"/repos/{ORG}/no-such-repository")
     with pytest.raises(NotFoundError):
         hub.rest("GET", f"/repos/{repository}/issues/999")
     token = side.token(permissions={"issues": "read"})
     reader = Wire(side.url, lambda: token, utc_now, None, ANSWER_S)
-    with pytest.raises(PermissionMissingError, match="permissions of app.yml"):
+    with pytest.raises(PermissionMissingError, match=r"permissions of app\.yml"):
         reader.send("POST", f"/repos/{repository}/issues", body={"title": "no"}, price=CREATE)
 
 

@@ -25,7 +25,9 @@ def test_a_check_run_begins_and_is_completed(hub: Hub, side: Side, repository: s
     assert (begun["status"], begun["conclusion"], begun["head_sha"]) == ("in_progress", None, head)
     path = f"/repos/{repository}/check-runs/{begun['id']}"
     output = {"title": "All good", "summary": "3 checks passed", "text": "in detail"}
-    done = hub.rest("PATCH", path, body={"status": "completed", "conclusion": "success", "output": output}).body
+    done = hub.rest(
+        "PATCH", path, body={"status": "completed", "conclusion": "success", "output": output}
+    ).body
     assert (done["status"], done["conclusion"]) == ("completed", "success")
     assert done["completed_at"]
     found = hub.rest("GET", path).body

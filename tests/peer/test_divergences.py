@@ -1,4 +1,4 @@
-"""Every known divergence is as it was: the forge does as GitHub does, the peer as it did when it was noted."""
+"""Every known divergence is as it was: the forge does as GitHub does, the peer as was noted of it."""
 
 import pytest
 

@@ -124,7 +124,13 @@ def test_cardinal_reads_a_review(hub: Hub, side: Side, repository: str) -> None:
 
 def test_cardinal_reads_a_comment_on_a_line(hub: Hub, side: Side, repository: str) -> None:
     number = _opened(hub, side, repository)
-    asked = {"body": "Why?", "path": "new.txt", "line": 2, "side": "RIGHT", "commit_id": side.head(repository, BRANCH)}
+    asked = {
+        "body": "Why?",
+        "path": "new.txt",
+        "line": 2,
+        "side": "RIGHT",
+        "commit_id": side.head(repository, BRANCH),
+    }
     made = side.person(WRITER, "POST", f"/repos/{repository}/pulls/{number}/comments", asked)
     (said,) = read(side.relay.wait(repository, "pull_request_review_comment", "created")[0], hub.bot_id)
     assert (said.number, said.comment_id, said.place, said.text) == (number, made["id"], "review", "Why?")

@@ -1,4 +1,4 @@
-"""The whole way round: a person's comment, GitHub's webhook, Cardinal's door, rules and outbox, and its answer."""
+"""The whole way round: a person's comment, the webhook, Cardinal's door, rules and outbox, its answer."""
 
 import requests
 
@@ -6,11 +6,10 @@ from bot import webhook
 from ledger.events.conversation import CommandGiven, CommandRefused, PersonSaid
 from ledger.events.pull import PullOpened, ReviewSubmitted
 from ledger.events.run import PlanApproved
-from ledger.states import CardState, RunState
+from ledger.states import RunState
 from rules.intents import OpenPull, PostPlan, WriteRunComment
 from tests.peer.beside import BRANCH, CARD, RUN, Cardinal
 from tests.peer.side import ADMIN, STRANGER, WRITER
-
 
 
 def plan(cardinal: Cardinal) -> None:
@@ -58,7 +57,10 @@ def test_plain_words_are_kept_with_whether_they_can_be_trusted(cardinal: Cardina
     for who in (WRITER, STRANGER):
         cardinal.side.say(cardinal.repository, cardinal.number, f"I am {who}.", who)
     cardinal.ingest(2)
-    assert {(one.author, one.trusted) for one in cardinal.events(PersonSaid)} == {(WRITER, True), (STRANGER, False)}
+    assert {(one.author, one.trusted) for one in cardinal.events(PersonSaid)} == {
+        (WRITER, True),
+        (STRANGER, False),
+    }
 
 
 def test_comments_in_quick_succession_all_arrive(cardinal: Cardinal) -> None:
@@ -98,17 +100,13 @@ def test_a_delivery_that_comes_again_changes_nothing(cardinal: Cardinal) -> None
 def test_a_review_comes_back_as_one_batch_of_threads(cardinal: Cardinal) -> None:
     cardinal.know_run()
     head = cardinal.side.write(cardinal.repository, BRANCH)
-    pushes = len(cardinal.side.relay.wait(cardinal.repository, "push"))
     cardinal.do(OpenPull(CARD, RUN))
     number = cardinal.events(PullOpened)[0].number
     said = [{"path": "new.txt", "position": line, "body": f"Why {line}?"} for line in (1, 3)]
     asked = {"event": "REQUEST_CHANGES", "body": "Please add a test.", "comments": said, "commit_id": head}
     path = f"/repos/{cardinal.repository}/pulls/{number}/reviews"
     review = cardinal.side.person(ADMIN, "POST", path, asked)
-    cardinal.side.relay.wait(cardinal.repository, "pull_request_review", "submitted")
-    cardinal.ingest(pushes + 2)
-    while cardinal.waiting():
-        cardinal.ingest()
+    cardinal.ingest_until(ReviewSubmitted)
     (submitted,) = cardinal.events(ReviewSubmitted)
     assert (submitted.review_id, submitted.author, submitted.trusted) == (review["id"], ADMIN, True)
     assert (submitted.verdict, submitted.head) == ("changes_requested", head)

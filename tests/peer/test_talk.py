@@ -9,7 +9,7 @@ import pytest
 from bot.github import issues
 from bot.github.errors import NotFoundError, RefusedError
 from bot.github.hub import Hub, repository_path
-from tests.peer.side import ADMIN, BOT, WRITER, Side
+from tests.peer.side import ADMIN, BOT, Side
 
 
 def comments(hub: Hub, repository: str, number: int, **params: Any) -> list[Any]:
@@ -65,7 +65,10 @@ def test_a_comment_is_made_read_edited_and_deleted(hub: Hub, side: Side, reposit
     assert made.status == 201
     path = f"/repos/{repository}/issues/comments/{made.body['id']}"
     assert hub.rest("GET", path).body["body"] == "first"
-    assert hub.rest("PATCH", path, body={"body": "second <!-- hidden -->"}).body["body"] == "second <!-- hidden -->"
+    assert (
+        hub.rest("PATCH", path, body={"body": "second <!-- hidden -->"}).body["body"]
+        == "second <!-- hidden -->"
+    )
     assert [one["body"] for one in comments(hub, repository, number)] == ["second <!-- hidden -->"]
     assert hub.rest("GET", f"/repos/{repository}/issues/{number}").body["comments"] == 1
     assert hub.rest("DELETE", path).status == 204
@@ -117,7 +120,9 @@ def test_labels_are_made_put_on_and_taken_off(hub: Hub, side: Side, repository: 
     with pytest.raises(RefusedError) as refused:
         hub.rest("POST", f"{root}/labels", body={"name": "area:api", "color": "c5def5"})
     assert refused.value.status == 422
-    put_on = hub.rest("POST", f"{root}/issues/{number}/labels", body={"labels": ["area:api", "new here"]}).body
+    put_on = hub.rest(
+        "POST", f"{root}/issues/{number}/labels", body={"labels": ["area:api", "new here"]}
+    ).body
     assert [one["name"] for one in put_on] == ["area:api", "new here"]
     left = hub.rest("DELETE", f"{root}/issues/{number}/labels/area:api").body
     assert [one["name"] for one in left] == ["new here"]
