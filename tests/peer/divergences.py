@@ -31,10 +31,10 @@ ROWS = (
         "a JWT that lasts an hour", 401, 200, f"{APPS}authenticating-with-a-github-app", seen.long_jwt
     ),
     Divergence(
-        "a token asked for with no permission named: may it write?",
+        "a token asked for with `permissions: {}`: may it write?",
         True,
         False,
-        "PyGithub sends {} unless it is told some, and its users' tokens can write",
+        "PyGithub sends {} unless it is told some, and its tokens can write",
         seen.token_with_empty_permissions,
     ),
     Divergence(
@@ -44,8 +44,12 @@ ROWS = (
         "GitHub's changelog of 2026-04-27: stateless tokens of about 520 characters",
         seen.token_characters,
     ),
-    Divergence("fractions of seconds in times", False, True, f"{REST}apps/apps", seen.fractions_of_seconds),
-    Divergence("a token that nobody gave out", 401, 201, f"{REST}authentication", seen.unknown_token),
+    Divergence(
+        "fractions of seconds in `expires_at`", False, True, f"{REST}apps/apps", seen.fractions_of_seconds
+    ),
+    Divergence(
+        "writing with a token that nobody gave out", 401, 201, f"{REST}authentication", seen.unknown_token
+    ),
     Divergence("the bot of an App that wrote nothing yet", 200, 404, f"{REST}users/users", seen.silent_bot),
     Divergence("GET /installation/repositories", 200, 404, f"{REST}apps/installations", seen.reachable),
     Divergence("GET /app/hook/deliveries", 200, 404, f"{REST}apps/webhooks", seen.deliveries),
@@ -54,11 +58,11 @@ ROWS = (
     ),
     # --- people
     Divergence(
-        "the role of somebody from outside in a public repository",
-        "read",
+        "the permission of somebody from outside",
+        200,
         404,
-        f"{REST}collaborators/collaborators",
-        seen.role_of_stranger,
+        f"{REST}collaborators/collaborators: `none` is an answer, too",
+        seen.permission_of_stranger,
     ),
     Divergence(
         "the `permission` of somebody who may write",
@@ -69,11 +73,13 @@ ROWS = (
     ),
     # --- issues and comments
     Divergence(
-        "pull requests among the issues", True, False, f"{REST}issues/issues", seen.pulls_among_issues
+        "are pull requests among the issues?", True, False, f"{REST}issues/issues", seen.pulls_among_issues
     ),
     Divergence("a pull request read as an issue", 200, 404, f"{REST}issues/issues", seen.pull_as_issue),
     Divergence("a comment of 65,537 characters", 422, 201, "the API's own message", seen.long_comment),
-    Divergence("`since` on one issue's comments", 0, 1, f"{REST}issues/comments", seen.comments_since),
+    Divergence(
+        "comments of an issue `since` a day to come", 0, 1, f"{REST}issues/comments", seen.comments_since
+    ),
     Divergence(
         "the comments of a repository", 200, 404, f"{REST}issues/comments", seen.comments_of_repository
     ),
@@ -89,11 +95,11 @@ ROWS = (
     ),
     Divergence("a pull request without commits", 422, 201, f"{REST}pulls/pulls", seen.no_commits),
     Divergence("a second pull request of a branch", 422, 201, f"{REST}pulls/pulls", seen.second_pull),
-    Divergence("a pull request's head after a push", True, False, f"{REST}pulls/pulls", seen.head_follows),
+    Divergence("does a pull request follow a push?", True, False, f"{REST}pulls/pulls", seen.head_follows),
     Divergence("a pull request's changed files", 1, 0, f"{REST}pulls/pulls", seen.changed_files),
-    Divergence("a pull request as a diff", True, False, f"{REST}pulls/pulls", seen.as_diff),
+    Divergence("is a pull request to be had as a diff?", True, False, f"{REST}pulls/pulls", seen.as_diff),
     Divergence(
-        "PATCH with draft: false (there is no such parameter)",
+        "PATCH with `draft: false`, which is no parameter: is it a draft still?",
         True,
         False,
         f"{REST}pulls/pulls",
@@ -115,7 +121,13 @@ ROWS = (
     ),
     Divergence("making a review", 200, 201, f"{REST}pulls/reviews", seen.review_status),
     Divergence("a review's comment placed by `line`", 200, 422, f"{REST}pulls/reviews", seen.review_by_line),
-    Divergence("a comment with `in_reply_to`", True, False, f"{REST}pulls/comments", seen.reply_is_threaded),
+    Divergence(
+        "is a comment with `in_reply_to` in the thread?",
+        True,
+        False,
+        f"{REST}pulls/comments",
+        seen.reply_is_threaded,
+    ),
     Divergence(
         "the replies' address, for an App",
         403,
@@ -128,9 +140,9 @@ ROWS = (
     Divergence("a check run by a person", 403, 201, f"{REST}checks/runs", seen.check_by_person),
     Divergence("a button of 21 characters", 422, 201, f"{REST}checks/runs", seen.long_button),
     # --- webhooks
-    Divergence("a delivery's name is a GUID", True, False, f"{HOOKS}webhook-events-and-payloads", seen.guid),
+    Divergence("is a delivery's name a GUID?", True, False, f"{HOOKS}webhook-events-and-payloads", seen.guid),
     Divergence(
-        "headers that name hook and App",
+        "are there headers that name hook and App?",
         True,
         False,
         f"{HOOKS}webhook-events-and-payloads",

@@ -75,9 +75,9 @@ def refusal(side: Side) -> str:
 # --- people --------------------------------------------------------------------------------------------
 
 
-def role_of_stranger(side: Side) -> object:
-    reply = _as_app(side, "GET", f"/repos/{side.repository()}/collaborators/{STRANGER}/permission")
-    return reply.body["role_name"] if reply.status == 200 else reply.status
+def permission_of_stranger(side: Side) -> int:
+    path = f"/repos/{side.repository()}/collaborators/{STRANGER}/permission"
+    return int(_as_app(side, "GET", path).status)
 
 
 def permission_of_writer(side: Side) -> object:

@@ -45,10 +45,9 @@ def test_cardinal_reads_who_closed_an_issue(hub: Hub, side: Side, repository: st
     assert issues.closed_by(hub, repository, 999) == ""
 
 
-def test_an_issue_without_a_title_is_refused(hub: Hub, repository: str) -> None:
-    with pytest.raises(RefusedError) as refused:
-        hub.rest("POST", f"/repos/{repository}/issues", body={"body": "no title"})
-    assert refused.value.status == 422
+def test_an_issue_without_a_title_is_refused(side: Side, repository: str) -> None:
+    asked = {"body": "no title"}
+    assert side.ask("POST", f"/repos/{repository}/issues", asked, token=side.token()).status == 422
 
 
 def test_issues_are_numbered_from_one_and_listed_newest_first(hub: Hub, side: Side, repository: str) -> None:
