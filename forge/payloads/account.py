@@ -1,5 +1,7 @@
 """Accounts, organisations and repositories as GitHub writes them."""
 
+from urllib.parse import quote
+
 from forge.clock import rfc3339
 from forge.payloads.view import Json, View
 from forge.store.models import Label, Reaction, Repo, Role, User, UserType
@@ -196,7 +198,7 @@ def label(view: View, one: Label, repo: Repo) -> Json:
     return {
         "id": one.id,
         "node_id": one.node_id,
-        "url": view.repo_api(repo, f"/labels/{one.name}"),
+        "url": view.repo_api(repo, f"/labels/{quote(one.name, safe='/:')}"),
         "name": one.name,
         "color": one.color,
         "default": False,

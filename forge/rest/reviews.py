@@ -52,13 +52,14 @@ def create_review(owner: str, name: str, number: int) -> Response:
 def _line_comment(entry: Any) -> LineComment:
     if not isinstance(entry, dict):
         raise UnprocessableError.on_field("PullRequestReviewComment", "comments", "invalid")
-    line = entry.get("line")
+    line, position = entry.get("line"), entry.get("position")
     return LineComment(
         path=needed_text(entry, "path", "PullRequestReviewComment"),
         body=needed_text(entry, "body", "PullRequestReviewComment"),
         line=line if isinstance(line, int) else None,
         side=entry.get("side") or "RIGHT",
         start_line=entry.get("start_line"),
+        position=position if isinstance(position, int) else None,
     )
 
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import requests
 from github import GithubException
 
 from tests.forge.conftest import Receiver, Town
@@ -102,3 +103,10 @@ def test_hostile_text_comes_back_as_it_went_in(town: Town) -> None:
     made = town.app().get_repo("acme/shop").create_issue(title, body="\U0001f600\r\n`x`")
     again = town.app().get_repo("acme/shop").get_issue(made.number)
     assert (again.title, again.body) == (title, "\U0001f600\r\n`x`")
+
+
+def test_a_labels_address_can_hold_every_name(town: Town) -> None:
+    repo = town.app().get_repo("acme/shop")
+    for name in ("good first issue", "area:api", "50%", "gr\u00fcn"):
+        made = repo.create_label(name, "c5def5")
+        assert requests.get(made.url, timeout=10).json()["name"] == name

@@ -99,13 +99,6 @@ ROWS = (
     Divergence("a pull request's changed files", 1, 0, f"{REST}pulls/pulls", seen.changed_files),
     Divergence("is a pull request to be had as a diff?", True, False, f"{REST}pulls/pulls", seen.as_diff),
     Divergence(
-        "PATCH with `draft: false`, which is no parameter: is it a draft still?",
-        True,
-        False,
-        f"{REST}pulls/pulls",
-        seen.undrafted,
-    ),
-    Divergence(
         "a merge of another head", 409, 422, f"{REST}pulls/pulls#merge-a-pull-request", seen.stale_merge
     ),
     Divergence("a merge of a draft", 405, 422, f"{REST}pulls/pulls#merge-a-pull-request", seen.draft_merge),

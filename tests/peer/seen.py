@@ -182,14 +182,6 @@ def as_diff(side: Side) -> bool:
     return bool(reply.text.startswith("diff --git"))
 
 
-def undrafted(side: Side) -> bool:
-    """Return whether it is a draft still."""
-    repository, number, _ = _pull(side, draft=True)
-    path = f"/repos/{repository}/pulls/{number}"
-    _as_app(side, "PATCH", path, {"draft": False})
-    return bool(_as_app(side, "GET", path).body["draft"])
-
-
 def _merge(side: Side, repository: str, number: int, sha: str) -> int:
     asked = {"merge_method": "squash", "sha": sha}
     return int(_as_app(side, "PUT", f"/repos/{repository}/pulls/{number}/merge", asked).status)
