@@ -34,7 +34,7 @@ from tests.peer.side import ADMIN, Side, utc_now
 
 BOARD, CARD, RUN = BoardId("PVT_told"), CardId("PVTI_told"), RunId("r1")
 BRANCH = "cardinal/7-totals"
-WAIT_S = 20
+WAIT_S = 60
 E = TypeVar("E", bound=Event)
 
 

@@ -20,7 +20,7 @@ from tests.peer.side import ADMIN, EVENTS, ORG, PERMISSIONS, SECRET, SLUG, STRAN
 
 ROOT = Path(__file__).parents[2]
 LEASH = Path(__file__).parent / "leash.cjs"
-START_S, STOP_S = 60, 10
+START_S, STOP_S = 120, 60
 APP_ID, NEWCOMER_ID = 7001, 7002
 NEWCOMER = "newcomer"  # an App that never wrote anything
 TOKEN = "peer-user-"

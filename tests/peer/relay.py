@@ -15,8 +15,8 @@ from typing import Any
 
 import requests
 
-WAIT_S = 20
-HAND_ON_S = 10  # GitHub's own patience
+WAIT_S = 60  # a busy machine is slow; what comes, comes at once
+HAND_ON_S = 60  # longer than either side waits for its answer: what it gave up is handed on all the same
 HOP = {"host", "connection", "content-length", "transfer-encoding", "accept-encoding"}
 
 

@@ -36,7 +36,7 @@ EVENTS = (
     "pull_request_review_comment",
     "push",
 )
-ANSWER_S = 20
+ANSWER_S = 60
 
 
 def utc_now() -> datetime:
