@@ -35,8 +35,8 @@ def place_at(patch: str, position: int) -> tuple[int, str] | None:
         head = HUNK.match(text)
         if head is not None:
             old, new = int(head[1]) - 1, int(head[2]) - 1
-        old += head is None and text[:1] in {"-", " ", ""}
-        new += head is None and text[:1] in {"+", " ", ""}
+        old += text[:1] in {"-", " ", ""}
+        new += text[:1] in {"+", " ", ""}
     if lines[position][:1] in {"@", "\\"}:
         return None
     return (old, "LEFT") if lines[position].startswith("-") else (new, "RIGHT")

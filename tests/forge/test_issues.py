@@ -1,5 +1,6 @@
 """Issues and their conversation."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -109,4 +110,5 @@ def test_a_labels_address_can_hold_every_name(town: Town) -> None:
     repo = town.app().get_repo("acme/shop")
     for name in ("good first issue", "area:api", "50%", "gr\u00fcn"):
         made = repo.create_label(name, "c5def5")
+        assert re.fullmatch(r"[!-~]+", made.url), "an address has no spaces and nothing but ASCII"
         assert requests.get(made.url, timeout=10).json()["name"] == name
