@@ -93,6 +93,12 @@ def application(registration: Registration) -> Flask:
         )
         return response
 
+    _add_form(app, registration)
+    _add_waiting(app, registration)
+    return app
+
+
+def _add_form(app: Flask, registration: Registration) -> None:
     @app.get("/")
     def begin() -> ResponseReturnValue:
         if registration.app is not None or not registration.action:
@@ -120,6 +126,8 @@ def application(registration: Registration) -> Flask:
         )
         return page, status
 
+
+def _add_waiting(app: Flask, registration: Registration) -> None:
     @app.get("/done")
     def done() -> ResponseReturnValue:
         found = registration.app
@@ -142,8 +150,6 @@ def application(registration: Registration) -> Flask:
             link_text=f"Install it on {registration.owner}",
             refresh_s=REFRESH_S,
         )
-
-    return app
 
 
 class _Quiet(WSGIRequestHandler):
