@@ -68,6 +68,16 @@ class IssueEdited(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
+class LinksChanged(IssueFact):
+    """What the issue is blocked by, or is a part of, changed: read its card again."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockerChanged(IssueFact):
+    """Whoever waits for the issue has to look again what became of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class IssueShut(IssueFact):
     """The issue was closed. `reason`: completed, not_planned or duplicate."""
 

@@ -4,8 +4,17 @@ from sqlalchemy import Connection
 
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import RunState
-from ledger.views import boards, cards, plans, questions, runs, stops, threads
-from rules.snapshot import LEAVE, OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
+from ledger.views import boards, cards, links, plans, questions, runs, stops, threads
+from rules.snapshot import (
+    LEAVE,
+    BlockerSeen,
+    OpenQuestion,
+    PullSeen,
+    RunSeen,
+    Snapshot,
+    Standing,
+    Stop,
+)
 from rules.starting import MOST_AN_HOUR
 
 
@@ -21,6 +30,8 @@ def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:
 
 
 def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
+    run = _run(db, row)
+    blockers = _blockers(db, row) if run and run.state is RunState.QUEUED else ()
     return Snapshot(
         card_id=row.card_id,
         board_id=row.board_id,
@@ -36,7 +47,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         archived=row.archived,
         held_back=row.held_back,
         brief=row.brief,
-        run=_run(db, row),
+        run=run,
         attempts=row.attempts,
         pull=_pull(row),
         verdict=row.verdict,
@@ -46,6 +57,8 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         last_answered=row.last_answered,
         closed=row.closed,
         given_up=row.given_up,
+        blockers=blockers,
+        circle=_circle(db, row) if any(one.standing is not Standing.DONE for one in blockers) else (),
         approved_head=row.approved_head,
         put_back=row.put_back,
         begun=runs.begun(db, row.card_id, MOST_AN_HOUR),
@@ -82,6 +95,29 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
         plan_at=plans.proposed_at(db, run.run_id, run.plan_revision) if run.plan_revision else None,
         behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
     )
+
+
+def _blockers(db: Connection, row: cards.CardRow) -> tuple[BlockerSeen, ...]:
+    return tuple(
+        BlockerSeen(_name(row, one.repository, one.number), one.title, _standing(one))
+        for one in links.of_card(db, row.card_id)
+    )
+
+
+def _standing(link: links.LinkRow) -> Standing:
+    if not link.holds:
+        return Standing.DONE
+    return Standing.OPEN if link.state == "open" else Standing.ABANDONED
+
+
+def _circle(db: Connection, row: cards.CardRow) -> tuple[str, ...]:
+    return tuple(_name(row, *place) for place in links.circle(db, row.card_id))
+
+
+def _name(row: cards.CardRow, repository: str, number: int) -> str:
+    if not repository:
+        return ""
+    return f"#{number}" if repository == row.repository else f"{repository}#{number}"
 
 
 def _withdrawn(db: Connection, run: runs.RunRow) -> tuple[QuestionId, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bot import boards, policies
 from bot.github import board as github_board
 from bot.github import deliveries
-from ledger import book, doorbells, inbox
+from ledger import book, doorbells, inbox, waiting
 from ledger.ids import BoardId, CardId
 from ledger.states import Archetype
 from ledger.views import cards
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from bot.shop import Shop
 
 AGAIN = timedelta(minutes=10)  # far longer than from one sweep to the next
+LOOK_AGAIN = timedelta(minutes=10)  # at what a card waits for, should nobody have told that it is done
+MOST_WAITING = 20  # cards of those in one sweep
 MOST_REDELIVERIES = 50  # asked for in one sweep; the next one goes on
 
 
@@ -36,6 +38,8 @@ def _compare(shop: "Shop", board_id: BoardId) -> tuple[CardId, ...]:
         rung = [stub.card_id for stub in seen if _differs(stub, known, closed)]
         there = {stub.card_id for stub in seen}
         rung += [card_id for card_id, column in known.items() if card_id not in there and column not in quiet]
+        late = waiting.unlooked(db, board_id, shop.now() - LOOK_AGAIN, MOST_WAITING)
+        rung += [card_id for card_id in late if card_id not in rung]
         for card_id in rung:
             doorbells.ring(db, card_id, board_id, shop.now())
     return tuple(rung)

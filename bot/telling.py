@@ -20,10 +20,13 @@ from ledger.event import Event
 from ledger.events import pull as on_pull
 from ledger.ids import BoardId, CardId
 from ledger.views import boards as known_boards
-from ledger.views import cards, verdicts
+from ledger.views import cards, links, verdicts
 
 if TYPE_CHECKING:
     from bot.shop import Shop
+
+
+MOST_DEPENDENTS = 500  # cards that are looked at because one issue changed; the sweep finds the others
 
 
 class CardBusyError(CardinalError):
@@ -61,12 +64,24 @@ def gather(shop: "Shop", found: tuple[facts.Fact, ...]) -> Told:
                 _pushed(shop, fact)
             case facts.RepositoryGone():
                 _gone(shop, fact, told)
+            case facts.BlockerChanged():
+                _ring_dependents(shop, fact, told)
             case facts.IssueFact():
                 for card in cards_of(shop, fact.repository, fact.number):
                     _about_card(shop, fact, card, told)
+                if isinstance(fact, facts.IssueShut | facts.IssueOpenedAgain):
+                    _ring_dependents(shop, fact, told)
             case _:
                 raise TypeError(f"no rule for the fact {type(fact).__name__}")
     return told
+
+
+def _ring_dependents(shop: "Shop", fact: facts.IssueFact, told: Told) -> None:
+    with book.reading(shop.engine) as db:
+        for card_id in links.dependents(db, fact.repository, fact.number, MOST_DEPENDENTS):
+            card = cards.get(db, card_id)
+            if card is not None and not card.archived:
+                told.bells.append((card_id, card.board_id))
 
 
 def cards_of(shop: "Shop", repository: str, number: int) -> tuple[cards.CardRow, ...]:
@@ -114,7 +129,7 @@ def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: 
             told.makers.append(spoken.said(shop, fact, card))
         case facts.BoxTicked():
             told.makers += spoken.ticked(shop, fact, card)
-        case facts.IssueEdited():
+        case facts.IssueEdited() | facts.LinksChanged():
             told.bells.append((card.card_id, card.board_id))
         case facts.IssueShut() | facts.IssueOpenedAgain():  # in any order: the look says what is so now
             told.bells.append((card.card_id, card.board_id))

@@ -9,7 +9,17 @@ from ledger.events import agent, board, budget, conversation, publication, pull,
 from ledger.events import policy as policies
 from ledger.events import run as runs
 from ledger.states import CardState
-from rules import boarding, card_state, commanding, conversing, entering, publishing, reviewing, running
+from rules import (
+    boarding,
+    card_state,
+    commanding,
+    conversing,
+    entering,
+    linking,
+    publishing,
+    reviewing,
+    running,
+)
 from rules.card_state import change
 from rules.intents import Decision, Intent, MoveCard, UpdateFace
 from rules.policy import Policy
@@ -72,6 +82,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     budget.BudgetRaised: running.shown,
     related.CardProposed: running.card_proposed,
     related.CardLinked: running.card_linked,
+    related.LinksSeen: linking.linked,
     agent.TodoListed: running.shown,
     agent.ProviderFailed: running.shown,
 }

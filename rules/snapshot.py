@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, RunState
@@ -73,6 +74,23 @@ class PullSeen:
     branch: str
 
 
+class Standing(StrEnum):
+    """How far an issue is that a card waits for."""
+
+    OPEN = "open"
+    DONE = "done"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockerSeen:
+    """An issue that blocks the card. `name`: #12 or owner/repository#12, empty for one out of sight."""
+
+    name: str
+    title: str
+    standing: Standing
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """A kill switch that is on. `scope`: board, column or card; `target` names it."""
@@ -93,6 +111,8 @@ class Snapshot:
     `approved_head` is the commit that the newest approval was about. `put_back` counts Cardinal's own moves
     since the newest run was queued. `begun` tells when the card's newest runs were queued, the newest first;
     of very many only some. `given_up`: its issue was closed as not planned by somebody with write access.
+    `blockers` and `circle` (the names on the way on which the card waits for itself) are only read while its
+    run is queued.
     """
 
     card_id: CardId
@@ -123,6 +143,8 @@ class Snapshot:
     begun: tuple[datetime, ...] = ()
     board_owner: str = ""
     given_up: bool = False
+    blockers: tuple[BlockerSeen, ...] = ()
+    circle: tuple[str, ...] = ()
 
     @property
     def foreign(self) -> bool:

@@ -34,6 +34,9 @@ query Card($card: ID!) {
           author { login }
           labels(first: 50) { nodes { name } }
           repository { nameWithOwner defaultBranchRef { name } }
+          parent { number repository { nameWithOwner } }
+          issueDependenciesSummary { blockedBy }
+          blockedBy(first: 50) { nodes { number title state stateReason repository { nameWithOwner } } }
         }
         ... on PullRequest {
           id number title body pullState: state
@@ -170,5 +173,11 @@ query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
 RESOLVE_THREAD = """
 mutation ResolveThread($thread: ID!) {
   resolveReviewThread(input: {threadId: $thread}) { thread { isResolved } }
+}
+"""
+
+ADD_SUB_ISSUE = """
+mutation AddSubIssue($parent: ID!, $child: ID!) {
+  addSubIssue(input: {issueId: $parent, subIssueId: $child}) { subIssue { id } }
 }
 """
