@@ -110,6 +110,13 @@ class PullSeen(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
+class MergeLeft(IssueFact):
+    """GitHub merges the pull request no more by itself; `reason` is GitHub's word for why, or empty."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reviewed(IssueFact):
     """A review was submitted; its threads have to be read.
 

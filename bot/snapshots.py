@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import RunState
-from ledger.views import boards, cards, links, plans, questions, runs, stops, threads
+from ledger.views import boards, cards, links, merges, plans, questions, runs, stops, threads
 from rules.snapshot import (
     LEAVE,
     BlockerSeen,
@@ -49,7 +49,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         brief=row.brief,
         run=run,
         attempts=row.attempts,
-        pull=_pull(row),
+        pull=_pull(db, row),
         verdict=row.verdict,
         pending_threads=threads.pending_count(db, row.card_id),
         stops=board_stops(db, row.board_id),
@@ -132,7 +132,9 @@ def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...
     return tuple(OpenQuestion(it.question_id, it.asker, it.text, it.choices, it.asked_at) for it in asked)
 
 
-def _pull(row: cards.CardRow) -> PullSeen | None:
+def _pull(db: Connection, row: cards.CardRow) -> PullSeen | None:
     if row.pull_number is None:
         return None
-    return PullSeen(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch)
+    awaited = merges.get(db, row.card_id) if row.pull_state == "open" else None
+    how, head = (awaited.how, awaited.head) if awaited else ("", "")
+    return PullSeen(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch, how, head)

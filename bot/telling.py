@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from bot import boards, facts, look, spoken
 from bot.github import board as github_board
+from bot.github import merges as github_merges
 from bot.github import people, pulls, reviews
 from bot.github.errors import NotFoundError
 from ledger import book
@@ -20,7 +21,7 @@ from ledger.event import Event
 from ledger.events import pull as on_pull
 from ledger.ids import BoardId, CardId
 from ledger.views import boards as known_boards
-from ledger.views import cards, links, verdicts
+from ledger.views import cards, links, merges, verdicts
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -135,6 +136,8 @@ def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: 
             told.bells.append((card.card_id, card.board_id))
         case facts.PullSeen():
             told.makers.append(_pull(shop, fact, card))
+        case facts.MergeLeft():
+            told.makers.append(_unmerged(shop, fact, card))
         case facts.Reviewed():
             told.makers.append(_review(shop, fact, card))
         case facts.ReviewTakenBack():
@@ -163,6 +166,26 @@ def _pull(shop: "Shop", fact: facts.PullSeen, card: cards.CardRow) -> Maker:
         if seen == (known.pull_state, known.pull_draft, known.pull_head):
             return ()
         return (on_pull.PullChanged(card.card_id, fact.number, *seen),)
+
+    return make
+
+
+def _unmerged(shop: "Shop", fact: facts.MergeLeft, card: cards.CardRow) -> Maker:
+    """What left the queue may just have been merged: read it."""
+    with book.reading(shop.engine) as db:
+        if merges.get(db, card.card_id) is None:
+            return _nothing  # nothing that Cardinal wanted
+    try:
+        now = github_merges.read(shop.hub, card.pull_node_id)
+    except NotFoundError:
+        return _nothing
+
+    def make(db: Connection) -> tuple[Event, ...]:
+        known = merges.get(db, card.card_id)
+        gone = now.state == "open" and not now.queued and not now.auto
+        if known is None or known.number != fact.number or not gone:
+            return ()
+        return (on_pull.MergeAwaited(card.card_id, fact.number, "", known.head, fact.reason.lower()),)
 
     return make
 

@@ -16,6 +16,7 @@ from rules import (
     conversing,
     entering,
     linking,
+    merging,
     publishing,
     reviewing,
     running,
@@ -57,6 +58,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     publication.EntryGivenUp: publishing.given_up,
     pull.PullOpened: reviewing.opened,
     pull.PullChanged: reviewing.changed,
+    pull.MergeAwaited: merging.awaited,
     pull.ReviewSubmitted: reviewing.submitted,
     pull.ReviewDismissed: reviewing.dismissed,
     runs.RunQueued: running.stepped,
@@ -87,6 +89,9 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     agent.ProviderFailed: running.shown,
 }
 
+# After these a merge that waits may be one that nobody wants any more.
+UNSETTLING = (board.CardMoved, pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed)
+
 
 def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetime) -> Decision:
     """Return what the event asks for, the card being as it is now; a board's event needs no snapshot."""
@@ -104,7 +109,8 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
             f"its issue is outside of {owner}: cards of other owners are shown, and nothing is done for them"
         )
         return _possible(snapshot, change(policy, snapshot, CardState.BLOCKED, said))
-    return _possible(snapshot, CARD_RULES[kind](policy, snapshot, event, now))
+    unwanted = merging.astray(policy, snapshot) if kind in UNSETTLING else Decision()
+    return _possible(snapshot, unwanted + CARD_RULES[kind](policy, snapshot, event, now))
 
 
 def _possible(snapshot: Snapshot, decided: Decision) -> Decision:

@@ -65,13 +65,18 @@ class RunSeen:
 
 @dataclass(frozen=True, slots=True)
 class PullSeen:
-    """The card's pull request. `state`: open, closed or merged."""
+    """The card's pull request. `state`: open, closed or merged.
+
+    `awaits`: GitHub merges it by itself at `awaited_head`: queue, auto, or empty when it does not.
+    """
 
     number: int
     state: str
     draft: bool
     head: str
     branch: str
+    awaits: str = ""
+    awaited_head: str = ""
 
 
 class Standing(StrEnum):

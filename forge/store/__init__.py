@@ -15,6 +15,7 @@ from forge.store.faults import Faults
 from forge.store.identifiers import Identifiers
 from forge.store.issues import Issues
 from forge.store.links import Links
+from forge.store.merges import Merges
 from forge.store.models import Repo, User, UserType
 from forge.store.projects import Projects
 from forge.store.pulls import Pulls
@@ -45,6 +46,7 @@ class Store:
         self.issues = Issues(self)
         self.links = Links(self)
         self.pulls = Pulls(self)
+        self.merges = Merges(self)
         self.reviews = Reviews(self)
         self.checks = Checks(self)
         self.projects = Projects(self)

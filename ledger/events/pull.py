@@ -64,3 +64,17 @@ class BranchDeleted(CardEvent):
     """The card's branch is gone from GitHub."""
 
     branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergeAwaited(CardEvent):
+    """GitHub merges the pull request by itself once it can, or does so no more.
+
+    `how`: queue, auto (as soon as its checks pass) or empty: no more, and `because` says why. `head` is the
+    commit that is to be merged.
+    """
+
+    number: int
+    how: str
+    head: str
+    because: str

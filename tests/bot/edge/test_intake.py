@@ -1,5 +1,6 @@
 """What each GitHub event says, and that nothing which GitHub or an attacker sends can say more than that."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -110,6 +111,13 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ("pull_request", {}, (PULL,)),
     ("pull_request", {"sender": BOT}, ()),
     ("pull_request", {"action": "labeled"}, ()),
+    ("pull_request", {"action": "closed", "sender": BOT}, (replace(PULL, by="cardinal[bot]"),)),
+    (
+        "pull_request",
+        {"action": "dequeued", "reason": "CI_FAILURE"},
+        (facts.MergeLeft("acme/shop", 8, "CI_FAILURE"),),
+    ),
+    ("pull_request", {"action": "auto_merge_disabled"}, (facts.MergeLeft("acme/shop", 8, ""),)),
     ("pull_request_review", {}, (REVIEWED,)),
     ("pull_request_review", {"review__state": "CHANGES_REQUESTED"}, (REVIEWED,)),
     ("pull_request_review", {"action": "dismissed"}, (facts.ReviewTakenBack("acme/shop", 8, 31),)),
