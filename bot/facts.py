@@ -78,6 +78,16 @@ class IssueEdited(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
+class LinksChanged(IssueFact):
+    """What the issue is blocked by, or is a part of, changed: read its card again."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockerChanged(IssueFact):
+    """Whoever waits for the issue has to look again what became of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class IssueShut(IssueFact):
     """The issue was closed. `reason`: completed, not_planned or duplicate."""
 
@@ -107,6 +117,13 @@ class PullSeen(IssueFact):
     merged: bool
     by: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MergeLeft(IssueFact):
+    """GitHub merges the pull request no more by itself; `reason` is GitHub's word for why, or empty."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from bot.github import people
 from ledger import book, doorbells, leases, outbox
 from ledger.event import Event
 from ledger.events import board as on_board
+from ledger.events.related import Blocker, LinksSeen
 from ledger.ids import CardId
 from ledger.states import Archetype, CardState
 from ledger.views import boards as known_boards
-from ledger.views import cards, runs
+from ledger.views import cards, links, runs
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -105,13 +106,31 @@ def _record(
     _found_again(db, card_id, now)
     if known is None:
         if not seen.archived:
-            book.append(db, _first_sight(db, seen), *((closing,) if closing else ()), at=now)
+            linked = _links(db, seen)
+            book.append(db, _first_sight(db, seen), *linked, *((closing,) if closing else ()), at=now)
     else:
-        events = differences(known, seen, closing, by_cardinal=_own_move(db, card_id, seen.column))
+        moved = differences(known, seen, closing, by_cardinal=_own_move(db, card_id, seen.column))
+        events = (*_links(db, seen), *moved)  # first: whoever enters a column is told what it waits for
         if events:
             book.append(db, *events, at=now)
     if ranked is not None and ranked.order != cards.order_of(db, seen.board_id, ranked.column):
         book.append(db, ranked, at=now)
+
+
+def _links(db: Connection, seen: github_board.CardLook) -> tuple[LinksSeen, ...]:
+    """Return what is linked with the issue, where that differs from what is known."""
+    if seen.kind != "Issue" or seen.archived:
+        return ()
+    known = links.of_card(db, seen.card_id)
+    blocked_by = tuple(
+        Blocker(one.repository, one.number, one.title, one.state) for one in known if one.repository
+    )
+    above = links.parent_of(db, seen.card_id)
+    parent = f"{above.repository}#{above.number}" if above else ""
+    was = (blocked_by, len(known) - len(blocked_by), parent)
+    if was == (seen.blocked_by, seen.hidden_blockers, seen.parent):
+        return ()
+    return (LinksSeen(seen.card_id, seen.blocked_by, seen.hidden_blockers, seen.parent),)
 
 
 def _is_gone(db: Connection, known: cards.CardRow, seen: github_board.CardLook | None, now: datetime) -> bool:

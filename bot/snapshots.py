@@ -19,7 +19,9 @@ from ledger.views import (
     ci,
     givers,
     halts,
+    links,
     losses,
+    merges,
     messages,
     plans,
     policies,
@@ -29,7 +31,20 @@ from ledger.views import (
     threads,
 )
 from rules.binding import plan_digest
-from rules.snapshot import LEAVE, CiSeen, Halt, Held, Loss, OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
+from rules.snapshot import (
+    LEAVE,
+    BlockerSeen,
+    CiSeen,
+    Halt,
+    Held,
+    Loss,
+    OpenQuestion,
+    PullSeen,
+    RunSeen,
+    Snapshot,
+    Standing,
+    Stop,
+)
 from rules.starting import MOST_KEPT
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -89,6 +104,8 @@ def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
 
 
 def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
+    run = _run(db, row)
+    blockers = _blockers(db, row) if run and run.state is RunState.QUEUED else ()
     return Snapshot(
         card_id=row.card_id,
         board_id=row.board_id,
@@ -104,9 +121,9 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         archived=row.archived,
         held_back=row.held_back,
         brief=row.brief,
-        run=_run(db, row),
+        run=run,
         attempts=row.attempts,
-        pull=_pull(row),
+        pull=_pull(db, row),
         verdict=row.verdict,
         pending_threads=threads.pending_count(db, row.card_id),
         stops=board_stops(db, row.board_id),
@@ -118,6 +135,8 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
             Loss(one.target, one.reason, one.detail)
             for one in losses.of_repository(db, row.board_id, row.repository)
         ),
+        blockers=blockers,
+        circle=_circle(db, row) if any(one.standing is not Standing.DONE for one in blockers) else (),
         approved_head=row.approved_head,
         put_back=row.put_back,
         begun=runs.begun(db, row.card_id, MOST_KEPT),
@@ -162,6 +181,29 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
     )
 
 
+def _blockers(db: Connection, row: cards.CardRow) -> tuple[BlockerSeen, ...]:
+    return tuple(
+        BlockerSeen(_name(row, one.repository, one.number), one.title, _standing(one))
+        for one in links.of_card(db, row.card_id)
+    )
+
+
+def _standing(link: links.LinkRow) -> Standing:
+    if not link.holds:
+        return Standing.DONE
+    return Standing.OPEN if link.state == "open" else Standing.ABANDONED
+
+
+def _circle(db: Connection, row: cards.CardRow) -> tuple[str, ...]:
+    return tuple(_name(row, *place) for place in links.circle(db, row.card_id))
+
+
+def _name(row: cards.CardRow, repository: str, number: int) -> str:
+    if not repository:
+        return ""
+    return f"#{number}" if repository == row.repository else f"{repository}#{number}"
+
+
 def _withdrawn(db: Connection, run: runs.RunRow) -> tuple[QuestionId, ...]:
     if run.ending is None or not run.questions:
         return ()
@@ -174,7 +216,9 @@ def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...
     return tuple(OpenQuestion(it.question_id, it.asker, it.text, it.choices, it.asked_at) for it in asked)
 
 
-def _pull(row: cards.CardRow) -> PullSeen | None:
+def _pull(db: Connection, row: cards.CardRow) -> PullSeen | None:
     if row.pull_number is None:
         return None
-    return PullSeen(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch)
+    awaited = merges.get(db, row.card_id) if row.pull_state == "open" else None
+    how, head = (awaited.how, awaited.head) if awaited else ("", "")
+    return PullSeen(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch, how, head)

@@ -1,6 +1,7 @@
 """Finds what no delivery told: cards that moved unseen, and deliveries that GitHub could not hand over."""
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bot import access, boards, policies, rounds
@@ -8,7 +9,7 @@ from bot.github import deliveries
 from bot.github.errors import RefusedError, UnavailableError
 from bot.github.looks import CardStub
 from bot.github.survey import Sight, survey
-from ledger import book, doorbells, inbox
+from ledger import book, doorbells, inbox, waiting
 from ledger.ids import BoardId, CardId, DeliveryId
 from ledger.states import Archetype
 from ledger.views import cards
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MEMORY = "sweep.json"
 SPARING = 2  # the priority of its further requests: faces and reports go before them
+LOOK_AGAIN = timedelta(minutes=10)  # at what a card waits for, should nobody have told that it is done
+MOST_WAITING = 20  # cards of those in one sweep
 
 
 def sweep(shop: "Shop") -> tuple[CardId, ...]:
@@ -76,10 +79,12 @@ def _ring(
     board_id = sight.board.board_id
     with book.reading(shop.engine) as db:
         known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)
+        late = waiting.unlooked(db, board_id, shop.now() - LOOK_AGAIN, MOST_WAITING)
     stubs = [stub for page in sight.pages for stub in page.stubs]
     rung = [stub.card_id for stub in stubs if _differs(stub, known, closed)]
     if all_seen is not None:
         rung += [one for one, column in known.items() if one not in all_seen and column not in quiet]
+    rung += [card_id for card_id in late if card_id not in rung]
     if rung:
         with book.writing(shop.engine) as db:
             for card_id in rung:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from bot import access, boards, ci, facts, look, spoken
 from bot.errors import CardBusyError
 from bot.github import board as github_board
+from bot.github import merges as github_merges
 from bot.github import people, pulls, reviews
 from bot.github.errors import NotFoundError
 from ledger import book
@@ -21,12 +22,13 @@ from ledger.events import pull as on_pull
 from ledger.events.access import RepositoryMoved
 from ledger.ids import BoardId, CardId
 from ledger.views import boards as known_boards
-from ledger.views import cards, verdicts
+from ledger.views import cards, links, merges, verdicts
 
 if TYPE_CHECKING:
     from bot.shop import Shop
 
 
+MOST_DEPENDENTS = 500  # cards that are looked at because one issue changed; the sweep finds the others
 Maker = Callable[[Connection], tuple[Event, ...]]
 
 
@@ -50,22 +52,30 @@ def gather(shop: "Shop", found: tuple[facts.Fact, ...]) -> Told:
         match fact:
             case facts.CardRang():
                 _rang(shop, fact, told)
-            case facts.Pushed():
-                _pushed(shop, fact)
-            case facts.AccessChanged():
-                access.check(shop, thoroughly=True)
-            case facts.Renamed():
-                told.makers.append(_renamed(fact))
-            case facts.ChecksMoved():
-                _checks(shop, fact, told)
             case facts.Unsaid():
                 _unsaid(shop, fact, told)
+            case facts.BlockerChanged():
+                _ring_dependents(shop, fact, told)
             case facts.IssueFact():
                 for card in cards_of(shop, fact.repository, fact.number):
                     _about_card(shop, fact, card, told)
             case _:
-                raise TypeError(f"no rule for the fact {type(fact).__name__}")
+                _about_repository(shop, fact, told)
     return told
+
+
+def _about_repository(shop: "Shop", fact: facts.Fact, told: Told) -> None:
+    match fact:
+        case facts.Pushed():
+            _pushed(shop, fact)
+        case facts.AccessChanged():
+            access.check(shop, thoroughly=True)
+        case facts.Renamed():
+            told.makers.append(_renamed(fact))
+        case facts.ChecksMoved():
+            _checks(shop, fact, told)
+        case _:
+            raise TypeError(f"no rule for the fact {type(fact).__name__}")
 
 
 def cards_of(shop: "Shop", repository: str, number: int) -> tuple[cards.CardRow, ...]:
@@ -127,12 +137,14 @@ def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: 
             told.makers.append(spoken.said(shop, fact, card))
         case facts.BoxTicked():
             told.makers += spoken.ticked(shop, fact, card)
-        case facts.IssueEdited():
+        case facts.IssueEdited() | facts.LinksChanged():
             told.bells.append((card.card_id, card.board_id))
         case facts.IssueShut() | facts.IssueOpenedAgain():  # in any order: the look says what is so now
             told.bells.append((card.card_id, card.board_id))
         case facts.PullSeen():
             told.makers.append(_pull(shop, fact, card))
+        case facts.MergeLeft():
+            told.makers.append(_unmerged(shop, fact, card))
         case facts.Reviewed():
             told.makers.append(_review(shop, fact, card))
         case facts.ReviewTakenBack():
@@ -161,6 +173,26 @@ def _pull(shop: "Shop", fact: facts.PullSeen, card: cards.CardRow) -> Maker:
         if seen == (known.pull_state, known.pull_draft, known.pull_head):
             return ()
         return (on_pull.PullChanged(card.card_id, fact.number, *seen),)
+
+    return make
+
+
+def _unmerged(shop: "Shop", fact: facts.MergeLeft, card: cards.CardRow) -> Maker:
+    """What left the queue may just have been merged: read it."""
+    with book.reading(shop.engine) as db:
+        if merges.get(db, card.card_id) is None:
+            return _nothing  # nothing that Cardinal wanted
+    try:
+        now = github_merges.read(shop.hub, card.pull_node_id)
+    except NotFoundError:
+        return _nothing
+
+    def make(db: Connection) -> tuple[Event, ...]:
+        known = merges.get(db, card.card_id)
+        gone = now.state == "open" and not now.queued and not now.auto
+        if known is None or known.number != fact.number or not gone:
+            return ()
+        return (on_pull.MergeAwaited(card.card_id, fact.number, "", known.head, fact.reason.lower()),)
 
     return make
 

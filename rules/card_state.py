@@ -6,6 +6,7 @@ from datetime import datetime
 from ledger.events.board import CardExplained
 from ledger.states import CARD_STATES, CARD_STEPS, Archetype, CardState, Ending, RunState
 from rules import registry
+from rules.depending import waiting
 from rules.intents import ChangeCardState, Decision, Explain, Intent, UpdateFace
 from rules.policy import Policy
 from rules.snapshot import RunSeen, Snapshot
@@ -74,7 +75,7 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
     if snapshot.lost and archetype is not Archetype.TERMINAL:
         return Rest(CardState.BLOCKED, snapshot.lost)
     if snapshot.live_run:
-        return _of_live_run(snapshot.live_run)
+        return _of_live_run(snapshot, snapshot.live_run)
     found: Rest | None = registry.part(COLUMNS, archetype.value).rest(policy, snapshot)
     return found
 
@@ -95,7 +96,7 @@ def _face(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
     return () if snapshot.archived or after is CardState.ARCHIVED else (UpdateFace(snapshot.card_id),)
 
 
-def _of_live_run(run: RunSeen) -> Rest | None:
+def _of_live_run(snapshot: Snapshot, run: RunSeen) -> Rest | None:
     name = run.run_id
     if run.question:
         return Rest(CardState.NEEDS_INPUT, f"{name} asks: {run.question.text}")
@@ -105,6 +106,8 @@ def _of_live_run(run: RunSeen) -> Rest | None:
         case RunState.PARKED:
             who = f" by {run.stop_by}" if run.stop_by else ""
             return Rest(CardState.BLOCKED, f"{name} is paused{who}") if run.stop_asked == "pause" else None
+        case RunState.QUEUED if held := waiting(snapshot):
+            return Rest(*held)
         case RunState.QUEUED | RunState.CLAIMED:
             return Rest(CardState.QUEUED, f"{name} waits for its turn")
         case _:

@@ -8,7 +8,19 @@ from ledger.event import Event
 from ledger.events import access, agent, board, budget, conversation, publication, pull, related
 from ledger.events import policy as policies
 from ledger.events import run as runs
-from rules import boarding, card_state, ci, commanding, conversing, entering, publishing, reviewing, running
+from rules import (
+    boarding,
+    card_state,
+    ci,
+    commanding,
+    conversing,
+    entering,
+    linking,
+    merging,
+    publishing,
+    reviewing,
+    running,
+)
 from rules.access import foreign
 from rules.intents import Decision, Intent, MoveCard, UpdateFace
 from rules.policy import Policy
@@ -51,6 +63,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     pull.PullOpened: reviewing.opened,
     pull.PullChanged: reviewing.changed,
     pull.ChecksSettled: ci.settled,
+    pull.MergeAwaited: merging.awaited,
     pull.ReviewSubmitted: reviewing.submitted,
     pull.ReviewDismissed: reviewing.dismissed,
     runs.RunQueued: running.stepped,
@@ -76,9 +89,13 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     budget.BudgetRaised: running.shown,
     related.CardProposed: running.card_proposed,
     related.CardLinked: running.card_linked,
+    related.LinksSeen: linking.linked,
     agent.TodoListed: running.shown,
     agent.ProviderFailed: running.shown,
 }
+
+# After these a merge that waits may be one that nobody wants any more.
+UNSETTLING = (board.CardMoved, pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed)
 
 
 def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetime) -> Decision:
@@ -92,7 +109,8 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
         return Decision((), (f"{kind.__name__} is about a card that is not known",))
     if snapshot.foreign and not snapshot.archived:
         return _possible(snapshot, foreign(policy, snapshot))
-    return _possible(snapshot, CARD_RULES[kind](policy, snapshot, event, now))
+    unwanted = merging.astray(policy, snapshot) if kind in UNSETTLING else Decision()
+    return _possible(snapshot, unwanted + CARD_RULES[kind](policy, snapshot, event, now))
 
 
 def _possible(snapshot: Snapshot, decided: Decision) -> Decision:

@@ -346,6 +346,14 @@ class MergePull(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class CancelMerge(Intent):
+    """Let GitHub no longer merge the pull request by itself at `head`; `because` is read by people."""
+
+    head: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteBranch(Intent):
     """Delete the card's branch on GitHub."""
 

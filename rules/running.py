@@ -8,6 +8,7 @@ from ledger.ids import CardId
 from ledger.states import Ending, RunState
 from rules import breaking
 from rules.card_state import settle
+from rules.depending import asked as asked_of_others
 from rules.entering import enter
 from rules.intents import (
     AnswerThread,
@@ -59,6 +60,8 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
         seen += _ticker(snapshot)
     if waits:
         seen = _posted(snapshot, run) + seen
+    if run.state is RunState.QUEUED:
+        seen += asked_of_others(snapshot, run.run_id)
     return seen + _meanwhile(snapshot, run, event) + breaking.came_through(snapshot, run, event)
 
 

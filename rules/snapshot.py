@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, RunState
@@ -69,13 +70,35 @@ class RunSeen:
 
 @dataclass(frozen=True, slots=True)
 class PullSeen:
-    """The card's pull request. `state`: open, closed or merged."""
+    """The card's pull request. `state`: open, closed or merged.
+
+    `awaits`: GitHub merges it by itself at `awaited_head`: queue, auto, or empty when it does not.
+    """
 
     number: int
     state: str
     draft: bool
     head: str
     branch: str
+    awaits: str = ""
+    awaited_head: str = ""
+
+
+class Standing(StrEnum):
+    """How far an issue is that a card waits for."""
+
+    OPEN = "open"
+    DONE = "done"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockerSeen:
+    """An issue that blocks the card. `name`: #12 or owner/repository#12, empty for one out of sight."""
+
+    name: str
+    title: str
+    standing: Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +198,8 @@ class Snapshot:
     `held` has the newest comments that wait for a word by somebody with write access, where one is given.
     `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
     the commands in a minute by whoever just gave one.
+    `blockers` and `circle` (the names on the way on which the card waits for itself) are only read while its
+    run is queued.
     """
 
     card_id: CardId
@@ -212,6 +237,8 @@ class Snapshot:
     ci: CiSeen | None = None
     struck: int = 0
     paced: int = 0
+    blockers: tuple[BlockerSeen, ...] = ()
+    circle: tuple[str, ...] = ()
 
     @property
     def lost(self) -> str:

@@ -13,6 +13,7 @@ BODY_BYTES = 8_000
 FIELD_BYTES = 4_000
 COMMENT_BYTES = 2_000
 ATTEMPTS = 10
+RELATED = 6
 COMMENTS = 30
 _MOST_NAMED = 20  # places from which hidden text was taken, by name; the rest is counted
 
@@ -37,6 +38,15 @@ class EarlierRun:
 
     run_id: str
     ending: str
+    report: str
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedReport:
+    """The report of another card's run: `name` is its issue, `relation` says what it is to this one."""
+
+    name: str
+    relation: str
     report: str
 
 
@@ -66,6 +76,7 @@ class BriefingSource:
     conversation: tuple[Said, ...] = ()
     earlier: tuple[EarlierRun, ...] = ()
     feedback: tuple[Feedback, ...] = ()
+    related: tuple[RelatedReport, ...] = ()
     repository_instructions: str = ""
     column_instructions: str = ""
 
@@ -167,6 +178,14 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
         yield "## Earlier runs\n" + "\n\n".join(
             f"{one.run_id}: {one.ending}\n{desk.clean(one.report, FIELD_BYTES, f'report of {one.run_id}')}"
             for one in attempts
+        )
+    reports = source.related[desk.newest(source.related, RELATED, "reports of related issues") :]
+    if reports:
+        # An agent wrote them after reading who knows what: they are material, and order nothing.
+        yield "## Reports of related issues\n" + "\n\n".join(
+            f"{one.name}, {one.relation}:\n"
+            + fenced(desk.clean(one.report, FIELD_BYTES, f"report of {one.name}"), trusted=False)
+            for one in reports
         )
     threads = source.feedback[desk.newest(source.feedback, COMMENTS, "review threads") :]
     if threads:

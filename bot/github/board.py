@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bot.github import documents
+from bot.github import documents, linked
 from bot.github.errors import NotFoundError, RefusedError
 from bot.github.hub import Hub
 from bot.github.looks import BoardLook, CardLook, ConvertedDraft
@@ -126,6 +126,9 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
         column=column_of(item),
         archived=item["isArchived"],
         updated_at=datetime.fromisoformat(item["updatedAt"]),
+        blocked_by=linked.blockers(content),
+        hidden_blockers=linked.hidden(content),
+        parent=linked.parent(content),
     )
 
 

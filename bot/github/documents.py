@@ -93,6 +93,9 @@ query Card($card: ID!) {
           author { login }
           labels(first: 50) { nodes { name } }
           repository { nameWithOwner defaultBranchRef { name } }
+          parent { number repository { nameWithOwner } }
+          issueDependenciesSummary { blockedBy }
+          blockedBy(first: 50) { nodes { number title state stateReason repository { nameWithOwner } } }
         }
         ... on PullRequest {
           id number title body pullState: state
@@ -229,5 +232,57 @@ query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
 RESOLVE_THREAD = """
 mutation ResolveThread($thread: ID!) {
   resolveReviewThread(input: {threadId: $thread}) { thread { isResolved } }
+}
+"""
+
+ADD_SUB_ISSUE = """
+mutation AddSubIssue($parent: ID!, $child: ID!) {
+  addSubIssue(input: {issueId: $parent, subIssueId: $child}) { subIssue { id } }
+}
+"""
+
+MERGING = """
+query Merging($pull: ID!) {
+  node(id: $pull) {
+    ... on PullRequest {
+      state
+      headRefOid
+      isInMergeQueue
+      isMergeQueueEnabled
+      autoMergeRequest { enabledAt }
+      repository { autoMergeAllowed }
+    }
+  }
+}
+"""
+
+ENQUEUE_PULL = """
+mutation EnqueuePull($pull: ID!, $head: GitObjectID!) {
+  enqueuePullRequest(input: {pullRequestId: $pull, expectedHeadOid: $head}) { mergeQueueEntry { id } }
+}
+"""
+
+DEQUEUE_PULL = """
+mutation DequeuePull($pull: ID!) {
+  dequeuePullRequest(input: {id: $pull}) { mergeQueueEntry { id } }
+}
+"""
+
+ENABLE_AUTO_MERGE = """
+mutation EnableAutoMerge(
+  $pull: ID!, $head: GitObjectID!, $method: PullRequestMergeMethod!, $title: String, $text: String
+) {
+  enablePullRequestAutoMerge(
+    input: {
+      pullRequestId: $pull, expectedHeadOid: $head, mergeMethod: $method
+      commitHeadline: $title, commitBody: $text
+    }
+  ) { pullRequest { id } }
+}
+"""
+
+DISABLE_AUTO_MERGE = """
+mutation DisableAutoMerge($pull: ID!) {
+  disablePullRequestAutoMerge(input: {pullRequestId: $pull}) { pullRequest { id } }
 }
 """

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from bot.github.hub import Hub
 
 
+UNREADY = "[not ready] "  # begins the title of a pull request that ought to be a draft
+
+
 @dataclass(frozen=True, slots=True)
 class PullLook:
     """A pull request as GitHub has it now. `state`: open, closed or merged.
@@ -26,6 +29,7 @@ class PullLook:
     mergeable: bool | None
     head: str
     merge_commit: str
+    title: str = ""
 
 
 def read(hub: "Hub", repository: str, number: int) -> PullLook:
@@ -43,7 +47,8 @@ def find_open(hub: "Hub", repository: str, branch: str) -> PullLook | None:
 def open_draft(hub: "Hub", repository: str, *, branch: str, title: str, body: str) -> PullLook:
     """Open a pull request into the default branch, a draft where there are drafts; return one that is open.
 
-    Private repositories of some plans have no drafts; only the refusal tells (github.com/cli/cli, issue 520).
+    Where there are none, its title says by UNREADY that it is not ready. Private repositories of some plans
+    have no drafts; only the refusal tells (github.com/cli/cli, issue 520).
     """
     asked = {"title": title, "head": branch, "base": default_branch(hub, repository), "body": body}
     path = f"{repository_path(repository)}/pulls"
@@ -53,6 +58,7 @@ def open_draft(hub: "Hub", repository: str, *, branch: str, title: str, body: st
         except RefusedError as error:
             if "draft" not in error.because.lower():
                 raise
+            asked["title"] = f"{UNREADY}{title}"
             return _look(hub.rest("POST", path, body={**asked, "draft": False}).body)
     except RefusedError as error:
         there = find_open(hub, repository, branch) if "already exists" in error.because.lower() else None
@@ -112,4 +118,5 @@ def _look(found: Any) -> PullLook:
         mergeable=found.get("mergeable"),
         head=str(found["head"]["sha"]),
         merge_commit=str(found.get("merge_commit_sha") or ""),
+        title=str(found.get("title") or ""),
     )

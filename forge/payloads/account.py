@@ -203,7 +203,7 @@ def full_repository(view: View, repo: Repo, role: Role) -> Json:
         "allow_squash_merge": True,
         "allow_merge_commit": True,
         "allow_rebase_merge": True,
-        "allow_auto_merge": False,
+        "allow_auto_merge": repo.auto_merge_allowed,
         "delete_branch_on_merge": False,
         "network_count": 0,
         "subscribers_count": 0,

@@ -47,8 +47,20 @@ def pull_simple(view: View, one: Pull) -> Json:
         "base": _side(view, one.repo, one.base_ref, one.base_sha),
         "_links": {key: {"href": href} for key, href in links.items()},
         "author_association": view.association(repo, issue.author),
-        "auto_merge": None,
+        "auto_merge": _auto_merge(view, one),
         "active_lock_reason": None,
+    }
+
+
+def _auto_merge(view: View, one: Pull) -> Json | None:
+    """Return an `auto-merge`; `None` for a pull request that waits for a person."""
+    if one.auto_merge is None:
+        return None
+    return {
+        "enabled_by": user(view, one.auto_merge.enabled_by),
+        "merge_method": one.auto_merge.merge_method,
+        "commit_title": one.auto_merge.title or "",
+        "commit_message": one.auto_merge.message or "",
     }
 
 

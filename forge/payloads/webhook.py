@@ -38,6 +38,10 @@ BUILDERS: dict[str, Callable[[View, Any], Any]] = {
     "parent_issue": issue.issue,
     "blocked_issue": issue.issue,
     "blocking_issue": issue.issue,
+    "sub_issue_repo": account.repository,
+    "parent_issue_repo": account.repository,
+    "blocked_issue_repo": account.repository,
+    "blocking_issue_repo": account.repository,
 }
 
 

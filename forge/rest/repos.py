@@ -78,7 +78,7 @@ def show_branch(owner: str, name: str, branch: str) -> Response:
     if sha is None:
         raise NotFoundError("Branch not found")
     url = view().repo_api(repo, f"/branches/{branch}")
-    required = repo.required.get(branch, [])
+    required = list(repo.required_checks.get(branch, ()))
     protection = {
         "enabled": branch in repo.protected or bool(required),
         "required_status_checks": {

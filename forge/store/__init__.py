@@ -17,6 +17,7 @@ from forge.store.identifiers import Identifiers
 from forge.store.issues import Issues
 from forge.store.links import Links
 from forge.store.manifests import Manifests
+from forge.store.merges import Merges
 from forge.store.models import Repo, User, UserType
 from forge.store.projects import Projects
 from forge.store.pulls import Pulls
@@ -47,6 +48,7 @@ class Store:
         self.issues = Issues(self)
         self.links = Links(self)
         self.pulls = Pulls(self)
+        self.merges = Merges(self)
         self.reviews = Reviews(self)
         self.checks = Checks(self)
         self.projects = Projects(self)

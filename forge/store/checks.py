@@ -54,6 +54,7 @@ class Checks(Part):
         self.store.emit("check_run", "created", actor, repo, check_run=run)
         if run.status == "completed":
             self.store.emit("check_run", "completed", actor, repo, check_run=run)
+            self.store.merges.reconsider(repo, head_sha)
         return run
 
     @exclusive
@@ -64,6 +65,7 @@ class Checks(Part):
         self._apply(run, changes)
         if run.status == "completed" and was != "completed":
             self.store.emit("check_run", "completed", actor, run.repo, check_run=run)
+            self.store.merges.reconsider(run.repo, run.head_sha)
 
     @exclusive
     def request(self, run: CheckRun, identifier: str, *, actor: User) -> None:

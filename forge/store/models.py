@@ -79,7 +79,9 @@ class Repo:
     issues: dict[int, "Issue"] = field(default_factory=dict)
     next_number: int = 1
     protected: dict[str, int] = field(default_factory=dict)
-    required: dict[str, list[str]] = field(default_factory=dict)  # checks, by branch
+    required_checks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # names, by branch
+    merge_queues: set[str] = field(default_factory=set)  # branches that are merged through a queue only
+    auto_merge_allowed: bool = False
 
     @property
     def full_name(self) -> str:
@@ -142,6 +144,17 @@ class Comment:
     minimized_reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AutoMerge:
+    """How a pull request is merged by itself once nothing stands in its way; `method` as REST writes it."""
+
+    enabled_by: User
+    enabled_at: datetime
+    merge_method: str
+    title: str | None = None
+    message: str | None = None
+
+
 @dataclass(slots=True, eq=False)
 class Pull:
     """The part of a pull request that an issue does not have."""
@@ -158,6 +171,8 @@ class Pull:
     merged_at: datetime | None = None
     merged_by: User | None = None
     merge_commit_sha: str | None = None
+    auto_merge: AutoMerge | None = None
+    queued_at: datetime | None = None
     reviews: list["Review"] = field(default_factory=list)
     threads: list["Thread"] = field(default_factory=list)
 

@@ -162,6 +162,8 @@ class Pulls(Part):
 
     def _move_head(self, pull: Pull, old: str, new: str, actor: User) -> None:
         pull.head_sha = new
+        if pull.queued_at is not None:  # what was tested is not what would be merged
+            self.store.merges.dequeue(pull, actor=actor, reason="UNKNOWN_REMOVAL_REASON")
         self.store.reviews.mark_outdated(pull)
         self.announce(pull, "synchronize", actor, {"before": old, "after": new})
 
@@ -185,7 +187,25 @@ class Pulls(Part):
             return "dirty"
         if pull.draft:
             return "draft"
-        return "blocked" if self._lacks_approvals(pull) else "clean"
+        return "blocked" if self._lacks_approvals(pull) or self._missing_checks(pull) else "clean"
+
+    @exclusive
+    def is_ready_to_merge(self, pull: Pull) -> bool:
+        """Return whether approvals, checks and branches let it be merged, by hand or through a queue."""
+        return self.mergeable_state(pull) == "clean"
+
+    def _missing_checks(self, pull: Pull) -> str:
+        """Return GitHub's words about the first required check that has not passed; empty when all have."""
+        runs = self.store.checks.on_commit(pull.repo, pull.head_sha)
+        for name in pull.repo.required_checks.get(pull.base_ref, ()):
+            newest = next((run for run in runs if run.name == name), None)
+            if newest is None:
+                return f'Required status check "{name}" is expected.'
+            if newest.status != "completed":
+                return f'Required status check "{name}" is in progress.'
+            if newest.conclusion not in ("success", "neutral", "skipped"):
+                return f'Required status check "{name}" is failing.'
+        return ""
 
     def _lacks_approvals(self, pull: Pull) -> bool:
         return self.store.reviews.approvals(pull) < pull.repo.protected.get(pull.base_ref, 0)
@@ -200,11 +220,12 @@ class Pulls(Part):
         sha: str | None = None,
         title: str | None = None,
         message: str | None = None,
+        queued: bool = False,
     ) -> str:
         """Merge and return the commit; raises NotAllowedError (405) or ConflictError (409, head moved)."""
         if sha is not None and sha != pull.head_sha:
             raise ConflictError("Head branch was modified. Review and try the merge again.")
-        self._check_may_merge(pull)
+        self._check_may_merge(pull, queued=queued)
         commit = self._merged(pull, method, title, message, actor)
         git = self.store.repos.git(pull.repo)
         before = git.refs()
@@ -212,6 +233,7 @@ class Pulls(Part):
         issue, now = pull.issue, self.store.clock.now()
         pull.merged_at, pull.merged_by, pull.merge_commit_sha = now, actor, commit
         issue.state, issue.closed_at, issue.closed_by = "closed", now, actor
+        self.store.merges.forget(pull)
         self.store.repos.after_push(pull.repo, before, git.refs(), actor=actor)
         self.announce(pull, "closed", actor)
         self.store.projects.after_close(issue)
@@ -219,7 +241,7 @@ class Pulls(Part):
             self.store.issues.close_mentioned(f"{issue.title}\n{issue.body or ''}", pull.repo, actor=actor)
         return commit
 
-    def _check_may_merge(self, pull: Pull) -> None:
+    def _check_may_merge(self, pull: Pull, *, queued: bool) -> None:
         if pull.issue.state != "open":
             raise NotAllowedError("Pull Request is not mergeable")
         if pull.draft:
@@ -231,6 +253,10 @@ class Pulls(Part):
             )
         if not self.mergeable(pull):
             raise NotAllowedError("Pull Request is not mergeable")
+        if missing := self._missing_checks(pull):
+            raise NotAllowedError(missing)
+        if pull.base_ref in pull.repo.merge_queues and not queued:
+            raise NotAllowedError("Changes must be made through the merge queue")
 
     def _merged(
         self, pull: Pull, method: MergeMethod, title: str | None, message: str | None, actor: User

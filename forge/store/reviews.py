@@ -57,6 +57,7 @@ class Reviews(Part):
         )
         for thread in threads:
             self._announce_comment(thread.comments[0], "created", actor)
+        self.store.merges.reconsider(pull.repo, pull.head_sha)
         return review
 
     def _new_review(self, pull: Pull, state: str, body: str, actor: User) -> Review:

@@ -94,3 +94,17 @@ class ChecksSettled(CardEvent):
     head: str
     failures: tuple[CheckFailure, ...]
     pending: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeAwaited(CardEvent):
+    """GitHub merges the pull request by itself once it can, or does so no more.
+
+    `how`: queue, auto (as soon as its checks pass) or empty: no more, and `because` says why. `head` is the
+    commit that is to be merged.
+    """
+
+    number: int
+    how: str
+    head: str
+    because: str

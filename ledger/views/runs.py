@@ -182,15 +182,6 @@ def queued(
     return many(db, QueuedRow, query.order_by(*order).limit(limit))
 
 
-def queued_elsewhere(
-    db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
-) -> tuple[QueuedRow, ...]:
-    """Return queued runs whose column is none of those named, the oldest of each column first."""
-    query = pick(QueuedRow, runs).where(_QUEUED, runs.c.board_id == board_id)
-    query = query.where(runs.c.column.not_in(tuple(columns)))
-    return many(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
-
-
 def begun(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
     """Return when the card's newest runs were queued, the newest first."""
     query = select(runs.c.queued_at).where(runs.c.card_id == card_id)

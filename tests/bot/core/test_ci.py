@@ -82,7 +82,7 @@ def test_without_a_log_the_checks_own_words_are_told(cardinal: Cardinal) -> None
 
 
 def test_it_waits_until_all_that_are_required_have_finished(cardinal: Cardinal) -> None:
-    cardinal.repo.required["main"] = ["tests", "types"]
+    cardinal.repo.required_checks["main"] = ("tests", "types")
     item = delivered(cardinal)
     sha = cardinal.pull_of(item).head_sha
     check(cardinal, sha, "tests", "boom", **RED)
