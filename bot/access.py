@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from bot import react
 from bot.github.errors import NotFoundError
 from bot.manifest import manifest
-from ledger import book, doorbells, leases
+from ledger import book, doorbells, leases, listing
 from ledger.event import Event
 from ledger.events.access import AccessLost, AccessRegained
 from ledger.ids import BoardId
@@ -72,7 +72,7 @@ def _is_due(shop: "Shop") -> bool:
 def _check_repositories(shop: "Shop", board_id: BoardId) -> None:
     owner = shop.config.board_owner.casefold()
     with book.reading(shop.engine) as db:
-        named = cards.repositories_of(db, board_id)
+        named = listing.repositories_of(db, board_id)
     mine = tuple(one for one in named if one.partition("/")[0].casefold() == owner)
     there = {str(one["full_name"]).casefold(): one for one in _reachable(shop)}
     complete = len(there) < MOST_PAGES * 100

@@ -10,7 +10,7 @@ from bot import boards, policies, react, snapshots
 from bot.github import board as github_board
 from bot.github import issues as github_issues
 from bot.github import people
-from ledger import book, doorbells, leases, outbox
+from ledger import book, doorbells, leases, listing, outbox
 from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events.related import Blocker, LinksSeen
@@ -113,7 +113,7 @@ def _record(
         events = (*_links(db, seen), *moved)  # first: whoever enters a column is told what it waits for
         if events:
             book.append(db, *events, at=now)
-    if ranked is not None and ranked.order != cards.order_of(db, seen.board_id, ranked.column):
+    if ranked is not None and ranked.order != listing.order_of(db, seen.board_id, ranked.column):
         book.append(db, ranked, at=now)
 
 

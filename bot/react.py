@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot import apply, policies, snapshots
-from ledger import book, cursors, waiting
+from ledger import book, cursors, listing, waiting
 from ledger.errors import LedgerError
 from ledger.event import Event, Recorded
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
@@ -127,7 +127,7 @@ def _spread_access(
         concerned = [card.card_id for card in cards.of_repository(db, target)]
     else:
         live = [run.card_id for run in (*runs.held(db, event.board_id), *runs.parked(db))]
-        concerned = [*live, *cards.in_state(db, event.board_id, CardState.BLOCKED)]
+        concerned = [*live, *listing.in_state(db, event.board_id, CardState.BLOCKED)]
     for card_id in dict.fromkeys(concerned):
         snapshot = snapshots.of_card(db, card_id)
         if snapshot is not None and snapshot.board_id == event.board_id:

@@ -9,10 +9,9 @@ from bot.github import deliveries
 from bot.github.errors import RefusedError, UnavailableError
 from bot.github.looks import CardStub
 from bot.github.survey import Sight, survey
-from ledger import book, doorbells, inbox, waiting
+from ledger import book, doorbells, inbox, listing, waiting
 from ledger.ids import BoardId, CardId, DeliveryId
 from ledger.states import Archetype
-from ledger.views import cards
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -78,7 +77,7 @@ def _ring(
     """Ring for every card that differs; at a round's end also for those that no page had."""
     board_id = sight.board.board_id
     with book.reading(shop.engine) as db:
-        known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)
+        known, closed = listing.columns_of(db, board_id), listing.closed_of(db, board_id)
         late = waiting.unlooked(db, board_id, shop.now() - LOOK_AGAIN, MOST_WAITING)
     stubs = [stub for page in sight.pages for stub in page.stubs]
     rung = [stub.card_id for stub in stubs if _differs(stub, known, closed)]

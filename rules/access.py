@@ -3,7 +3,8 @@
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.states import RUN_HELD, Archetype, CardState
 from rules.card_state import change, settle
-from rules.intents import Decision, RequeueRun, StopRun
+from rules.intents import Decision
+from rules.inward import RequeueRun, StopRun
 from rules.policy import Policy
 from rules.queue import stopped_by
 from rules.snapshot import Snapshot

@@ -7,7 +7,8 @@ from ledger.events.board import CardExplained
 from ledger.states import CARD_STATES, CARD_STEPS, Archetype, CardState, Ending, RunState
 from rules import registry
 from rules.depending import waiting
-from rules.intents import ChangeCardState, Decision, Explain, Intent, UpdateFace
+from rules.intents import Decision, Intent, UpdateFace
+from rules.inward import ChangeCardState, Explain
 from rules.policy import Policy
 from rules.snapshot import RunSeen, Snapshot
 from rules.words import plain

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from ledger.events.pull import ChecksSettled
 from ledger.states import Archetype, CardState
 from rules.card_state import change, feedback_waits, settle
-from rules.intents import Decision, Explain, QueueRun, Say, UpdateFace
+from rules.intents import Decision, Say, UpdateFace
+from rules.inward import Explain, QueueRun
 from rules.policy import Policy
 from rules.snapshot import Snapshot
 from rules.starting import obstacle

@@ -7,7 +7,8 @@ from ledger.states import RUN_HELD, Archetype, CardState, RunState
 from rules import replies
 from rules.card_state import change, settle
 from rules.command_line import parse, refusal_to_answer
-from rules.intents import AskAssistant, Decision, Say, SteerRun
+from rules.intents import AskAssistant, Decision, Say
+from rules.inward import SteerRun
 from rules.leaving import ASKER
 from rules.occasion import stamp, was_before
 from rules.policy import Policy

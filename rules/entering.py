@@ -9,7 +9,8 @@ from rules.acting import act
 from rules.binding import is_reworded
 from rules.card_state import COLUMNS, settle
 from rules.columns import planning
-from rules.intents import Decision, HoldBack, Say
+from rules.intents import Decision, Say
+from rules.inward import HoldBack
 from rules.leaving import is_leaving, leave, returned
 from rules.occasion import Occasion
 from rules.policy import Policy

@@ -6,7 +6,8 @@ from typing import Any
 from ledger.events.pull import MergeAwaited
 from ledger.states import CardState
 from rules.card_state import change
-from rules.intents import CancelMerge, Decision, Explain, Say, UpdateFace
+from rules.intents import CancelMerge, Decision, Say, UpdateFace
+from rules.inward import Explain
 from rules.occasion import stamp
 from rules.policy import Policy
 from rules.snapshot import Snapshot

@@ -3,7 +3,8 @@
 from ledger.events.conversation import CommandGiven
 from ledger.states import RunState
 from rules.command_line import WORKFLOWS, chosen_question
-from rules.intents import AllowTool, AnswerQuestion, Decision, Intent, RequeueRun, Say, StopRun
+from rules.intents import Decision, Intent, Say
+from rules.inward import AllowTool, AnswerQuestion, RequeueRun, StopRun
 from rules.leaving import ASKER, CANCEL, FINISH
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
 

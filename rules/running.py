@@ -14,7 +14,6 @@ from rules.intents import (
     AnswerThread,
     CreateCard,
     Decision,
-    EndRun,
     Intent,
     MarkReady,
     MoveCard,
@@ -22,7 +21,6 @@ from rules.intents import (
     PostPlan,
     PostQuestion,
     PostReport,
-    RequeueRun,
     Say,
     SettlePlan,
     SettleQuestion,
@@ -31,6 +29,7 @@ from rules.intents import (
     UpdateTicker,
     WriteRunComment,
 )
+from rules.inward import EndRun, RequeueRun
 from rules.leaving import ASKER, release
 from rules.policy import Policy
 from rules.queue import stopped_by

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from ledger.states import Archetype, CardState, Ending
 from rules.binding import is_reworded, moved_on
 from rules.card_state import change, feedback_waits, settle
-from rules.intents import ConvertDraft, Decision, QueueRun
+from rules.intents import ConvertDraft, Decision
+from rules.inward import QueueRun
 from rules.policy import Policy
 from rules.snapshot import Snapshot
 from rules.words import count

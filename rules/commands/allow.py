@@ -7,7 +7,8 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from rules.command_line import WORKFLOWS
-from rules.intents import AllowTool, Decision
+from rules.intents import Decision
+from rules.inward import AllowTool
 from rules.policy import Policy
 from rules.replies import answer, say
 from rules.roles import Role

@@ -6,7 +6,8 @@ from ledger.events.conversation import CommandGiven
 from ledger.states import RunState
 from rules import binding
 from rules.command_line import approved_plan
-from rules.intents import ApprovePlan, Decision, Intent, RebindPlan, RedirectPlan, RequeueRun, UntickBoxes
+from rules.intents import Decision, Intent, UntickBoxes
+from rules.inward import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
 from rules.occasion import was_before
 from rules.policy import Policy
 from rules.replies import say

@@ -6,7 +6,8 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, PersonSaid
 from rules import conversing
-from rules.intents import Decision, ReleaseComment, SteerRun
+from rules.intents import Decision
+from rules.inward import ReleaseComment, SteerRun
 from rules.policy import Policy
 from rules.replies import say
 from rules.roles import Role

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from rules.halting import LiftHalt
-from rules.intents import Decision, Intent, LiftStop, RequeueRun
+from rules.intents import Decision, Intent
+from rules.inward import LiftStop, RequeueRun
 from rules.policy import Policy
 from rules.queue import stopped_by
 from rules.replies import say

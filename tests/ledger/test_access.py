@@ -2,7 +2,7 @@
 
 from sqlalchemy import Engine
 
-from ledger import book
+from ledger import book, listing
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.ids import CardId
 from ledger.views import cards, losses, runs
@@ -35,4 +35,4 @@ def test_a_new_name_reaches_cards_and_runs(ledger: Engine) -> None:
         assert card is not None
         assert run is not None
         assert (card.repository, run.repository) == ("acme/till", "acme/till")
-        assert cards.repositories_of(db, BOARD) == ("acme/till",)
+        assert listing.repositories_of(db, BOARD) == ("acme/till",)

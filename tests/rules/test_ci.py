@@ -9,7 +9,8 @@ import pytest
 from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.states import CardState as S
 from ledger.states import RunState
-from rules.intents import ChangeCardState, QueueRun, Say
+from rules.intents import Say
+from rules.inward import ChangeCardState, QueueRun
 from rules.policy import Policy
 from rules.snapshot import CiSeen, Snapshot
 from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run

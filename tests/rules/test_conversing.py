@@ -9,7 +9,8 @@ from ledger.event import Event
 from ledger.events.conversation import AssistantFailed, AssistantReplied, CommandRefused, PersonSaid
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.decide import decide
-from rules.intents import AnswerQuestion, AskAssistant, React, RequeueRun, Say, SteerRun
+from rules.intents import AskAssistant, React, Say
+from rules.inward import AnswerQuestion, RequeueRun, SteerRun
 from rules.snapshot import Snapshot
 from tests.rules import scene
 from tests.rules.scene import (

@@ -6,7 +6,8 @@ from ledger.events.related import LinksSeen
 from ledger.events.run import RunQueued
 from ledger.states import CardState, RunState
 from rules.depending import waiting
-from rules.intents import ChangeCardState, Explain, Say
+from rules.intents import Say
+from rules.inward import ChangeCardState, Explain
 from rules.snapshot import BlockerSeen, Standing
 from tests.rules.scene import CARD, R1, asks, card, kinds, only, run, states
 

@@ -20,7 +20,7 @@ from bot.secret import Secret
 from forge.store.board import DraftIssue, Item
 from forge.store.registration import Delivery
 from forge.store.settings import DragShape
-from ledger import book, inbox
+from ledger import book, inbox, listing
 from ledger.engine import open_ledger
 from ledger.events.conversation import CommandGiven, PersonSaid
 from ledger.events.run import RunQueued
@@ -59,7 +59,7 @@ def play(cardinal: Cardinal, home: Path, *, size: int, seed: int) -> Storm:
     other = _second(cardinal, home)
     other.sweep()
     with book.reading(cardinal.shop.engine) as db:  # what was done about these is done, here and not there
-        old = {cardinal.board_id, *cards.columns_of(db, cardinal.board_id)}
+        old = {cardinal.board_id, *listing.columns_of(db, cardinal.board_id)}
     told = _doings(cardinal, chance, size)
     start = time.perf_counter()
     _deliver(cardinal, told)
@@ -184,7 +184,7 @@ def _recover(cardinal: Cardinal, lost: set[str]) -> int:
 def _digest(cardinal: Cardinal, old: Container[str]) -> Digest:
     """Return what Cardinal knows and means to do about all cards but `old`, without times and numbers."""
     with book.reading(cardinal.shop.engine) as db:
-        known = [cards.get(db, card_id) for card_id in cards.columns_of(db, cardinal.board_id)]
+        known = [cards.get(db, card_id) for card_id in listing.columns_of(db, cardinal.board_id)]
         waiting = db.exec_driver_sql(
             "SELECT card_id, act FROM outbox WHERE state IN ('pending', 'claimed')"
         ).all()

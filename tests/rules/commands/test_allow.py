@@ -5,7 +5,8 @@ import pytest
 from ledger.ids import QuestionId
 from ledger.states import RunState
 from rules.command_line import Parsed, permit
-from rules.intents import AllowTool, AnswerQuestion, RequeueRun, Say
+from rules.intents import Say
+from rules.inward import AllowTool, AnswerQuestion, RequeueRun
 from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, POLICY, R1, asks, card, given, kinds, only, run, said

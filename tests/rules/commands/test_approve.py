@@ -7,15 +7,8 @@ import pytest
 
 from ledger.states import RunState
 from rules.binding import bound, issue_digest
-from rules.intents import (
-    ApprovePlan,
-    RebindPlan,
-    RedirectPlan,
-    RequeueRun,
-    Say,
-    UntickBoxes,
-    WriteRunComment,
-)
+from rules.intents import Say, UntickBoxes, WriteRunComment
+from rules.inward import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, NOW, R1, asks, card, ended, given, kinds, only, run
