@@ -59,6 +59,8 @@ def gather(shop: "Shop", found: tuple[facts.Fact, ...]) -> Told:
             case facts.IssueFact():
                 for card in cards_of(shop, fact.repository, fact.number):
                     _about_card(shop, fact, card, told)
+                if isinstance(fact, facts.IssueShut | facts.IssueOpenedAgain):
+                    _ring_dependents(shop, fact, told)
             case _:
                 _about_repository(shop, fact, told)
     return told
@@ -76,6 +78,14 @@ def _about_repository(shop: "Shop", fact: facts.Fact, told: Told) -> None:
             _checks(shop, fact, told)
         case _:
             raise TypeError(f"no rule for the fact {type(fact).__name__}")
+
+
+def _ring_dependents(shop: "Shop", fact: facts.IssueFact, told: Told) -> None:
+    with book.reading(shop.engine) as db:
+        for card_id in links.dependents(db, fact.repository, fact.number, MOST_DEPENDENTS):
+            card = cards.get(db, card_id)
+            if card is not None and not card.archived:
+                told.bells.append((card_id, card.board_id))
 
 
 def cards_of(shop: "Shop", repository: str, number: int) -> tuple[cards.CardRow, ...]:
