@@ -173,7 +173,7 @@ def _exchange(response: Response) -> Exchange:
         status=response.status_code,
         kind=response.mimetype or "",
         answered=response.get_data(),
-        signed=g.caller.app is not None,
+        installed=g.caller.token is not None,
         faked=g.faked,
     )
 

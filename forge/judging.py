@@ -9,7 +9,7 @@ from typing import Protocol
 class Exchange:
     """One API request and its answer. `path` is as sent, without `/api/v3`; `kind` is the media type alone.
 
-    `signed` tells that the App itself asked, with its JWT; `faked`, that a test wanted the answer so.
+    `installed` tells that an installation asked, with its token; `faked`, that a test wanted the answer so.
     """
 
     method: str
@@ -20,7 +20,7 @@ class Exchange:
     status: int
     kind: str
     answered: bytes
-    signed: bool
+    installed: bool
     faked: bool
 
 

@@ -82,7 +82,7 @@ class Court:
             return
         if ours:
             self.seen.add(operation.name)
-            if not operation.for_apps and not exchange.signed:
+            if not operation.for_apps and exchange.installed:
                 yield "installation tokens may not call this"
         if ours or exchange.status not in REFUSED:
             asked = self.rest.request_faults(operation, exchange.path, exchange.query, exchange.asked)

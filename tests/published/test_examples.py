@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 
 from bot import config, intake
 from bot.app import make_app
-from bot.facts import CardRang, Fact, IssueFact, Pushed, RepositoryGone
+from bot.facts import CardRang, Fact, IssueFact, Pushed, Renamed
 from bot.github.hub import REPOSITORY
 from bot.intake import UnreadablePayloadError
 from ledger import book, doorbells
@@ -85,9 +85,9 @@ def _strangers(payload: dict[str, Any], fact: Fact) -> Iterator[str]:
         case Pushed():
             if fact.repository != here or not fact.ref.startswith("refs/"):
                 yield f"it is about {fact.ref} of {fact.repository}"
-        case RepositoryGone():
-            if REPOSITORY.fullmatch(fact.repository) is None:
-                yield f"{fact.repository} is no repository"
+        case Renamed():
+            if fact.after != here or REPOSITORY.fullmatch(fact.before) is None:
+                yield f"it is about {fact.before}, which became {fact.after}"
         case CardRang():
             if fact.card_id != payload["projects_v2_item"]["node_id"]:
                 yield f"it is about the card {fact.card_id}"
