@@ -116,7 +116,7 @@ def deliveries(patient: Patient) -> Iterator[Finding]:
     """Do GitHub's deliveries arrive?"""
     if not patient.config.app_id:
         return
-    newest = patient.hub.as_app("GET", hook_deliveries.PATH, params={"per_page": 30}).body
+    newest = patient.hub.as_app("GET", "/app/hook/deliveries", params={"per_page": 30}).body
     if not newest:
         yield Finding("deliveries", Level.WARN, "GitHub sent none in three days", "look at the webhook above")
         return

@@ -57,13 +57,12 @@ def of_commit(hub: "Hub", repository: str, sha: str) -> tuple[Check, ...]:
     Source: docs.github.com/rest/checks/runs#list-check-runs-for-a-git-reference and
     docs.github.com/rest/commits/statuses#get-the-combined-status-for-a-specific-reference.
     """
-    root = f"{repository_path(repository)}/commits/{quote(sha, safe='')}"
     found: dict[str, Check] = {}
-    for run in _runs(hub, f"{root}/check-runs"):
+    for run in _runs(hub, repository, sha):
         slug = str((run.get("app") or {}).get("slug") or "")
         if f"{slug}[bot]" != hub.bot_login:
             found.setdefault(str(run["name"]), _of_run(run, slug))
-    for status in _statuses(hub, f"{root}/status"):
+    for status in _statuses(hub, repository, sha):
         found.setdefault(str(status["context"]), _of_status(status))
     return tuple(found.values())
 
@@ -74,7 +73,8 @@ def required(hub: "Hub", repository: str, branch: str) -> frozenset[str]:
     Source: docs.github.com/rest/repos/rules#get-rules-for-a-branch and
     docs.github.com/rest/branches/branches#get-a-branch (protection).
     """
-    root, name = repository_path(repository), quote(branch, safe="")
+    root = repository_path(repository)
+    name = quote(branch, safe="")
     protection = hub.rest("GET", f"{root}/branches/{name}").body.get("protection") or {}
     names = set((protection.get("required_status_checks") or {}).get("contexts") or ())
     try:
@@ -103,14 +103,16 @@ def log_tail(hub: "Hub", repository: str, check: Check) -> str:
         return check.said
 
 
-def _statuses(hub: "Hub", path: str) -> list[dict[str, Any]]:
+def _statuses(hub: "Hub", repository: str, sha: str) -> list[dict[str, Any]]:
+    path = f"{repository_path(repository)}/commits/{quote(sha, safe='')}/status"
     try:
         return list(hub.rest("GET", path, params={"per_page": PAGE}).body["statuses"])
     except PermissionMissingError:  # an installation of before Cardinal asked for it: check runs are the most
         return []
 
 
-def _runs(hub: "Hub", path: str) -> list[dict[str, Any]]:
+def _runs(hub: "Hub", repository: str, sha: str) -> list[dict[str, Any]]:
+    path = f"{repository_path(repository)}/commits/{quote(sha, safe='')}/check-runs"
     runs: list[dict[str, Any]] = []
     for page in range(1, MOST_PAGES + 1):
         body = hub.rest("GET", path, params={"filter": "latest", "per_page": PAGE, "page": page}).body

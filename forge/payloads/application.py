@@ -29,8 +29,10 @@ def app(view: View, one: App) -> Json:
 
 
 def hook_config(one: App) -> Json:
-    """Return a `webhook-config`; the secret is never shown."""
-    config = {"content_type": "json", "insecure_ssl": "0", "url": one.webhook_url}
+    """Return a `webhook-config`; the secret is never shown, and an address that was never given is no key."""
+    config = {"content_type": "json", "insecure_ssl": "0"}
+    if one.webhook_url:
+        config["url"] = one.webhook_url
     return {**config, "secret": "********"} if one.webhook_secret else config
 
 

@@ -8,7 +8,8 @@ from tests.published.calls import Sent, UnreadableCallError
 from tests.published.court import Court
 from tests.published.coverage import unseen
 
-BY_JWT = ("/app", "/orgs/{}/installation")  # for the App itself, not for its installations
+# For the App itself, not for its installations.
+BY_JWT = ("/app", "/orgs/{}/installation", "/users/{}/installation")
 
 
 def found(text: str) -> list[Sent]:
