@@ -192,16 +192,27 @@ def test_a_merged_pull_request_is_merged_and_not_merely_closed() -> None:
     assert (seen.state, seen.merged) == ("merged", True)
 
 
-# What Cardinal itself causes is silence, but for two: its own move of a card is read again, for a person may
-# have moved on, and its own merge may bring another policy. Nobody sends the rest for an App of its own.
-HEARD_OF_ITSELF = {"projects_v2_item", "push", "ping", "installation", "installation_repositories"}
+# What Cardinal itself causes is silence, but for three: its own move of a card is read again, for a person
+# may have moved on, its own merge may bring another policy, and its own links count as anybody's do. Nobody
+# sends the rest for an App of its own.
+HEARD_OF_ITSELF = {
+    *("projects_v2_item", "push", "issue_dependencies", "sub_issues"),
+    *("ping", "installation", "installation_repositories", "repository"),
+}
 
 
 @pytest.mark.parametrize("event", sorted(set(DELIVERIES) - HEARD_OF_ITSELF))
 def test_no_echo_of_cardinals_own_deeds_is_heard(event: str) -> None:
     payload = sample(event, sender=BOT)
     for action in {"created", "edited", "deleted", "opened", "submitted", "completed", payload.get("action")}:
-        assert intake.read(event, payload | {"action": action}, bot_id=BOT_ID) == ()
+        if event != "issues" or action != "deleted":
+            assert intake.read(event, payload | {"action": action}, bot_id=BOT_ID) == ()
+
+
+@pytest.mark.parametrize("action", ["closed", "reopened", "transferred", "deleted"])
+def test_of_cardinals_own_closing_only_those_hear_who_wait_for_the_issue(action: str) -> None:
+    payload = sample("issues", sender=BOT, action=action)
+    assert intake.read("issues", payload, bot_id=BOT_ID) == (facts.BlockerChanged("acme/shop", 7),)
 
 
 def test_every_event_here_has_a_sample() -> None:
