@@ -7,6 +7,7 @@ import pytest
 from bot.github import people
 from bot.github.errors import NotFoundError, PermissionMissingError, TokenError
 from bot.github.hub import Hub
+from bot.github.places import Places
 from bot.github.wire import CREATE, Wire
 from tests.peer.emulator import new_key
 from tests.peer.side import ADMIN, ANSWER_S, BOT, ORG, SLUG, STRANGER, WRITER, Side, utc_now
@@ -86,14 +87,14 @@ def test_cardinals_token_for_pushing_reaches_one_repository(hub: Hub, side: Side
 
 
 def test_cardinal_tells_a_missing_permission_from_a_missing_thing(
-    hub: Hub, side: Side, repository: str
+    hub: Hub, side: Side, repository: str, tmp_path: Path
 ) -> None:
     with pytest.raises(NotFoundError):
         hub.rest("GET", f"/repos/{ORG}/no-such-repository")
     with pytest.raises(NotFoundError):
         hub.rest("GET", f"/repos/{repository}/issues/999")
     token = side.token(permissions={"issues": "read"})
-    reader = Wire(side.url, lambda: token, utc_now, None, ANSWER_S)
+    reader = Wire(side.url, lambda _: token, utc_now, None, ANSWER_S, Places(tmp_path / "calls"))
     with pytest.raises(PermissionMissingError, match=r"permissions of app\.yml"):
         reader.send("POST", f"/repos/{repository}/issues", body={"title": "no"}, price=CREATE)
 
