@@ -6,12 +6,16 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from forge.server import Forge
 from tests.published import coverage
 from tests.published.court import Court
 
 TESTS = Path(__file__).parent
+# How long an example takes says nothing on a shared machine; a test that hangs ends by its own limit.
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
 COURT = Court()
 Forge.judge = COURT
 
