@@ -11,7 +11,9 @@ _SETTINGS = (
     ("sequence.editor", "true"),
     # It would be run while the mirror is shown, for the agent may lend objects from there.
     ("core.alternateRefsCommand", "true"),
-    ("protocol.version", "2"),  # the mirror gives a commit by its id then, whatever its branches are by now
+    # The mirror gives a commit by its id then, whatever its branches are by now.
+    # Source: gitprotocol-v2(5), on what may be wanted.
+    ("protocol.version", "2"),
 )
 _FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
 _WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "bundle")
@@ -39,14 +41,13 @@ if [ -n "$left" ]; then
 fi
 """
 
-_TAKE = f"""
+# mirror branch base, and the commits of both; that of the branch is empty where it is not there
+FETCH = f"""
 must {_FETCH} "$1" "+$5:refs/remotes/origin/$3" ${{4:+"+$4:refs/remotes/origin/$2"}}
 """
-# mirror branch base, and the commits of both; that of the branch is empty where it is not there
-FETCH = _TAKE
 CLONE = f"""
 must init --quiet --initial-branch="$3" .
-{_TAKE}
+{FETCH}
 must checkout --quiet --force --no-track -B "$2" "${{4:-$5}}"
 """
 # mirror ref branch base

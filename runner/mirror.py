@@ -56,10 +56,10 @@ class DiffStat:
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """Where GitHub's base and branch stood when a claim looked; `branch` is empty when it was not there."""
+    """Where GitHub's branch and base stood when a claim looked; `branch` is empty when it was not there."""
 
-    base: str
     branch: str
+    base: str
 
 
 class Mirror:
@@ -103,9 +103,10 @@ class Mirror:
         """Return the commit of a branch as GitHub had it at the last fetch; empty when there is none."""
         return self.commit(f"refs/heads/{branch}")
 
-    def fetch_heads(self, base_branch: str, branch: str) -> Heads:
+    def fetch_heads(self, branch: str, base_branch: str) -> Heads:
         """Bring all branches up to date and return where these two stand. Raises what `fetch` does."""
-        return Heads(self.fetch(base_branch), self.head(branch))
+        base = self.fetch(base_branch)
+        return Heads(self.head(branch), base)
 
     def commit(self, ref: str) -> str:
         """Return the commit of a full ref name, or empty."""

@@ -47,7 +47,7 @@ def prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
             raise UnsandboxedError(run.agent.name, run.workspace.locked)
         if checks.setup or checks.fast or checks.full:  # commands of the repository, on what an agent wrote
             raise UnsandboxedError("what the repository's policy runs", run.workspace.locked)
-    heads = run.mirror.fetch_heads(order.base_branch, order.branch)
+    heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     if run.workspace.fresh:
         session = run.history.session(order.session_id)
         if session:  # the card was done, or worked on elsewhere: its place was removed with the agent's home
@@ -107,6 +107,6 @@ def setup_key(repository: str, commands: tuple[str, ...], locks: tuple[str, ...]
 def take_in_again(run: LiveRun) -> None:
     """Put the finished work on what people pushed while it was made. Raises Park on a conflict."""
     order = run.order
-    heads = run.mirror.fetch_heads(order.base_branch, order.branch)
+    heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     run.checkout.fetch(order.branch, order.base_branch, heads)
     take_in_pushes(run, heads.branch)

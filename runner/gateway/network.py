@@ -79,14 +79,25 @@ class _Proxy:
 
     def __init__(self, rules: NetworkRules, tell: Tell, resolve: Resolve, limits: NetworkLimits) -> None:
         self._rules, self._tell, self._resolve, self._limits = rules, tell, resolve, limits
-        self._open: set[asyncio.Task[object]] = set()
+        self._open: set[asyncio.Task[None]] = set()
         self._told: set[tuple[str, int, bool]] = set()
+        self._over = False
 
-    async def meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection."""
-        task = asyncio.current_task()
-        assert task is not None
+    def meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Begin to serve one connection; it is gone when its task is, also when that never began."""
+        if self._over:
+            writer.transport.abort()
+            return
+        task = asyncio.create_task(self._serve(reader, writer))
         self._open.add(task)
+
+        def over(_: asyncio.Task[None]) -> None:
+            self._open.discard(task)
+            writer.transport.abort()
+
+        task.add_done_callback(over)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         crowd, most = len(self._open), self._limits.connections
         try:
             if crowd > 2 * most:
@@ -97,14 +108,13 @@ class _Proxy:
         except _RefusedError as refused:
             writer.write(_answer(refused))
             await _hear_out(reader, writer)
-        except (OSError, asyncio.CancelledError):  # one of the two is gone or fell silent, or the run is over
-            writer.transport.abort()
-        finally:
-            await _closed(writer)
-            self._open.discard(task)
+        except OSError:  # one of the two is gone or fell silent
+            return
+        await _closed(writer)
 
     async def close(self) -> None:
-        """End every connection."""
+        """End every connection, and those that are still on their way in."""
+        self._over = True
         tasks = tuple(self._open)
         for task in tasks:
             task.cancel()
@@ -241,8 +251,8 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, beat
 
 async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Read what is still said: a socket that closes before it heard all takes its answer back."""
-    writer.write_eof()
     with suppress(OSError):
+        writer.write_eof()
         async with asyncio.timeout(_LAST_WORDS_S):
             while await reader.read(_CHUNK_BYTES):
                 pass

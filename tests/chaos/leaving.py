@@ -5,20 +5,21 @@ from forge.demo.stage import Stage
 from forge.demo.story import STEPS as WHOLE
 from forge.demo.story import Step
 
-PATIENCE_S = 180.0
 ASKED = "Cancel it, or let it finish?"
 
 
 def _planned(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "In Progress")
     posted = ("Plan of run", "box:approve")
-    return wait_for("the plan is posted", lambda: _said(stage, *posted), limit_s=PATIENCE_S)
+    return wait_for("the plan is posted", lambda: _said(stage, *posted), limit_s=stage.patience_s)
 
 
 def _put_back(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "Tasks")
-    asked = wait_for("it is asked", lambda: _said(stage, ASKED), limit_s=PATIENCE_S)
-    wait_for("it is put back", lambda: stage.card()["column"] == "In Progress" or None, limit_s=PATIENCE_S)
+    asked = wait_for("it is asked", lambda: _said(stage, ASKED), limit_s=stage.patience_s)
+    wait_for(
+        "it is put back", lambda: stage.card()["column"] == "In Progress" or None, limit_s=stage.patience_s
+    )
     return asked
 
 

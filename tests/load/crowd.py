@@ -18,7 +18,7 @@ from ledger.event import Event
 from ledger.events.policy import PolicyLoaded
 from runner.docker.engine import engine_address
 from runner.docker.sweeping import home_of
-from tests.chaos.cardinal import Cardinal, running, until
+from tests.chaos.cardinal import LIMIT_S, Cardinal, running, until
 
 REPOSITORIES = ("acme/shop", "acme/board")
 COLUMN_LIMIT, REPOSITORY_LIMIT, WORKERS = 3, 2, 4
@@ -58,7 +58,6 @@ board:
       on_entry: [{{action: merge, method: squash, requires: none}}, {{action: delete_branch}}]
   limits: {{runs: 6, runs_per_repository: {REPOSITORY_LIMIT}}}
 """
-PATIENCE_S = 180.0
 
 
 @contextmanager
@@ -77,7 +76,7 @@ def crowded(root: Path, **settings: str) -> Iterator[Cardinal]:
     }
     with running(root, **(chosen | settings)) as cardinal:
         _lay_down(cardinal.team)
-        until("the policy is in force", lambda: _is_in_force(cardinal.engine), PATIENCE_S)
+        until("the policy is in force", lambda: _is_in_force(cardinal.engine), LIMIT_S)
         yield cardinal
 
 
@@ -99,7 +98,7 @@ def new_cards(cardinal: Cardinal, titles: list[str]) -> list[tuple[str, int]]:
         repository = REPOSITORIES[place % len(REPOSITORIES)]
         made.append((repository, cardinal.team.new_card("carol", title, "Do it.", "Tasks", repository)))
     wanted = set(made)
-    until("every card is known", lambda: wanted <= set(cards(cardinal, "Agent")), PATIENCE_S, 0.2)
+    until("every card is known", lambda: wanted <= set(cards(cardinal, "Agent")), LIMIT_S, 0.2)
     return made
 
 

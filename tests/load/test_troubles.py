@@ -17,9 +17,9 @@ import pytest
 from ledger.events.run import Progressed, RunClaimed, RunEnded, RunParked
 from ledger.ids import RunId
 from ledger.states import Ending
-from tests.chaos.cardinal import Cardinal, until
+from tests.chaos.cardinal import LIMIT_S, Cardinal, until
 from tests.containers.engine import Relay, need_engine
-from tests.load.crowd import PATIENCE_S, Sight, crowded, events, new_cards, say_figures
+from tests.load.crowd import Sight, crowded, events, new_cards, say_figures
 
 pytestmark = pytest.mark.timeout(1200)
 AWAY_S = 20
@@ -144,13 +144,13 @@ def test_a_parked_run_holds_no_process_no_container_and_no_memory(cardinal: Card
     with seeing(cardinal) as sight:
         drag(cardinal, "Warm card")  # what a first run costs once is not the parked one's
         assert ended(cardinal).ending is Ending.SUCCEEDED
-        until("all is quiet", lambda: _settled(cardinal), PATIENCE_S, 0.5)
+        until("all is quiet", lambda: _settled(cardinal), LIMIT_S, 0.5)
         processes, before = len(cardinal.everyone()), _pss_mb(cardinal)
         drag(cardinal, "Asking card")
         until("it parks", lambda: events(cardinal.engine, RunParked), RUN_S)
-        until("its processes end", lambda: len(cardinal.everyone()) == processes, PATIENCE_S, 0.2)
+        until("its processes end", lambda: len(cardinal.everyone()) == processes, LIMIT_S, 0.2)
         assert sight.containers() == []
-        until("all is quiet", lambda: _settled(cardinal), PATIENCE_S, 0.5)
+        until("all is quiet", lambda: _settled(cardinal), LIMIT_S, 0.5)
         after = _pss_mb(cardinal)
         assert [path.name for path in (cardinal.home / "gateways").glob("*")] == []
         assert after - before < PARKED_MB

@@ -102,7 +102,7 @@ def test_review_threads_carry_their_ids_and_secrets_are_redacted() -> None:
     assert "## Instructions of the column\nBe kind." in briefing.text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=300), st.text(max_size=300), st.lists(st.text(max_size=200), max_size=5))
 def test_any_text_makes_a_briefing_without_control_characters(
     title: str, body: str, comments: list[str]

@@ -10,7 +10,7 @@ import pytest
 
 from ledger.ids import CardId
 from ledger.states import Ending
-from runner import workspaces
+from runner import checkout_scripts, workspaces
 from runner.checkout import Checkout
 from runner.errors import WorkspaceError
 from runner.mirror import Heads, Mirror
@@ -40,7 +40,7 @@ def mirror(world: World) -> Mirror:
 @pytest.fixture
 def checkout(room: Workspace, mirror: Mirror) -> Checkout:
     made = Checkout(room, mirror.path, COMMITTER, lambda: None)
-    made.clone(BRANCH, "main", Heads(mirror.head("main"), ""))
+    made.clone(BRANCH, "main", Heads("", mirror.head("main")))
     return made
 
 
@@ -88,11 +88,11 @@ def test_work_goes_on_its_new_base_or_the_conflicting_paths_are_told(
 ) -> None:
     (repo(world) / "README.md").write_text("Mine.\n")
     apart = world.commit({"other.txt": "theirs\n"})
-    checkout.fetch(BRANCH, "main", mirror.fetch_heads("main", BRANCH))
+    checkout.fetch(BRANCH, "main", mirror.fetch_heads(BRANCH, "main"))
     assert checkout.put_on(apart, "Mine") == ()
     assert checkout.commits_since(apart) == 1
     against = world.commit({"README.md": "Theirs.\n"})
-    checkout.fetch(BRANCH, "main", mirror.fetch_heads("main", BRANCH))
+    checkout.fetch(BRANCH, "main", mirror.fetch_heads(BRANCH, "main"))
     head = checkout.commit()
     assert checkout.put_on(against, "Mine") == ("README.md",)
     assert checkout.commit() == head
@@ -103,7 +103,7 @@ def test_a_mirror_that_moved_on_for_another_card_still_gives_what_this_one_saw(
     world: World, checkout: Checkout, mirror: Mirror
 ) -> None:
     world.commit({"other.txt": "theirs\n"})
-    seen = mirror.fetch_heads("main", BRANCH)
+    seen = mirror.fetch_heads(BRANCH, "main")
     tree = git(world.origin, "rev-parse", f"{seen.base}^{{tree}}")
     git(world.origin, "update-ref", "refs/heads/main", git(world.origin, "commit-tree", tree, "-m", "Anew"))
     assert mirror.fetch("main") != seen.base
@@ -113,17 +113,20 @@ def test_a_mirror_that_moved_on_for_another_card_still_gives_what_this_one_saw(
     assert checkout.commits_since(seen.base) == 1
 
 
-def test_a_claim_stands_on_the_base_that_it_saw_whatever_another_card_fetches_meanwhile(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    take, moved = Checkout._take, []
+def test_a_claim_stands_on_the_base_that_it_saw_whatever_another_card_fetches_meanwhile(world: World) -> None:
+    cloning, moved = False, ""
 
-    def taken(self: Checkout, *given: Any) -> None:
-        take(self, *given)
-        world.commit({f"other-{len(moved)}.txt": "theirs\n"})
-        moved.append(Mirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None).fetch("main"))
+    def hear(event: str, told: tuple[Any, ...]) -> None:  # it cannot be taken away again
+        nonlocal cloning, moved
+        if event != "subprocess.Popen" or moved:
+            return
+        if cloning:  # whatever the claim starts next, its clone is done
+            moved = "moving"  # what this starts is heard as well
+            moved = world.commit({"other.txt": "theirs\n"})
+            Mirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None).fetch("main")
+        cloning = any(checkout_scripts.CLONE in word for word in told[1])
 
-    monkeypatch.setattr(Checkout, "_take", taken)
+    sys.addaudithook(hear)
     world.scenario(plan=[PLAN], work=WORK)
     world.run(world.order())
     assert world.ended().ending is Ending.SUCCEEDED
@@ -132,7 +135,7 @@ def test_a_claim_stands_on_the_base_that_it_saw_whatever_another_card_fetches_me
 
 def test_a_step_that_fails_is_named(world: World, checkout: Checkout) -> None:
     with pytest.raises(WorkspaceError, match=r"^git fetch failed: .*1111111"):
-        checkout.fetch(BRANCH, "main", Heads("1" * 40, ""))
+        checkout.fetch(BRANCH, "main", Heads("", "1" * 40))
     (repo(world) / ".git" / "index.lock").touch()
     (repo(world) / "new.txt").write_text("new\n")
     with pytest.raises(WorkspaceError, match=r"^git add failed: .*index\.lock"):

@@ -90,6 +90,13 @@ class _Desk(BaseHTTPRequestHandler):
         upstream = self.server.upstream
         upstream.got.append(Got(self.command, self.path, headers, body))
         answer = upstream.next()
+        try:
+            self._give(answer)
+        except OSError:  # it hung up before all was said
+            answer.left.set()
+            raise
+
+    def _give(self, answer: Answer) -> None:
         if answer.silent:
             self._wait(answer)
             return

@@ -2,11 +2,12 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 from runner.gateway.addresses import Address
 from runner.gateway.network import NetworkLimits, NetworkRules, serve
@@ -107,3 +108,34 @@ async def stage(
         proxy.cancel()
         await asyncio.gather(proxy, return_exceptions=True)
         server.close()
+
+
+Play = Callable[[Stage], Awaitable[None]]
+
+
+def play(folder: Path, part: Play, **given: Any) -> None:
+    async def whole() -> None:
+        async with stage(folder, **given) as made:
+            await part(made)
+
+    asyncio.run(whole())
+
+
+def plain(made: Stage, host: str = "good.test", extra: bytes = b"", path: str = "/a?b") -> bytes:
+    where = f"{host}:{made.host.port}"
+    return f"GET http://{where}{path} HTTP/1.1\r\nHost: {where}\r\n".encode() + extra + b"\r\n"
+
+
+def connect(made: Stage, host: str = "good.test", extra: bytes = b"") -> bytes:
+    where = f"{host}:{made.host.port}"
+    return f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n".encode() + extra + b"\r\n"
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1]) if answer else 0
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WAIT_S):
+        while not true():
+            await asyncio.sleep(0.01)
