@@ -7,6 +7,7 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from bot.checkups.finding import Finding, Patient
 from bot.config import Config
@@ -51,8 +52,13 @@ def _texts(patient: Patient, findings: Iterable[Finding]) -> Iterator[tuple[str,
 
 
 def _secrets(config: Config) -> Iterator[str]:
-    """Return every secret of the settings, and the password in the database's address."""
+    """Return every secret of the settings, and the passwords in addresses: those of databases."""
     for one in fields(config):
         value = getattr(config, one.name)
         if isinstance(value, Secret):
             yield value.reveal()
+    for address in (config.database_url, config.redis_url or ""):
+        parts = urlsplit(address)
+        written = parts.netloc.rpartition("@")[0].partition(":")[2]
+        asked = (value for name, value in parse_qsl(parts.query) if "password" in name.lower())
+        yield from filter(None, (written, unquote(written), *asked))
