@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bot import private_file
 from bot.clock import Clock
 from ledger.inbox import Delivery
 
@@ -53,7 +54,7 @@ def begin(home: Path, now: datetime, *, lasting: timedelta, most: int) -> Order:
     """Keep deliveries from now on; lasts and keeps no more than is allowed. What was kept before stays."""
     order = Order(now + min(lasting, LONGEST), max(1, min(most, MOST)), secrets.token_hex(16))
     path = home / ORDER
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_file.make_folder(path.parent)
     path.touch(mode=0o600)
     path.write_text(json.dumps({**asdict(order), "until": order.until.isoformat()}), encoding="utf-8")
     return order
@@ -109,7 +110,7 @@ class Keeper:
             "payload": redacted(json.loads(delivery.payload), order.salt),
         }
         folder = self.home / FOLDER
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_file.make_folder(folder)
         stamp = f"{delivery.received_at:%Y%m%dT%H%M%S%f}"
         name = f"{stamp}-{delivery.event}-{re.sub(r'[^a-z_]', '', delivery.action)[:40]}.json"
         path = folder / name

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
+from sqlalchemy.exc import DBAPIError
+
 from bot.checkups import board, github, lines, machine, workplace
 from bot.checkups.finding import Finding, Level, Patient
+from bot.config import ConfigError
 from bot.github.errors import GithubError
 
 __all__ = ["CHECKS", "Finding", "Level", "Patient", "examine"]
@@ -32,9 +35,19 @@ CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
 
 
 def examine(patient: Patient) -> Iterator[Finding]:
-    """Yield the findings of all checks; where GitHub fails, the check says so and the next one goes on."""
+    """Yield the findings of all checks; one that GitHub or the ledger fails says so, and the next one goes on.
+
+    What GitHub cannot be asked for lack of a setting is left out: `machine.settings` names the setting.
+    """
     for check in CHECKS:
         try:
             yield from check(patient)
         except GithubError as error:
             yield Finding(check.__name__, Level.FAIL, str(error), "see the reason in brackets")
+        except DBAPIError as error:
+            found = f"the ledger cannot be read: {str(error.orig).splitlines()[0]}"
+            yield Finding(
+                check.__name__, Level.FAIL, found, "`cardinal audit verify`, then `cardinal restore`"
+            )
+        except ConfigError:
+            continue

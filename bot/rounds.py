@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from bot import private_file
 from bot.github.survey import MOST_PAGES, Page, Sight
 from ledger.ids import CardId
 
@@ -141,7 +142,7 @@ def load(path: Path, scope: Sequence[object]) -> Memory:
 
 def save(path: Path, memory: Memory) -> None:
     """Keep the memory; the file is whole or the old one."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_file.make_folder(path.parent)
     fresh = path.with_suffix(".new")
     fresh.write_text(json.dumps(asdict(memory)), encoding="utf-8")
     fresh.replace(path)

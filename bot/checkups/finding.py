@@ -34,9 +34,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """What the checks look at. `engine` is None while there is no ledger."""
+    """What the checks look at. `engine` is None while there is no ledger that can be read.
+
+    `ledger_trouble` says why there is none although there should be one: what is wrong, and the next step.
+    """
 
     config: Config
     engine: Engine | None
     hub: Hub
     now: datetime
+    ledger_trouble: tuple[str, str] | None = None

@@ -28,6 +28,10 @@ def settings(patient: Patient) -> Iterator[Finding]:
 
 def ledger(patient: Patient) -> Iterator[Finding]:
     """Can the ledger be read, is it of this version, and how does it write?"""
+    if patient.ledger_trouble is not None:
+        found, step = patient.ledger_trouble
+        yield Finding("ledger", Level.FAIL, found, step)
+        return
     if patient.engine is None:
         yield Finding("ledger", Level.WARN, "there is none yet", "start `cardinal up`: it makes one")
         return

@@ -5,12 +5,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import DBAPIError
 
 from bot import bundle, mending
 from bot.checkup import Finding, Level, Patient, examine
 from bot.cli import _desk
 from bot.cli._show import json_option, line, show
+from bot.config import Config, ConfigError
 from bot.github.hub import Hub
+from ledger.errors import CardinalError, LedgerError, OlderLedgerError
+
+CORRECT = "correct it in the home's file env, or in the environment"
+
+
+class BundleError(CardinalError):
+    """The archive could not be written."""
+
+    def __init__(self, path: Path, because: str) -> None:
+        self.path = path
+        super().__init__(f"no archive was written to {path}: {because}; name a file in a folder of yours")
 
 
 def _now() -> datetime:
@@ -30,23 +44,53 @@ def _now() -> datetime:
 @json_option
 def command(fix: bool, archive: Path | None, as_json: bool) -> None:
     """Check settings, ledger, machine, GitHub, board and policy. Exit code 1 when something fails."""
-    config = _desk.settings()
     try:
-        engine = _desk.open_engine(config)
-    except _desk.NoLedgerError:
-        engine = None
-    patient = Patient(config, engine, Hub(config, _now), _now())
+        config = _desk.settings()
+    except ConfigError as error:  # nothing else can be looked at without them
+        wrong = [Finding("settings", Level.FAIL, one, CORRECT) for one in error.problems]
+        show(wrong, as_json=as_json, text=lambda: _lines(wrong, ()))
+        raise SystemExit(1) from None
+    engine, trouble = _ledger(config)
+    patient = Patient(config, engine, Hub(config, _now), _now(), trouble)
     try:
         findings = list(examine(patient))
         mended = list(mending.mend(patient, findings)) if fix else []
+        show(findings, as_json=as_json, text=lambda: _lines(findings, mended))
         if archive is not None:
-            size = bundle.write(archive, patient, findings)
-            click.echo(f"{archive}: {size} bytes; look through it before you send it", err=True)
+            _pack(archive, patient, findings)
     finally:
         if engine is not None:
             engine.dispose()
-    show(findings, as_json=as_json, text=lambda: _lines(findings, mended))
     raise SystemExit(1 if any(one.level is Level.FAIL for one in findings) else 0)
+
+
+def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
+    """Return the ledger, or why there is none to be read: a doctor is called when things are broken."""
+    try:
+        return _desk.open_engine(config), None
+    except _desk.NoLedgerError:
+        return None, None
+    except OlderLedgerError as error:
+        return None, (str(error), "start `cardinal up`")
+    except LedgerError as error:
+        return None, (str(error), "do what the sentence says, or `cardinal restore` a back-up")
+    except DBAPIError as error:
+        because = f"it cannot be opened: {str(error.orig).splitlines()[0]}"
+        mine = make_url(config.database_url).get_backend_name() == "sqlite"
+        step = (
+            "`cardinal restore` a back-up"
+            if mine
+            else "start that database, or correct CARDINAL_DATABASE_URL"
+        )
+        return None, (because, step)
+
+
+def _pack(archive: Path, patient: Patient, findings: Sequence[Finding]) -> None:
+    try:
+        size = bundle.write(archive, patient, findings)
+    except OSError as error:
+        raise BundleError(archive, error.strerror or str(error)) from error
+    click.echo(f"{archive}: {size} bytes; look through it before you send it", err=True)
 
 
 def _lines(findings: Sequence[Finding], mended: Sequence[str]) -> Iterable[str]:

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from bot import private_file
+
 # Source: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits
 POINTS_PER_MINUTE = 900
 CONTENTS_PER_MINUTE = 80
@@ -100,7 +102,9 @@ class Budget:
         return max(0.0, *waits)
 
     def seen(self) -> Spent:
-        """Return what all processes of this machine spent, as far as known."""
+        """Return what all processes of this machine spent, as far as known; leaves nothing behind."""
+        if self.path is not None and not self.path.exists():
+            return Spent()
         with self._changing(write=False) as spent:
             return spent
 
@@ -109,7 +113,7 @@ class Budget:
         if self.path is None:
             yield self._own[0]
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        private_file.make_folder(self.path.parent)
         with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             self._own[0] = _parsed(file.read())

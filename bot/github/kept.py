@@ -16,6 +16,7 @@ from typing import IO
 
 from cryptography.fernet import Fernet, InvalidToken
 
+from bot import private_file
 from bot.secret import Secret
 
 MOST = 200  # texts; of more, those that were kept longest are forgotten
@@ -48,7 +49,7 @@ class Kept:
         self._change({}, without=text)
 
     def _change(self, more: Mapping[str, str], *, without: str | None) -> None:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_file.make_folder(self.path.parent)
         with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             known = {

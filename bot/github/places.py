@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot import private_file
 from bot.github.errors import UnavailableError
 
 MOST_AT_ONCE = 20
@@ -30,7 +31,7 @@ class Places:
     @contextmanager
     def one(self, call: str) -> Iterator[None]:
         """Hold a place for one call. Raises UnavailableError if none gets free in time; nothing was sent."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_file.make_folder(self.folder)
         until = time.monotonic() + self.wait_s
         taken = self._take()
         while taken is None:
