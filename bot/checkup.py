@@ -35,7 +35,7 @@ CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
 
 
 def examine(patient: Patient) -> Iterator[Finding]:
-    """Yield the findings of all checks; one that GitHub or the ledger fails says so, and the next one goes on.
+    """Yield the findings of all checks; one that GitHub or the ledger fails says so, the next one goes on.
 
     What GitHub cannot be asked for lack of a setting is left out: `machine.settings` names the setting.
     """
@@ -46,8 +46,6 @@ def examine(patient: Patient) -> Iterator[Finding]:
             yield Finding(check.__name__, Level.FAIL, str(error), "see the reason in brackets")
         except DBAPIError as error:
             found = f"the ledger cannot be read: {str(error.orig).splitlines()[0]}"
-            yield Finding(
-                check.__name__, Level.FAIL, found, "`cardinal audit verify`, then `cardinal restore`"
-            )
+            yield Finding(check.__name__, Level.FAIL, found, "`cardinal restore FILE` with a back-up")
         except ConfigError:
             continue

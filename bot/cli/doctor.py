@@ -73,16 +73,12 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
     except OlderLedgerError as error:
         return None, (str(error), "start `cardinal up`")
     except LedgerError as error:
-        return None, (str(error), "do what the sentence says, or `cardinal restore` a back-up")
+        return None, (str(error), "do what the sentence says")
     except DBAPIError as error:
         because = f"it cannot be opened: {str(error.orig).splitlines()[0]}"
-        mine = make_url(config.database_url).get_backend_name() == "sqlite"
-        step = (
-            "`cardinal restore` a back-up"
-            if mine
-            else "start that database, or correct CARDINAL_DATABASE_URL"
-        )
-        return None, (because, step)
+        if make_url(config.database_url).get_backend_name() == "sqlite":
+            return None, (because, "`cardinal restore FILE` with a back-up; what is there is set aside")
+        return None, (because, "start that database, or correct CARDINAL_DATABASE_URL")
 
 
 def _pack(archive: Path, patient: Patient, findings: Sequence[Finding]) -> None:

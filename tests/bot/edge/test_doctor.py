@@ -1,4 +1,4 @@
-"""The doctor is called when things are broken: it says what is wrong, packs what helps, and breaks nothing."""
+"""The doctor is called when things are broken: it says what is wrong, and packs what helps."""
 
 import json
 import stat
@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from bot.cli import main
 from bot.presence import look
+from ledger.engine import open_ledger
 
 AWAY = "CARDINAL_GITHUB_URL=http://127.0.0.1:9\nCARDINAL_BOARD=acme/1\nCARDINAL_APP_ID=5\n"
 Doctor = Callable[..., Result]
@@ -66,6 +67,19 @@ def test_a_ledger_that_is_none_is_a_finding_and_all_else_is_looked_at(doctor: Do
     assert "not a database" in found["ledger"]["found"]
     assert "restore" in found["ledger"]["next_step"]
     assert {"home", "disk", "redis"} <= {*found}
+
+
+def test_its_advice_about_a_broken_ledger_works(doctor: Doctor, home: Path, tmp_path: Path) -> None:
+    settle(home, AWAY)
+    ledger, saved, env = home / "data" / "ledger.db", tmp_path / "saved.db", {"CARDINAL_HOME": str(home)}
+    open_ledger(f"sqlite:///{ledger}").dispose()
+    assert CliRunner().invoke(main, ("backup", str(saved)), env=env).exit_code == 0
+    ledger.write_text("garbage" * 1000)
+    told = CliRunner().invoke(main, ("restore", str(saved)), env=env)
+    assert told.exit_code == 0, told.output
+    assert findings(doctor("--json"))["ledger"]["level"] == "ok"
+    (aside,) = home.glob("data/ledger.db.broken*")
+    assert aside.read_text().startswith("garbage")
 
 
 def test_a_database_that_is_away_is_a_finding_and_its_password_stays_out_of_the_bundle(
