@@ -3,18 +3,19 @@
 import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from sqlalchemy import Connection
 
+from bot import boards as known_boards
 from bot import react
+from bot.github import installations
 from bot.github.errors import NotFoundError
 from bot.manifest import manifest
 from ledger import book, doorbells, leases, listing
 from ledger.event import Event
 from ledger.events.access import AccessLost, AccessRegained
 from ledger.ids import BoardId
-from ledger.views import boards, cards, losses
+from ledger.views import cards, losses
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -31,7 +32,7 @@ def check(shop: "Shop", *, thoroughly: bool) -> bool:
 
     One call as the App; `thoroughly`, and now and then, the repositories are compared as well.
     """
-    board_id = _board(shop)
+    board_id = known_boards.served(shop)
     if board_id is None:
         return True  # nothing was ever seen: whoever asks first hears GitHub's own reason
     owner = shop.config.board_owner
@@ -44,17 +45,10 @@ def check(shop: "Shop", *, thoroughly: bool) -> bool:
     return True
 
 
-def _board(shop: "Shop") -> BoardId | None:
-    with book.reading(shop.engine) as db:
-        known = boards.all_boards(db)
-    served = tuple(shop.config.board)
-    return next((one.board_id for one in known if (one.owner, one.number) == served), None)
-
-
 def _installation(shop: "Shop", owner: str) -> tuple[str, str] | None:
     """Return reason and detail of what is wrong with the installation; None when nothing is."""
     try:
-        found = shop.hub.as_app("GET", f"/orgs/{quote(owner)}/installation").body
+        found = installations.of_owner(shop.hub, owner)
     except NotFoundError:
         return "uninstalled", ""
     if found.get("suspended_at"):

@@ -21,7 +21,6 @@ from ledger.event import Event
 from ledger.events import pull as on_pull
 from ledger.events.access import RepositoryMoved
 from ledger.ids import BoardId, CardId
-from ledger.views import boards as known_boards
 from ledger.views import cards, links, merges, verdicts
 
 if TYPE_CHECKING:
@@ -106,18 +105,17 @@ def _known(shop: "Shop", repository: str, number: int) -> tuple[cards.CardRow, .
 
 
 def _rang(shop: "Shop", fact: facts.CardRang, told: Told) -> None:
-    with book.reading(shop.engine) as db:
-        known = known_boards.all_boards(db)
-    served = [one.board_id for one in known if (one.owner, one.number) == tuple(shop.config.board)]
-    if not served:
-        served.append(boards.refresh(shop, shop.config.board_owner, shop.config.board_number))
-    if fact.board_id not in served:
+    served = boards.served(shop)
+    if served is None:
+        served = boards.refresh(shop, shop.config.board_owner, shop.config.board_number)
+    if fact.board_id != served:
         return  # a board of the organisation that Cardinal does not serve: it must cost no call
     told.bells.append((fact.card_id, fact.board_id))
 
 
 def _pushed(shop: "Shop", fact: facts.Pushed) -> None:
-    if fact.touches_policy and fact.repository == shop.config.home_repository:
+    home = shop.config.home_repository
+    if fact.touches_policy and fact.repository.casefold() == home.casefold():
         boards.refresh(shop, shop.config.board_owner, shop.config.board_number)
 
 

@@ -17,6 +17,7 @@ import bot
 from bot import policies, presence, webhook
 from bot.checkups.finding import Finding, Level, Patient
 from bot.github import deliveries as hook_deliveries
+from bot.github import installations
 from bot.github.budget import CONTENTS_PER_HOUR, CONTENTS_PER_MINUTE, POINTS_PER_MINUTE, until_now
 from bot.github.errors import NotFoundError
 from ledger import book, inbox
@@ -53,9 +54,14 @@ def installation(patient: Patient) -> Iterator[Finding]:
     if not patient.config.app_id or not owner:
         return
     try:
-        found = patient.hub.as_app("GET", f"/orgs/{owner}/installation").body
+        found = installations.of_owner(patient.hub, owner)
     except NotFoundError:
-        found = patient.hub.as_app("GET", f"/users/{owner}/installation").body
+        found_not = f"the App is not installed at {owner}"
+        yield Finding(
+            "installation", Level.FAIL, found_not, "run `cardinal init`: it says where to install it"
+        )
+        return
+    if found.get("target_type") == "User":
         step = "nothing to do: the sweep finds every change"
         yield Finding(
             "board events", Level.OK, f"{owner} is a person: GitHub sends no events of the board", step

@@ -46,7 +46,9 @@ REACHABLE = (
 @click.option(
     "--key", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Its private key file."
 )
-@click.option("--secret", default="", help="Its webhook secret; a new one is set unless given.")
+@click.option(
+    "--secret", default="", help="Its webhook secret, - to be asked; a new one is set unless given."
+)
 @click.option("--replace", is_flag=True, help="Give up the App that the settings belong to.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @click.option(
@@ -152,6 +154,8 @@ def _existing(app_id: int, key: Path | None, secret: str) -> Registered | None:
         raise MissingWishError(f"{key} is not a private key in PEM: {type(error).__name__}") from error
     if not pem.lstrip().startswith("-----BEGIN"):
         raise MissingWishError(f"{key} is not a private key in PEM: download it from the App's page")
+    if secret == "-":  # others on this machine see the command line
+        secret = click.prompt("Webhook secret", hide_input=True, err=True)
     return Registered(app_id, "", "", pem, secret)
 
 

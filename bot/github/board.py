@@ -59,11 +59,8 @@ __all__ = [
 
 
 def list_boards(hub: Hub, owner: str) -> tuple[tuple[int, str], ...]:
-    """Return number and title of the organisation's open projects, of its first hundred.
-
-    Raises NotFoundError when there is no such organisation.
-    """
-    found = hub.graphql(documents.BOARDS, {"owner": owner}).get("organization") or {}
+    """Return number and title of the open projects of an organisation or a person, of the first hundred."""
+    found = hub.graphql(documents.BOARDS, {"owner": owner}).get("repositoryOwner") or {}
     nodes = (found.get("projectsV2") or {}).get("nodes") or ()
     return tuple((int(one["number"]), str(one["title"])) for one in nodes if one and not one["closed"])
 

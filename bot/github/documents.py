@@ -22,8 +22,10 @@ query Board($owner: String!, $number: Int!) {
 
 BOARDS = """
 query Boards($owner: String!) {
-  organization(login: $owner) {
-    projectsV2(first: 100) { nodes { number title closed } }
+  repositoryOwner(login: $owner) {
+    ... on ProjectV2Owner {
+      projectsV2(first: 100) { nodes { number title closed } }
+    }
   }
 }
 """

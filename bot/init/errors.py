@@ -34,6 +34,16 @@ class OverriddenError(InitError):
         )
 
 
+class LostCodeError(InitError):
+    """GitHub knows nothing of the code: it was used, or is older than an hour."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(
+            "GitHub does not take the code, which is good for one time within an hour. If the App is listed at "
+            f"{page} all the same, its key is lost: delete it there"
+        )
+
+
 class NotRegisteredError(InitError):
     """Nobody registered the App in time."""
 

@@ -15,13 +15,15 @@ from bot import config as configuration
 from bot import hiding
 from bot.clock import Clock
 from bot.config import BoardAddress, Config
+from bot.github import installations
 from bot.github.conversion import convert
-from bot.github.errors import NotFoundError, TokenError
+from bot.github.errors import NotFoundError, RateLimitedError, TokenError, UnavailableError
 from bot.github.hub import Hub
 from bot.init import board, notes, settings
 from bot.init.errors import (
     InitError,
     KeyRefusedError,
+    LostCodeError,
     MissingWishError,
     NotInstalledError,
     NotRegisteredError,
@@ -84,8 +86,8 @@ def set_up(wishes: Wishes, place: Place) -> None:
         hub = _hub(place.config(), wishes, place.clock)
         _look(hub, place, app_id)
         _point_webhook(hub, wishes, place, place.config())
-        _await_installation(hub, wishes, place, page or _page(hub), front)
-        _prepare_board(hub, wishes, place)
+        login = _await_installation(hub, wishes, place, page or _page(hub), front)
+        _prepare_board(hub, dataclasses.replace(wishes, owner=login), place)
         notes.remove(config.home)
         _end(wishes, place, registration, front)
 
@@ -155,9 +157,16 @@ def _register(
 
 def _exchange(config: Config, wishes: Wishes, place: Place) -> Callable[[str], Registered]:
     def exchange(code: str) -> Registered:
-        made = convert(config.github_url, code)
+        try:
+            made = convert(config.github_url, code)
+        except NotFoundError as error:
+            raise LostCodeError(
+                f"{config.git_url}/organizations/{quote(wishes.owner)}/settings/apps"
+            ) from error
         if made.owner.casefold() != wishes.owner.casefold():
-            raise InitError(f"the App was made for {made.owner}, and {wishes.owner} was asked for")
+            raise InitError(
+                f"the App was made for {made.owner}, and {wishes.owner} was asked for: delete it at {made.page}"
+            )
         app = Registered(
             made.app_id, made.slug, made.page, made.private_key.reveal(), made.webhook_secret.reveal()
         )
@@ -217,9 +226,14 @@ def _page(hub: Hub) -> str:
     return str(hub.as_app("GET", "/app").body["html_url"])
 
 
+def _settings(hub: Hub, config: Config, wishes: Wishes) -> str:
+    """Return the address of the App's settings, which only its owners see."""
+    slug = hub.as_app("GET", "/app").body["slug"]
+    return f"{config.git_url}/organizations/{quote(wishes.owner)}/settings/apps/{slug}"
+
+
 def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> None:
-    """Bring the App's webhook up to date, where it is asked for; its secret is set along with a new "
-    "address."""
+    """Bring the App's webhook up to date, where that is asked for; its secret is set along with its address."""
     if wishes.poll:
         settings.change(config.home, {"WEBHOOKS": "false"})
         place.say(
@@ -234,18 +248,28 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> No
         raise MissingWishError(
             "the App has no address for webhooks: add --webhook https://your.host, or --poll"
         )
-    if wishes.existing is None and now.get("url") == wanted:
+    was_off, secret = not config.webhooks, config.webhook_secret.reveal()
+    if wishes.webhook and (was_off or not secret):
+        secret = secret or secrets.token_hex(SECRET_BYTES)
+        settings.change(config.home, {"WEBHOOKS": "true", "WEBHOOK_SECRET": secret})
+    elif was_off or (wishes.existing is None and now.get("url") == wanted):
         return
-    secret = config.webhook_secret.reveal()
     hub.as_app("PATCH", "/app/hook/config", body={"url": wanted, "secret": secret, "content_type": "json"})
     place.say(f"the App's webhooks go to {wanted}, signed with the secret that is in the settings")
+    if was_off:
+        place.say(
+            f"only a person can switch them on: tick Active, under Webhook, at {_settings(hub, config, wishes)}"
+        )
 
 
 # --- the installation --------------------------------------------------------------------------------
 
 
-def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front: Front) -> None:
-    """Wait until the App is installed on the organisation, while the page keeps people company."""
+def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front: Front) -> str:
+    """Wait until the App is installed on the organisation, while the page keeps people company.
+
+    Return the login as GitHub writes it: other names are compared with it.
+    """
     where = f"{page}/installations/new"
     seen: dict[str, str] = {}
     asked_at = -ASK_S
@@ -256,7 +280,9 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
             return False
         asked_at = time.monotonic()
         try:
-            found = hub.as_app("GET", f"/orgs/{quote(wishes.owner)}/installation").body
+            found = installations.of_owner(hub, wishes.owner)
+        except (UnavailableError, RateLimitedError):
+            return False  # somebody is at it in a browser just now: asked again
         except NotFoundError:
             if not seen:
                 place.say(f"install the App on {wishes.owner}: {where}")
@@ -266,6 +292,7 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
             raise SuspendedError(wishes.owner, str(found["html_url"]))
         seen["lacking"] = ", ".join(manifest().lacking(found.get("permissions") or {}))
         seen["page"] = str(found["html_url"])
+        seen["owner"] = str(found["account"]["login"])
         return True
 
     if not front.serve_until(installed, wishes.wait_s):
@@ -273,6 +300,7 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
     place.say(f"the App is installed on {wishes.owner}")
     if seen["lacking"]:
         place.say(f"{wishes.owner} has not accepted {seen['lacking']} yet: an owner does at {seen['page']}")
+    return seen["owner"]
 
 
 # --- the board ---------------------------------------------------------------------------------------

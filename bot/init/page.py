@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hmac import compare_digest
+from secrets import token_urlsafe
 
 from flask import Flask, make_response, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from bot.github.errors import GithubError, UnavailableError
+from bot.github.errors import GithubError, RateLimitedError, UnavailableError
 from bot.init.errors import InitError
 from bot.init.notes import Registered
 
@@ -21,7 +22,9 @@ BACK = "/registered"
 CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 POLL_S = 0.2
 REFRESH_S = 2
+WORD_BYTES = 16
 FOREIGN = "This page is for this machine only."
+STRANGE = "Open the address that `cardinal init` has printed: everybody on this machine can ask here."
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -40,6 +43,7 @@ class Registration:
     owner: str
     state: str
     exchange: Callable[[str], Registered]
+    word: str = field(default_factory=lambda: token_urlsafe(WORD_BYTES))  # in the first page's address
     manifest: str = ""
     action: str = ""
     app: Registered | None = None
@@ -60,14 +64,17 @@ class Registration:
         """
         with self.turn:
             if not compare_digest(state.encode(), self.state.encode()) or not CODE.fullmatch(code):
-                return 403, "This answer does not belong to this set-up. Begin again on the first page."
+                return (
+                    403,
+                    "This answer does not belong to this set-up: begin at the address in the terminal.",
+                )
             if self.code and not compare_digest(code, self.code):
-                return 403, "An answer came already. Begin again on the first page."
+                return 403, "An answer came already: see what the terminal says."
             self.code = code
             if self.app is None:
                 try:
                     self.app = self.exchange(code)
-                except UnavailableError as error:
+                except (UnavailableError, RateLimitedError) as error:
                     return 502, f"{error}. Load this page again."
                 except (GithubError, InitError) as error:
                     self.problem = str(error)
@@ -100,13 +107,22 @@ def application(registration: Registration) -> Flask:
 
 def _add_form(app: Flask, registration: Registration) -> None:
     @app.get("/")
-    def begin() -> ResponseReturnValue:
+    def strange() -> ResponseReturnValue:
+        return STRANGE, 403
+
+    @app.get("/<word>")
+    def begin(word: str) -> ResponseReturnValue:
+        # The page holds the state: whoever has that can make Cardinal take an App of his own.
+        if not compare_digest(word.encode(), registration.word.encode()):
+            return STRANGE, 403
         if registration.app is not None or not registration.action:
             return redirect("/done", 302)
         lines = (
             f"Cardinal needs a GitHub App of its own in {registration.owner}. GitHub shows what it "
             "asks for before "
             "anything is made.",
+            f"Only owners of {registration.owner} can make one there. Where GitHub answers 404, you are not "
+            "signed in as one, or it is a person's account, which has no such page.",
         )
         return render_template(
             "page.html",
@@ -121,10 +137,7 @@ def _add_form(app: Flask, registration: Registration) -> None:
         status, problem = registration.take(request.args.get("state", ""), request.args.get("code", ""))
         if status == 302:
             return redirect("/done", 302)  # so that the code leaves the address bar
-        page = render_template(
-            "page.html", title="That did not work", problem=problem, link="/", link_text="Begin"
-        )
-        return page, status
+        return render_template("page.html", title="That did not work", problem=problem), status
 
 
 def _add_waiting(app: Flask, registration: Registration) -> None:
@@ -163,6 +176,7 @@ class Front:
     """The page while it is served, on a port of its own; call `serve_until` for anything to happen."""
 
     def __init__(self, registration: Registration, port: int) -> None:
+        self._word = registration.word
         try:
             listener = socket.create_server((HOST, port))
         except OSError:  # somebody else has it now
@@ -179,8 +193,8 @@ class Front:
 
     @property
     def address(self) -> str:
-        """The page's address, with a slash."""
-        return f"http://{HOST}:{self.port}/"
+        """The first page's address: only who knows its last part is shown it."""
+        return f"http://{HOST}:{self.port}/{self._word}"
 
     def serve_until(self, finished: Callable[[], bool], within_s: float) -> bool:
         """Answer browsers until `finished` says so, asked several times a second; False when time is up."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
 from threading import Thread
+from urllib.parse import urljoin
 
 import pytest
 import requests
@@ -23,7 +24,7 @@ from forge.store.models import Role, User
 from forge.store.registration import App
 
 WAIT_S = 60
-PAGE = re.compile(r"open (http://127\.0\.0\.1:[0-9]+/) in a browser")
+PAGE = re.compile(r"open (http://127\.0\.0\.1:[0-9]+/[\w-]{20,}) in a browser")
 
 
 @dataclass
@@ -33,6 +34,7 @@ class Running:
     process: "subprocess.Popen[str]"
     lines: "Queue[str | None]" = field(default_factory=Queue)
     said: list[str] = field(default_factory=list)
+    known: str = ""
 
     def __post_init__(self) -> None:
         Thread(target=self._read, daemon=True).start()
@@ -62,7 +64,12 @@ class Running:
         """The address of its page."""
         match = PAGE.search(self.until("in a browser"))
         assert match
+        self.known = match[1]
         return match[1]
+
+    def beside(self, path: str) -> str:
+        """The address of another page of the same server; its first one must be known."""
+        return urljoin(self.known, path)
 
     def kill(self) -> None:
         self.process.kill()

@@ -1,6 +1,7 @@
 """`cardinal init` from nothing to a board that is ready, interrupted anywhere, and said in sentences."""
 
 import json
+import re
 import stat
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ import requests
 
 from bot.texts.face import FaceField
 from forge.clock import Clock
+from forge.store.faults import ApiFault
 from tests.bot.init.conftest import WAIT_S, Town
 
 HOOK = ("--org", "acme", "--webhook", "https://cardinal.example.com")
@@ -23,7 +25,7 @@ def finished(town: Town, *options: str) -> str:
     running.until("install the App on acme")
     town.install()
     running.until("done:")
-    assert "Go back to the terminal" in requests.get(f"{page}done", timeout=WAIT_S).text
+    assert "Go back to the terminal" in requests.get(running.beside("/done"), timeout=WAIT_S).text
     code, said = running.end()
     assert code == 0, said
     return said
@@ -169,7 +171,7 @@ def test_a_state_is_good_for_one_code(town: Town) -> None:
     back = town.agree(page)
     state = back.split("state=")[1]
     assert requests.get(back, timeout=WAIT_S).status_code == 200
-    other = requests.get(f"{page}registered?code=abc&state={state}", timeout=WAIT_S)
+    other = requests.get(running.beside(f"/registered?code=abc&state={state}"), timeout=WAIT_S)
     assert (other.status_code, len(town.forge.store.apps.all())) == (403, 1)
     running.kill()
 
@@ -183,6 +185,18 @@ def test_a_page_of_another_site_cannot_reach_it(town: Town) -> None:
     running.kill()
 
 
+def test_others_on_this_machine_are_not_shown_the_state(town: Town) -> None:
+    running = town.init(*HOOK)
+    page = running.page
+    for other in ("/", "/x", "/" + "x" * 22, "/%ff"):
+        answer = requests.get(running.beside(other), timeout=WAIT_S)
+        assert (answer.status_code, "state" in answer.text, "manifest" in answer.text) == (403, False, False)
+    forged = requests.get(running.beside("/registered?state=x&code=abc"), timeout=WAIT_S)
+    assert page.rpartition("/")[2] not in forged.text
+    assert requests.get(page, timeout=WAIT_S).status_code == 200
+    running.kill()
+
+
 def test_an_expired_code_says_what_to_do(town: Town) -> None:
     running = town.init(*HOOK)
     back = town.agree(running.page)
@@ -193,6 +207,7 @@ def test_an_expired_code_says_what_to_do(town: Town) -> None:
     code, said = running.end()
     assert code == 2
     assert "Run `cardinal init` again" in said
+    assert "/organizations/acme/settings/apps all the same, its key is lost: delete it there" in said
     assert not (town.home / "env").exists()
     assert not (town.home / "setup.json").exists()
 
@@ -266,6 +281,59 @@ def test_without_webhooks_the_hook_is_off_and_the_board_is_looked_at(town: Town)
     assert town.app.webhook_active is False
     assert town.settings["CARDINAL_WEBHOOKS"] == "false"
     assert "looks at the board every" in said
+
+
+def test_who_looked_at_the_board_can_have_webhooks_later(town: Town) -> None:
+    finished(town, "--org", "acme", "--poll")
+    secret = town.settings.get("CARDINAL_WEBHOOK_SECRET", "")
+    code, said = town.ends("--webhook", "https://cardinal.example.com")
+    assert code == 0, said
+    assert town.settings["CARDINAL_WEBHOOKS"] == "true"
+    assert town.app.webhook_url == "https://cardinal.example.com/webhooks/github"
+    assert town.app.webhook_secret == town.settings["CARDINAL_WEBHOOK_SECRET"] != ""
+    assert secret in ("", town.app.webhook_secret)
+    assert f"/organizations/acme/settings/apps/{town.app.slug}" in said
+    assert "Active" in said
+
+
+def test_an_app_without_a_secret_gets_one_before_webhooks_go_anywhere(town: Town) -> None:
+    finished(town, "--org", "acme", "--poll")
+    env = town.home / "env"
+    env.write_text("".join(f"{one}\n" for one in env.read_text().split() if "SECRET" not in one))
+    code, said = town.ends("--webhook", "https://cardinal.example.com")
+    assert code == 0, said
+    assert len(town.app.webhook_secret) == 64
+    assert town.app.webhook_secret == town.settings["CARDINAL_WEBHOOK_SECRET"]
+
+
+def test_the_board_is_named_as_github_writes_it(town: Town) -> None:
+    app, pem = town.forge.store.apps.register(town.acme, "Mine", "mine")
+    town.install()
+    (town.root / "mine.pem").write_text(pem)
+    code, said = town.ends("--board", "ACME/1", "--existing", str(app.id), "--key", "mine.pem", "--poll")
+    assert code == 0, said
+    assert town.settings["CARDINAL_BOARD"] == "acme/1"
+
+
+def test_a_stumble_of_githubs_does_not_end_the_wait(town: Town) -> None:
+    running = town.init(*HOOK)
+    requests.get(town.agree(running.page), timeout=WAIT_S)
+    running.until("install the App on acme")
+    town.forge.store.faults.api.append(ApiFault(re.compile("/orgs/acme/installation"), 502, 2))
+    town.install()
+    code, said = running.end()
+    assert code == 0, said
+
+
+def test_a_board_of_a_person_is_found_and_served(town: Town) -> None:
+    app, pem = town.forge.store.apps.register(town.alice, "Mine", "mine")
+    town.forge.store.apps.install(app, town.alice, actor=town.alice)
+    town.forge.store.projects.create(town.alice, "Mine", ["Todo", "Done"], actor=town.alice)
+    (town.root / "mine.pem").write_text(pem)
+    given = ("--existing", str(app.id), "--key", "mine.pem", "--poll", "--wait", "3")
+    code, said = town.ends("--org", "alice", *given)
+    assert code == 0, said
+    assert town.settings["CARDINAL_BOARD"] == "alice/1"
 
 
 def test_lines_that_people_wrote_stay(town: Town) -> None:
