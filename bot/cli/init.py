@@ -23,6 +23,7 @@ from bot.webhook import PATH
 OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}")
 BOARD = re.compile(rf"({OWNER.pattern})/([1-9][0-9]{{0,9}})")
 REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
+ASKED = "-"
 REACHABLE = (
     "say where GitHub reaches this machine: --webhook https://your.host (a relay's address will do), "
     "or --poll "
@@ -154,7 +155,7 @@ def _existing(app_id: int, key: Path | None, secret: str) -> Registered | None:
         raise MissingWishError(f"{key} is not a private key in PEM: {type(error).__name__}") from error
     if not pem.lstrip().startswith("-----BEGIN"):
         raise MissingWishError(f"{key} is not a private key in PEM: download it from the App's page")
-    if secret == "-":  # others on this machine see the command line
+    if secret == ASKED:  # others on this machine see the command line
         secret = click.prompt("Webhook secret", hide_input=True, err=True)
     return Registered(app_id, "", "", pem, secret)
 

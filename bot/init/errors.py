@@ -39,8 +39,8 @@ class LostCodeError(InitError):
 
     def __init__(self, page: str) -> None:
         super().__init__(
-            "GitHub does not take the code, which is good for one time within an hour. If the App is listed at "
-            f"{page} all the same, its key is lost: delete it there"
+            "GitHub does not take the code, which is good for one time within an hour. If the App is listed "
+            f"at {page} all the same, its key is lost: delete it there"
         )
 
 

@@ -160,12 +160,12 @@ def _exchange(config: Config, wishes: Wishes, place: Place) -> Callable[[str], R
         try:
             made = convert(config.github_url, code)
         except NotFoundError as error:
-            raise LostCodeError(
-                f"{config.git_url}/organizations/{quote(wishes.owner)}/settings/apps"
-            ) from error
+            page = f"{config.git_url}/organizations/{quote(wishes.owner)}/settings/apps"
+            raise LostCodeError(page) from error
         if made.owner.casefold() != wishes.owner.casefold():
             raise InitError(
-                f"the App was made for {made.owner}, and {wishes.owner} was asked for: delete it at {made.page}"
+                f"the App was made for {made.owner}, and {wishes.owner} was asked for: "
+                f"delete it at {made.page}"
             )
         app = Registered(
             made.app_id, made.slug, made.page, made.private_key.reveal(), made.webhook_secret.reveal()
@@ -233,7 +233,7 @@ def _settings(hub: Hub, config: Config, wishes: Wishes) -> str:
 
 
 def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> None:
-    """Bring the App's webhook up to date, where that is asked for; its secret is set along with its address."""
+    """Bring the App's webhook up to date, where that is asked for; its secret goes along with its address."""
     if wishes.poll:
         settings.change(config.home, {"WEBHOOKS": "false"})
         place.say(
@@ -258,7 +258,8 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> No
     place.say(f"the App's webhooks go to {wanted}, signed with the secret that is in the settings")
     if was_off:
         place.say(
-            f"only a person can switch them on: tick Active, under Webhook, at {_settings(hub, config, wishes)}"
+            "only a person can switch them on: tick Active, under Webhook, "
+            f"at {_settings(hub, config, wishes)}"
         )
 
 

@@ -1,8 +1,13 @@
 """Access that is lost: one sentence with the next step, nothing given up, and it goes on afterwards."""
 
+from dataclasses import replace
+
 import pytest
 
+from bot import access
+from bot.config import BoardAddress
 from forge.store.board import Item
+from forge.store.models import UserType
 from forge.store.registration import Installation
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.events.board import CardArchived
@@ -102,7 +107,8 @@ def test_an_installation_that_is_gone_stops_everything_with_one_sentence(
         cardinal.clock.forward(60)
         cardinal.sweep()
         assert cardinal.publish() == 0
-    assert len(cardinal.forge.gateway.calls) == 30  # one look a minute, nothing else
+    # One look a minute and nothing else; whom no organisation is called may be a person.
+    assert len(cardinal.forge.gateway.calls) == {"suspended": 30, "uninstalled": 60}[how]
     assert len(cardinal.events(AccessLost)) == 1
     assert cardinal.failures == []
     if how == "suspended":
@@ -141,6 +147,24 @@ def test_a_missed_delivery_about_access_is_found_by_the_sweep(cardinal: Cardinal
     cardinal.clock.forward(700)
     cardinal.sweep()
     assert [one.reason for one in cardinal.events(AccessLost)] == ["suspended", "archived"]
+
+
+def test_a_person_whose_board_is_served_has_an_installation_like_any_other(cardinal: Cardinal) -> None:
+    at_work(cardinal)
+    found = installed(cardinal)
+    found.account.type = UserType.USER
+    assert access.check(cardinal.shop, thoroughly=False)
+    assert cardinal.events(AccessLost) == []
+
+
+def test_the_settings_may_write_the_owners_name_as_they_like(cardinal: Cardinal) -> None:
+    cardinal.new(column="Tasks")
+    cardinal.settle()
+    config = replace(cardinal.shop.config, board=BoardAddress("ACME", 1))
+    shop = replace(cardinal.shop, config=config)
+    cardinal.forge.store.access.suspend(installed(cardinal), actor=cardinal.person("alice"))
+    assert not access.check(shop, thoroughly=False)
+    assert [one.target.casefold() for one in cardinal.events(AccessLost)] == ["acme"]
 
 
 def test_new_permissions_that_wait_are_named_and_their_acts_wait(cardinal: Cardinal) -> None:
