@@ -59,7 +59,7 @@ class ToldHub(Hub):
     engine: Engine
 
     def graphql(self, document: str, variables: Mapping[str, Any], **narrow: Any) -> dict[str, Any]:
-        """Return the card, or all cards of its column, as they are told; what else is asked goes to the side."""
+        """Return the card, or all cards of its column, as they are told; all else is asked of the side."""
         if document not in (documents.CARD, documents.CARDS):
             return super().graphql(document, variables, **narrow)
         with book.reading(self.engine) as db:

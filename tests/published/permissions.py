@@ -1,4 +1,4 @@
-"""Which permissions of an App each call needs, as GitHub publishes them, and where that is behind or silent."""
+"""Which permissions of an App each call needs: as GitHub publishes it, and where that is behind or silent."""
 
 import json
 from collections.abc import Mapping
