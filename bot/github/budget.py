@@ -1,7 +1,8 @@
 """What GitHub lets the App spend: calls left in the hour, points a minute, contents a minute and an hour.
 
-The figures are shared by all processes of this machine through one small file;
-losing it costs precision only.
+The figures are those of one installation, which is what GitHub counts: another App, or another owner's board,
+has its own. They are shared by all processes of this home through one small file; losing it costs precision
+only.
 """
 
 import fcntl
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from bot import private_file
 
@@ -21,6 +23,7 @@ CONTENTS_PER_MINUTE = 80
 CONTENTS_PER_HOUR = 500
 SOON_S = 120  # after a wait: a limit that is met again by then was not waited out
 LONGEST_GUESS_S = 900
+MOST_INSTALLATIONS = 10  # that are remembered; of more, those that were heard of longest ago are forgotten
 # How much of each allowance an act of that priority may use up: a question all of it, a ticker leaves room.
 SHARES = (1.0, 0.9, 0.75, 0.6)
 
@@ -50,10 +53,14 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Counts what is spent and says how long an act should wait; `path` None counts this process alone."""
+    """Counts what an installation spends and says how long an act should wait.
+
+    `path` None counts this process alone; `installation` names whose figures these are in the file.
+    """
 
     clock: Callable[[], datetime]
     path: Path | None = None
+    installation: str = ""
     _own: list[Spent] = field(default_factory=lambda: [Spent()])
 
     def count(self, headers: Mapping[str, str], *, points: int, creates: bool) -> None:
@@ -102,7 +109,9 @@ class Budget:
         return max(0.0, *waits)
 
     def seen(self) -> Spent:
-        """Return what all processes of this machine spent, as far as known; leaves nothing behind."""
+        """Return what all processes of this home spent for the installation, as far as known; leaves nothing
+        behind.
+        """
         if self.path is not None and not self.path.exists():
             return Spent()
         with self._changing(write=False) as spent:
@@ -116,11 +125,13 @@ class Budget:
         private_file.make_folder(self.path.parent)
         with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            self._own[0] = _parsed(file.read())
+            known = _parsed(file.read())
+            self._own[0] = known.pop(self.installation, Spent())
             yield self._own[0]
             if write:
+                newest = [*known.items(), (self.installation, self._own[0])][-MOST_INSTALLATIONS:]
                 file.seek(0)
-                json.dump(asdict(self._own[0]), file)
+                json.dump({name: asdict(spent) for name, spent in newest}, file)
                 file.truncate()
 
 
@@ -149,16 +160,19 @@ def until_now(counts: Mapping[int, int], window_s: int, now_s: float) -> int:
     return sum(count for second, count in counts.items() if second > now_s - window_s)
 
 
-def _parsed(text: str) -> Spent:
-    """Return what the file says; a file torn by a crash says nothing."""
+def _parsed(text: str) -> dict[str, Spent]:
+    """Return what the file says of each installation; a file torn by a crash says nothing."""
     try:
-        found = json.loads(text)
-        return Spent(
-            {name: Window(**window) for name, window in found["windows"].items()},
-            {int(second): count for second, count in found["points"].items()},
-            {int(second): count for second, count in found["contents"].items()},
-            float(found["closed_until_s"]),
-            int(found["strikes"]),
-        )
+        return {name: _spent(found) for name, found in json.loads(text).items()}
     except (ValueError, KeyError, TypeError, AttributeError):
-        return Spent()
+        return {}
+
+
+def _spent(found: Mapping[str, Any]) -> Spent:
+    return Spent(
+        {name: Window(**window) for name, window in found["windows"].items()},
+        {int(second): count for second, count in found["points"].items()},
+        {int(second): count for second, count in found["contents"].items()},
+        float(found["closed_until_s"]),
+        int(found["strikes"]),
+    )

@@ -38,7 +38,9 @@ class Hub:
     def __init__(self, config: Config, clock: Clock, *, read_s: float = READ_S) -> None:
         self._config = config
         self._clock = clock
-        self.budget = Budget(clock, config.home / "run" / "budget.json")
+        # The name of an installation that needs no question: what it is of, and where.
+        whose = f"App {config.app_id} at {config.board.owner.casefold()} of {config.github_url}"
+        self.budget = Budget(clock, config.home / "run" / "budget.json", whose)
         self.roles: Timed[tuple[str, str], str] = Timed(clock, keep_s=ROLES_KEPT_S, most=ROLES_KEPT)
         scope = (config.github_url, str(config.app_id), config.board.owner)
         self._kept = Kept(config.home / "run" / "github.kept", config.private_key, scope)

@@ -44,10 +44,14 @@ def wait(
 ) -> str:
     """Let GitHub merge at `head` by itself and return how: queue or auto; empty where it cannot.
 
-    `refused` is why it does not merge now. One that waits already is left as it is. Raises ConflictError when
-    the head has moved, UnavailableError when it can be merged after all.
+    `refused` is why it does not merge now. One that waits already is left as it is. Where that question is not
+    found, nothing can wait there: `refused` stays the last word. Raises ConflictError when the head moved,
+    UnavailableError when it can be merged after all.
     """
-    now = read(hub, pull_id)
+    try:
+        now = read(hub, pull_id)
+    except NotFoundError:
+        return ""
     if now.state == "open" and now.head != head:
         raise ConflictError("merge", 409, "the head has moved")
     if now.queued or now.auto:

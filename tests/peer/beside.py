@@ -1,24 +1,26 @@
 """Cardinal beside one side: real ledger, door, intake, rules, outbox, client; the board alone is told to it.
 
 The peer has no GraphQL and so no board: a card and its run are put into the ledger, as the events that a look
-at the board would have brought. From there on everything is Cardinal's own.
+at the board would have brought, and a look at the card finds it as it is told. From there on everything is
+Cardinal's own.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from sqlalchemy import Engine
 from werkzeug.serving import make_server
 
 from bot import gathering, publisher, react, webhook
 from bot import redis as embedded
 from bot.app import make_app
 from bot.desk import Desk
-from bot.github import acts
+from bot.github import acts, documents
 from bot.github.hub import Hub
 from bot.publisher import Published
 from bot.shop import Shop
@@ -30,7 +32,7 @@ from ledger.ids import BoardId, CardId, DeliveryId, RunId
 from ledger.views import cards, remotes, runs
 from rules.intents import Intent
 from tests.bot.texts.past import SETTINGS, Past
-from tests.peer.side import ADMIN, Side, utc_now
+from tests.peer.side import ADMIN, ORG, Side, utc_now
 
 BOARD, CARD, RUN = BoardId("PVT_told"), CardId("PVTI_told"), RunId("r1")
 BRANCH = "cardinal/7-totals"
@@ -49,6 +51,45 @@ class Clock:
 
     def forward(self, seconds: float) -> None:
         self.ahead += timedelta(seconds=seconds)
+
+
+class ToldHub(Hub):
+    """The client of a board that is told: who looks at a card hears of it what the ledger knows."""
+
+    engine: Engine
+
+    def graphql(self, document: str, variables: Mapping[str, Any], **narrow: Any) -> dict[str, Any]:
+        """Return the card, or all cards of its column, as they are told; all else is asked of the side."""
+        if document not in (documents.CARD, documents.CARDS):
+            return super().graphql(document, variables, **narrow)
+        with book.reading(self.engine) as db:
+            card = cards.get(db, variables.get("card", CARD))
+        told = _told(card) if card is not None else None
+        if document == documents.CARD:
+            return {"node": told}
+        return {"node": {"items": {"pageInfo": {"hasNextPage": False}, "nodes": [told]}}}
+
+
+def _told(card: cards.CardRow) -> dict[str, Any]:
+    """Return what `query Card` says of a card of an open issue."""
+    content = {
+        "id": card.content_id,
+        "number": card.number,
+        "title": card.title,
+        "body": card.body,
+        "state": "OPEN",
+        "author": {"login": card.author},
+        "repository": {"nameWithOwner": card.repository, "defaultBranchRef": {"name": "main"}},
+    }
+    return {
+        "id": card.card_id,
+        "type": "ISSUE",
+        "isArchived": False,
+        "updatedAt": card.moved_at.isoformat(),
+        "project": {"id": card.board_id, "number": 1, "owner": {"login": ORG}},
+        "fieldValueByName": {"name": card.column},
+        "content": content,
+    }
 
 
 @dataclass
@@ -170,7 +211,8 @@ def open_beside(side: Side, home: Path) -> Iterator[Cardinal]:
     config = side.config(home, policy_repository=repository)
     engine = open_ledger(config.database_url)
     clock = Clock()
-    hub = Hub(config, clock)
+    hub = ToldHub(config, clock)
+    hub.engine = engine
     # Nobody answers there: wake-ups are lost, and the test does what they would have brought about.
     redis = embedded.connect(config)
     shop = Shop(config, engine, hub, Desk(engine, config, clock), redis, "test-1", clock)

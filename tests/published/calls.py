@@ -9,7 +9,7 @@ from itertools import product
 from tests.house.source import Source
 
 ASKS = {"rest", "as_app", "_ask", "_ask_as_app"}  # method first, then the path
-LISTS = {"pages"}  # the path first; always GET
+LISTS = {"pages", "address_of"}  # the path first; always GET
 ONE = "{}"
 OPERATION = re.compile(r"\s*((?:query|mutation)\s+\w+)")
 

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from bot.github.budget import CONTENTS_PER_HOUR, CONTENTS_PER_MINUTE, SHARES, Budget, Spent
+from bot.github.budget import (
+    CONTENTS_PER_HOUR,
+    CONTENTS_PER_MINUTE,
+    MOST_INSTALLATIONS,
+    SHARES,
+    Budget,
+    Spent,
+)
 from bot.github.errors import UnavailableError
 from bot.github.places import Places
 from tests.bot.github.conftest import STARTED, Clock
@@ -111,7 +118,28 @@ def test_processes_of_one_machine_share_it(clock: Clock, tmp_path: Path) -> None
     assert (sum(seen.contents.values()), sum(seen.points.values())) == (40, 200)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"windows": 1}', "\x00" * 10])
+def test_each_installation_is_counted_for_itself_by_whichever_process(clock: Clock, tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    mine, other = Budget(clock, path, "App 7 at acme"), Budget(clock, path, "App 8 at acme")
+    mine.count(headers(0, reset_in_s=90), points=5, creates=True)
+    mine.close(30)
+    assert other.seen() == Spent()
+    assert other.spare(TICKER) == 0
+    other.count(headers(4000), points=1, creates=False)
+    assert Budget(clock, path, "App 7 at acme").spare(QUESTION) == 90
+    assert Budget(clock, path, "App 8 at acme").seen().windows["core"].remaining == 4000
+
+
+def test_installations_that_nobody_asks_for_any_more_are_forgotten(clock: Clock, tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    Budget(clock, path, "first").count({}, points=1, creates=False)
+    for number in range(MOST_INSTALLATIONS):
+        Budget(clock, path, f"App {number}").count({}, points=1, creates=False)
+    assert Budget(clock, path, "first").seen() == Spent()
+    assert Budget(clock, path, "App 0").seen() != Spent()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"": {"windows": 1}}', "\x00" * 10])
 def test_a_torn_file_only_forgets(clock: Clock, tmp_path: Path, text: str) -> None:
     path = tmp_path / "budget.json"
     path.write_text(text)

@@ -32,6 +32,7 @@ def writes(*names: str) -> tuple[tuple[str, str], ...]:
     [
         ("GET", "", reads("metadata")),
         ("GET", "/collaborators/al%20ice/permission", reads("metadata")),
+        ("GET", "/issues", reads("issues")),
         ("GET", "/issues/7", reads("issues", "pull_requests")),
         ("POST", "/issues/7/comments", writes("issues", "pull_requests")),
         ("PATCH", "/issues/comments/9", writes("issues", "pull_requests")),
@@ -43,8 +44,12 @@ def writes(*names: str) -> tuple[tuple[str, str], ...]:
         ("GET", "/contents/.github/cardinal.yml", reads("contents")),
         ("GET", "/commits/HEAD", reads("contents")),
         ("POST", "/check-runs", writes("checks")),
-        ("PATCH", "/check-runs/5", writes("checks")),
-        ("GET", "/actions/jobs/5/logs", ()),
+        ("GET", "/commits/main/check-runs", reads("checks")),
+        ("GET", "/commits/main/status", reads("statuses")),
+        ("GET", "/branches/a%2Fb", reads("contents")),
+        ("GET", "/rules/branches/a%2Fb", reads("metadata")),
+        ("GET", "/actions/jobs/5/logs", reads("actions")),
+        ("GET", "/deployments", ()),
         ("PATCH", "", ()),
     ],
 )
@@ -78,7 +83,7 @@ def test_the_token_names_the_repository_and_the_permissions(hub: Hub, scripted: 
 def test_the_forge_lets_a_narrowed_token_do_nothing_else(world: World) -> None:
     world.hub.rest("GET", "/repos/acme/shop/issues")
     token: Token = list(world.forge.store.apps._tokens.values())[-1]
-    assert token.permissions == {"issues": "read", "pull_requests": "read", "metadata": "read"}
+    assert token.permissions == {"issues": "read", "metadata": "read"}
     assert token.repo_ids == {world.shop.id}
     assert len(token.value) == 520
 

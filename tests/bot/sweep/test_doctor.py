@@ -130,6 +130,9 @@ def test_the_budget_is_shown_below_the_policys_ceiling(cardinal: Cardinal) -> No
     cardinal.shop.hub.budget.count(headers, points=0, creates=False)
     (core,) = found(cardinal)["budget core"]
     assert core.found.startswith("500 of 5000 (2500 by the policy)")
+    (used,) = (one.found for one in found(cardinal)["budget"])
+    owner, app_id = cardinal.shop.config.board_owner, cardinal.shop.config.app_id
+    assert used.startswith(f"App {app_id} at {owner} of http://127.0.0.1:")
     cardinal.shop.hub.budget.close(90)
     assert any("GitHub said stop" in one.found for one in found(cardinal)["budget"])
 
