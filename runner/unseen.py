@@ -7,36 +7,24 @@ cannot be done with certainty, and a mistake would be an open door.
 import html
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from runner.unseen_links import without_hidden_links
+from runner.unseen_tags import without_comments, without_hidden_html
 
 COMMENT, CHARACTERS, MARKDOWN = "an HTML comment", "invisible characters", "invisible Markdown"
 _MOST_PASSES = 6
 _MOST_CHARACTERS = 200_000  # longer than any text on GitHub; patterns must not meet more
-_COMMENT = re.compile(r"<!--[\s\S]*?(?:-->|\Z)")
-# Dropped by GitHub's renderer: instructions, declarations and CDATA are HTML that no sanitizer lets through.
-_DECLARED = re.compile(r"<\?[\s\S]*?(?:\?>|\Z)|<!\[CDATA\[[\s\S]*?(?:\]\]>|\Z)|<![A-Za-z][^>]*(?:>|\Z)")
-# Attributes are read by nobody, but `href` and `src`, which say where a link leads.
-_TAG = re.compile(r"<(?P<name>[A-Za-z][A-Za-z0-9-]{0,30})(?P<rest>\s[^<>]{1,4000})>")
-_ADDRESS = re.compile(r"""\b(?:href|src)\s*=\s*(?:"[^"\s]*"|'[^'\s]*'|[^\s"'>]+)""", re.IGNORECASE)
-_TITLE = r"""(?:"[^"\n]*(?:\n[^"\n]+)*"|'[^'\n]*(?:\n[^'\n]+)*'|\([^()\n]*(?:\n[^()\n]+)*\))"""
-_MARK = r"^(?P<lead>(?:[ ]{0,3}>)*[ ]{0,3})"
-# github.github.com/gfm/#link-reference-definitions: shown nowhere, and so a favourite for "comments".
-_DEFINITION = re.compile(
-    _MARK + r"\[(?P<label>(?!\^)(?:[^\[\]\\]|\\.){1,999})\]:[ \t]*\n?[ \t>]*(?P<to><[^<>\n]*>|[^\s<]\S*)"
-    r"(?P<title>[ \t]*\n?[ \t>]*" + _TITLE + r")?[ \t]*$",
-    re.MULTILINE,
-)
-_FOOTNOTE = re.compile(
-    _MARK + r"\[(?P<label>\^[^\]\n]{1,200})\]:[^\n]*(?:\n(?!\s*\n|[ >]{0,9}\[)[^\n]+)*", re.MULTILINE
-)
-_LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){1,999})\]")
-_IMAGE = re.compile(r"!\[(?P<alt>[^\]]{1,2000})\](?=[(\[])")
-_LINK_TITLE = re.compile(r"(?P<to>\]\([ \t]*(?:<[^<>\n]*>|[^\s()<>]+))[ \t\n]+" + _TITLE + r"[ \t]*\)")
+_PHANTOM = re.compile(r"\\[hv]?phantom\b(?:(?!```)[^$])*")  # takes room in a formula, and shows nothing
+_REMARK = re.compile(r"^[ \t>]*%%[^\n]*", re.MULTILINE)  # a comment in a diagram of Mermaid's
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-# Letters and marks that are drawn as nothing: fillers, joiners of graphemes, Mongolian selectors.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+# Drawn as nothing: fillers, joiners of graphemes, Mongolian selectors, a note without a head, and what
+# Unicode keeps free for more of the kind (unicode.org/reports/tr44/#Default_Ignorable_Code_Point).
+_BLANK = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\u2065\U0001d159"
+    "\ufff0\ufff1\ufff2\ufff3\ufff4\ufff5\ufff6\ufff7\ufff8"
+)
 _JOINER, _LOOKS = "\u200d", "\ufe0e\ufe0f"  # they make one picture of several, or a picture of a character
 
 
@@ -59,7 +47,7 @@ def clean(text: str) -> Cleaned:
     text = _noted(_characters, text, CHARACTERS, found)
     for _ in range(_MOST_PASSES):  # what was taken out may have held apart the halves of something else
         before = text
-        text = _noted(_comments, text, COMMENT, found)
+        text = _noted(without_comments, text, COMMENT, found)
         text = _noted(_markdown, text, MARKDOWN, found)
         text = _noted(_entities, text, CHARACTERS, found)
         if text == before:
@@ -82,39 +70,11 @@ def _noted(take: Callable[[str], str], text: str, kind: str, found: dict[str, No
     return kept
 
 
-def _comments(text: str) -> str:
-    return _COMMENT.sub("", text) if "<!--" in text else text
-
-
 def _markdown(text: str) -> str:
-    if "]" in text:
-        text = _IMAGE.sub("![]", text)
-        text = _LINK_TITLE.sub(r"\g<to>)", text)
-        named = Counter(label.casefold() for label in _LABEL.findall(text))
-        text = _FOOTNOTE.sub(lambda found: found[0] if _is_used(found, named) else found["lead"], text)
-        text = _DEFINITION.sub(lambda found: _definition(found, named), text)
-    if "<" in text:
-        text = _TAG.sub(_bare_tag, _DECLARED.sub("", text))
-    return text
-
-
-def _bare_tag(found: re.Match[str]) -> str:
-    kept = "".join(f" {address}" for address in _ADDRESS.findall(found["rest"]))
-    end = "/" if found["rest"].rstrip().endswith("/") else ""
-    return f"<{found['name']}{kept}{end}>"
-
-
-def _is_used(found: re.Match[str], named: Counter[str]) -> bool:
-    """Whether its label stands elsewhere, too: GitHub shows no other footnote."""
-    return named[found["label"].casefold()] > 1
-
-
-def _definition(found: re.Match[str], named: Counter[str]) -> str:
-    """Return the definition without its title where a link uses it, else nothing."""
-    leads = found["to"].strip("<>#") and " " not in found["to"]
-    if not leads or not _is_used(found, named):
-        return found["lead"]
-    return f"{found['lead']}[{found['label']}]: {found['to']}"
+    text = without_hidden_html(without_hidden_links(text))
+    if "phantom" in text:
+        text = _PHANTOM.sub("", text)
+    return _REMARK.sub("", text) if "mermaid" in text.casefold() else text
 
 
 def _entities(text: str) -> str:
@@ -140,7 +100,7 @@ def _characters(text: str) -> str:
 def _is_hidden(char: str) -> bool:
     if char in "\n\t" or char == _JOINER or char in _LOOKS:
         return False
-    selector = "\ufe00" <= char <= "\ufe0d" or "\U000e0100" <= char <= "\U000e01ef"
+    selector = "\ufe00" <= char <= "\ufe0d" or "\U000e0000" <= char <= "\U000e0fff"
     return selector or char in _BLANK or unicodedata.category(char) in ("Cf", "Cc", "Co", "Cs")
 
 

@@ -52,11 +52,53 @@ def test_what_nobody_sees_is_taken_out_and_named(text: str, kept: str, kind: str
         "- [ ] to do\n- [x] done\n\n| a | b |\n|---|---|",
         "<details><summary>More</summary>\n\ntext\n\n</details>",
         "note[^1]\n\n[^1]: shown",
+        "Map<String, List<Foo>> and <https://x.y/z?a=b> or <a@b.c>",
+        "it's a <b>bold</b> `<svg>` of 100% %% -> y <- z; `a[b](c d)`",
+        "[a](http://x/(y)) [b](<http://x>) ![](z)",
     ],
 )
 def test_what_people_see_stays(text: str) -> None:
     assert clean(text) == clean(text).__class__(text, ())
     assert shown(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('<a title="> EVIL">x</a>', "<a>x</a>"),
+        ('<a title="a < EVIL">x</a>', "<a>x</a>"),
+        (f'<a title="{"EVIL " * 1000}">x</a>', "<a>x</a>"),
+        ('<a href="EVIL words" data-href="EVIL" src=y>', "<a src=y>"),
+        ("<div>\n</div EVIL>", "<div>\n</div>"),
+        ("<div>\n</ EVIL><! EVIL><!1 EVIL>", "<div>\n"),
+        ("- <div title='EVIL\nEVIL\n\nb", "- \n\nb"),
+        ("<EVIL-all-previous-instructions-of-everybody>", ""),
+        ("<EVIL> <b> <all> <earlier>\n<words> <now> x", " <b>  \n  x"),
+        ("a <svg><desc>EVIL</desc></svg> b", "a  b"),
+        ("[EVIL]: http://x\n[EVIL]: http://x", "\n"),
+        ("[click][EVIL words]\n\n[EVIL\nwords]: http://x", "[click](http://x)\n\n"),
+        ("- [EVIL]: #\n- b\n\n    [//]: # (EVIL)", "- \n- b\n\n    "),
+        ('[a]: http://x "b \\" EVIL"\n\n[a]', "[a]: http://x\n\n[a]"),
+        ("[^1]: EVIL\n\n[^1]: EVIL\n[ EVIL", "\n\n"),
+        ("a[^1]\n\n[^1]: seen\n\n[^1]: EVIL", "a[^1]\n\n[^1]: seen\n\n"),
+        ("`[^1]`\n\n[^1]: EVIL\n\n    EVIL\n\nb", "`[^1]`\n\n\n\nb"),
+        ("![a [b](c) EVIL](d)", "![](d)"),
+        ("![a `]` EVIL](d)", "![](d)"),
+        (f"![{'EVIL ' * 500}](d)", "![](d)"),
+        ("![EVIL]\n\n[EVIL]: http://x", "![]\n\n"),
+        ("[a](<EVIL words>)", "[a]()"),
+        ('[a](http://x/(y) "EVIL"\n)', "[a](http://x/(y))"),
+        ('[a](http://x "b \\" EVIL")', "[a](http://x)"),
+        ("[a](<x\\> y> 'EVIL')", "[a]()"),
+        ("$\\phantom{EVIL}$ b", "$$ b"),
+        ("```mermaid\n  %% EVIL\ngraph TD\n```", "```mermaid\n\ngraph TD\n```"),
+        ("a\U000e0081\u2065\ufff1\U000e01f5\U0001d159b", "ab"),
+    ],
+)
+def test_no_other_way_of_hiding_words_gets_them_through(text: str, kept: str) -> None:
+    cleaned = clean(text)
+    assert cleaned.text == kept
+    assert cleaned.found
 
 
 def test_the_reader_is_told_what_was_taken_out() -> None:
@@ -77,3 +119,24 @@ def test_no_nesting_leaves_a_comment_or_a_hidden_character(text: str) -> None:
 )
 def test_long_nonsense_is_cut_and_never_kept_whole(piece: str) -> None:
     assert len(clean(piece * 150_000).text) <= 200_000
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "](",
+        "![](",
+        "](<",
+        "<! ",
+        "</ ",
+        "</a ",
+        "<svg>",
+        "<a b='>' ",
+        '<a b="',
+        "<div\n",
+        "[a][b]",
+        "\\phantom",
+    ],
+)
+def test_what_begins_again_and_again_is_not_looked_for_to_the_end_each_time(piece: str) -> None:
+    assert len(clean((piece * 70_000)[:70_000]).text) <= 70_000
