@@ -157,6 +157,22 @@ class ChecksMoved(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class ButtonPressed(Fact):
+    """Somebody pressed a button of a check run that the App `app_id` made.
+
+    `mark` is what that App wrote on the check run (its `external_id`), `button` the button's identifier.
+    """
+
+    repository: str
+    check_id: int
+    app_id: int
+    mark: str
+    button: str
+    by: str
+    by_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Pushed(Fact):
     """A ref of `repository` moved from `before` to `after`; forty zeros stand for a ref that is not there.
 

@@ -76,6 +76,8 @@ def _about_repository(shop: "Shop", fact: facts.Fact, told: Told) -> None:
             told.makers.append(_renamed(fact))
         case facts.ChecksMoved():
             _checks(shop, fact, told)
+        case facts.ButtonPressed():
+            _pressed(shop, fact, told)
         case _:
             raise TypeError(f"no rule for the fact {type(fact).__name__}")
 
@@ -139,6 +141,15 @@ def _checks(shop: "Shop", fact: facts.ChecksMoved, told: Told) -> None:
         card = cards.by_head(db, fact.repository, fact.sha)
     if card is not None:
         told.makers.append(ci.look(shop, card))
+
+
+def _pressed(shop: "Shop", fact: facts.ButtonPressed, told: Told) -> None:
+    if not fact.app_id or fact.app_id != shop.config.app_id:
+        return  # another App's check run, on which anything may stand
+    with book.reading(shop.engine) as db:
+        card = cards.get(db, CardId(fact.mark))
+    if card is not None and card.pull_repository == fact.repository and not card.archived:
+        told.makers += spoken.pressed(shop, fact, card)
 
 
 def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: Told) -> None:

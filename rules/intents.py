@@ -111,6 +111,13 @@ class ReportPolicy(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class WriteCheck(Intent):
+    """Write the check run on `head`, the pull request's commit: what the gate saw, which buttons fit."""
+
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
 class MoveCard(Intent):
     """Move the card to a column; `about` makes it the same move.
 

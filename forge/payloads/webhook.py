@@ -57,6 +57,8 @@ class Announcer:
         for app in self.store.apps.all():
             installation = self._installation(app, happened)
             wanted = happened.event in app.events or happened.event in ALWAYS_SENT
+            if happened.action == "requested_action":  # only to the App that is asked
+                wanted = wanted and happened.subjects["check_run"].app_slug == app.slug
             if installation is not None and installation.suspended_at is not None:
                 wanted = happened.event == "installation"
             if app.webhook_url and app.webhook_active and installation is not None and wanted:
