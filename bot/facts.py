@@ -173,6 +173,19 @@ class ButtonPressed(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class GroupMoved(Fact):
+    """The merge queue made a commit `sha` of pull request `number`, or needs it no more.
+
+    `reason` is GitHub's word for why it is gone; empty while its checks are wanted.
+    """
+
+    repository: str
+    number: int
+    sha: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pushed(Fact):
     """A ref of `repository` moved from `before` to `after`; forty zeros stand for a ref that is not there.
 

@@ -64,6 +64,8 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     pull.PullOpened: reviewing.opened,
     pull.PullChanged: reviewing.changed,
     pull.ChecksSettled: ci.settled,
+    pull.GroupFormed: merging.grouped,
+    pull.GroupGone: merging.ungrouped,
     pull.MergeAwaited: merging.awaited,
     pull.ReviewSubmitted: reviewing.submitted,
     pull.ReviewDismissed: reviewing.dismissed,

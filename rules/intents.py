@@ -118,6 +118,14 @@ class WriteCheck(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class CheckGroup(Intent):
+    """Say on `head`, a commit of the merge queue, what the gate saw of pull request `number` in it."""
+
+    number: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
 class MoveCard(Intent):
     """Move the card to a column; `about` makes it the same move.
 

@@ -50,7 +50,7 @@ def publish(
         return Outcome(known, digest)
     root = repository_path(repository)
     if not known and entry.attempts > 1:
-        known = _made_before(hub, f"{root}/commits/{head}/check-runs", entry.card_id)
+        known = _made_before(hub, repository, head, entry.card_id)
     if known:
         try:
             hub.rest("PATCH", f"{root}/check-runs/{known}", body=dict(says))
@@ -62,8 +62,9 @@ def publish(
     return Outcome(str(answer.body["id"]), digest)
 
 
-def _made_before(hub: "Hub", path: str, card_id: str) -> str:
+def _made_before(hub: "Hub", repository: str, head: str, card_id: str) -> str:
     """Return the id of the check run that an earlier attempt left, or an empty string."""
+    path = f"{repository_path(repository)}/commits/{head}/check-runs"
     for run in hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]:
         slug = str((run.get("app") or {}).get("slug") or "")
         if f"{slug}[bot]" == hub.bot_login and run.get("external_id") == card_id:

@@ -29,6 +29,7 @@ BUILDERS: dict[str, Callable[[View, Any], Any]] = {
     "thread": pull.thread,
     "assignee": account.user,
     "check_run": check.hook_check_run,
+    "merge_group": pull.merge_group,
     "installation": application.installation,
     "repositories_added": account.repository_stubs,
     "repositories_removed": account.repository_stubs,
