@@ -8,7 +8,9 @@ from sqlalchemy import Connection
 
 from bot import policies, react
 from bot.github import checks, repositories
+from bot.github.acts import report_policy
 from bot.github.checks import Check, Light
+from bot.texts import gate
 from ledger import book
 from ledger.event import Event
 from ledger.events.pull import CheckFailure, ChecksAwaited, ChecksSettled
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from bot.shop import Shop
 
 Maker = Callable[[Connection], tuple[Event, ...]]
+OURS = frozenset({gate.NAME, report_policy.NAME})  # Cardinal's own may be required; it waits for none of them
 MOST_FAILURES = 20  # of one commit; the rest is as red
 MOST_LOGS = 5  # job logs that are fetched for one commit
 LOG_BYTES = 4_000
@@ -42,7 +45,7 @@ def look(shop: "Shop", card: cards.CardRow, *, patient: bool = True) -> Maker:
     base_branch = repositories.default_branch(shop.hub, repository)
     required = checks.required(shop.hub, repository, base_branch)
     found = {one.name: one for one in checks.of_commit(shop.hub, repository, head)}
-    counted = {name: found.get(name) for name in sorted(required or found)}
+    counted = {name: found.get(name) for name in sorted(required - OURS or found)}
     pending = tuple(
         name[:NAME_CHARACTERS] for name, one in counted.items() if one is None or one.light is Light.PENDING
     )

@@ -157,6 +157,35 @@ class ChecksMoved(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class ButtonPressed(Fact):
+    """Somebody pressed a button of a check run that the App `app_id` made.
+
+    `mark` is what that App wrote on the check run (its `external_id`), `button` the button's identifier.
+    """
+
+    repository: str
+    check_id: int
+    app_id: int
+    mark: str
+    button: str
+    by: str
+    by_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMoved(Fact):
+    """The merge queue made a commit `sha` of pull request `number`, or needs it no more.
+
+    `reason` is GitHub's word for why it is gone; empty while its checks are wanted.
+    """
+
+    repository: str
+    number: int
+    sha: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pushed(Fact):
     """A ref of `repository` moved from `before` to `after`; forty zeros stand for a ref that is not there.
 

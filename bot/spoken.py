@@ -107,11 +107,23 @@ def ticked(shop: "Shop", fact: facts.BoxTicked, card: cards.CardRow) -> list[Mak
     return [maker(box) for box in fact.boxes]
 
 
+def pressed(shop: "Shop", fact: facts.ButtonPressed, card: cards.CardRow) -> list[Maker]:
+    """Return what a pressed button comes to: whoever pressed it is the actor. Nothing for an unknown one."""
+    parsed = command_line.of_button(fact.button)
+    if parsed is None:
+        return []
+    role = people.role(shop.hub, fact.repository, fact.by)
+    base = _base(shop, card, parsed, role=role, login=fact.by)
+    asker = Asker(fact.by, role, "check", fact.check_id, f"button:{fact.button}", None, base)
+    return [lambda db: (verdict(policies.in_force(db, card.board_id), card, parsed, asker),)]
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who gave a command, with which role, and where; `source` is the comment's id or `box:<name>`.
+    """Who gave a command, with which role, and where.
 
-    `base` is the base branch's commit, where the command depends on it.
+    `source` is the comment's id, `box:<name>` or `button:<name>`; `at` is None where GitHub does not say
+    when. `base` is the base branch's commit, where the command depends on it.
     """
 
     login: str
@@ -119,7 +131,7 @@ class Asker:
     place: str
     comment_id: int
     source: str
-    at: datetime
+    at: datetime | None
     base: str = ""
 
 
@@ -145,6 +157,6 @@ def verdict(
                 asker.base,
             )
         word, because = parsed.command, answer.because
-    if asker.source.startswith("box:"):
+    if asker.source.startswith(("box:", "button:")):
         word = asker.source  # the rules restore the box, and react to no comment of Cardinal's own
     return CommandRefused(card.card_id, word, asker.login, asker.role, because, asker.place, asker.comment_id)

@@ -75,6 +75,10 @@ def _about_repository(shop: "Shop", fact: facts.Fact, told: Told) -> None:
             told.makers.append(_renamed(fact))
         case facts.ChecksMoved():
             _checks(shop, fact, told)
+        case facts.ButtonPressed():
+            _pressed(shop, fact, told)
+        case facts.GroupMoved():
+            _group_moved(shop, fact, told)
         case _:
             raise TypeError(f"no rule for the fact {type(fact).__name__}")
 
@@ -137,6 +141,29 @@ def _checks(shop: "Shop", fact: facts.ChecksMoved, told: Told) -> None:
         card = cards.by_head(db, fact.repository, fact.sha)
     if card is not None:
         told.makers.append(ci.look(shop, card))
+
+
+def _pressed(shop: "Shop", fact: facts.ButtonPressed, told: Told) -> None:
+    if not fact.app_id or fact.app_id != shop.config.app_id:
+        return  # another App's check run, on which anything may stand
+    with book.reading(shop.engine) as db:
+        card = cards.get(db, CardId(fact.mark))
+    if card is not None and card.pull_repository == fact.repository and not card.archived:
+        told.makers += spoken.pressed(shop, fact, card)
+
+
+def _group_moved(shop: "Shop", fact: facts.GroupMoved, told: Told) -> None:
+    with book.reading(shop.engine) as db:
+        card = cards.by_pull(db, fact.repository, fact.number)
+    if card is None or card.archived:
+        return  # a pull request that Cardinal did not open: its gate never saw it
+    card_id = card.card_id
+    event = (
+        on_pull.GroupGone(card_id, fact.number, fact.sha, fact.reason[:40])
+        if fact.reason
+        else on_pull.GroupFormed(card_id, fact.number, fact.sha)
+    )
+    told.makers.append(lambda _: (event,))
 
 
 def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: Told) -> None:

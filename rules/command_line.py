@@ -16,6 +16,7 @@ _FIRST_LINE = re.compile(r"\n* {0,3}/cardinal(?:[ \t]+(?P<rest>[^\n]*))?(?=\n|\Z
 _BOXES = ("cancel", "finish", "pause", "resume", "retry")
 _APPROVE = re.compile(r"approve:(?P<run>r[0-9]{1,18}):(?P<revision>[0-9]{1,9})")
 _BUDGET = re.compile(r"budget:(?P<run>r[0-9]{1,18}):(?P<usd>[0-9]{1,6}\.[0-9]{2})")
+_BUTTON = re.compile(r"(?P<command>cancel|pause|resume|retry):(?P<run>r[0-9]{1,18})")
 _CHOICE = re.compile(r"choice:(?P<question>[A-Za-z0-9-]{1,40}):(?P<choice>[0-9]{1,3})")
 
 
@@ -69,9 +70,31 @@ def of_box(name: str) -> Parsed | None:
     return Parsed("answer", choice["choice"]) if choice else None
 
 
+def of_button(identifier: str) -> Parsed | None:
+    """Return the command that a pressed button of a check stands for; None for one that is none of ours."""
+    if identifier == "explain":
+        return Parsed(identifier, "")
+    if _APPROVE.fullmatch(identifier):
+        return Parsed("approve", "")
+    button = _BUTTON.fullmatch(identifier)
+    return Parsed(button["command"], "") if button else None
+
+
+def is_press(source: str) -> bool:
+    """Return whether a command was given by a button of a check, and not by a comment or a box."""
+    return source.startswith("button:")
+
+
+def pressed_run(source: str) -> str:
+    """Return the run in a pressed `button:<command>:<run>`, or an empty string."""
+    button = _BUTTON.fullmatch(source.removeprefix("button:")) if is_press(source) else None
+    return button["run"] if button else ""
+
+
 def approved_plan(source: str) -> tuple[str, int] | None:
-    """Return the run and the revision in a ticked `box:approve:<run>:<revision>`; None for anything else."""
-    plan = _APPROVE.fullmatch(source.removeprefix("box:")) if source.startswith("box:") else None
+    """Return the run and the revision in a `box:` or `button:approve:<run>:<revision>`; None else."""
+    kind, _, name = source.partition(":")
+    plan = _APPROVE.fullmatch(name) if kind in ("box", "button") else None
     return (plan["run"], int(plan["revision"])) if plan else None
 
 

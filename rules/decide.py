@@ -10,6 +10,7 @@ from ledger.events import policy as policies
 from ledger.events import run as runs
 from rules import (
     boarding,
+    buttons,
     card_state,
     ci,
     commanding,
@@ -63,6 +64,8 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     pull.PullOpened: reviewing.opened,
     pull.PullChanged: reviewing.changed,
     pull.ChecksSettled: ci.settled,
+    pull.GroupFormed: merging.grouped,
+    pull.GroupGone: merging.ungrouped,
     pull.MergeAwaited: merging.awaited,
     pull.ReviewSubmitted: reviewing.submitted,
     pull.ReviewDismissed: reviewing.dismissed,
@@ -110,7 +113,8 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
     if snapshot.foreign and not snapshot.archived:
         return _possible(snapshot, foreign(policy, snapshot))
     unwanted = merging.astray(policy, snapshot) if kind in UNSETTLING else Decision()
-    return _possible(snapshot, unwanted + CARD_RULES[kind](policy, snapshot, event, now))
+    decided = unwanted + CARD_RULES[kind](policy, snapshot, event, now)
+    return _possible(snapshot, decided + buttons.shown(snapshot, event))
 
 
 def _possible(snapshot: Snapshot, decided: Decision) -> Decision:

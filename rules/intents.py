@@ -111,6 +111,21 @@ class ReportPolicy(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class WriteCheck(Intent):
+    """Write the check run on `head`, the pull request's commit: what the gate saw, which buttons fit."""
+
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckGroup(Intent):
+    """Say on `head`, a commit of the merge queue, what the gate saw of pull request `number` in it."""
+
+    number: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
 class MoveCard(Intent):
     """Move the card to a column; `about` makes it the same move.
 

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from ledger.events.pull import MergeAwaited
+from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited
 from ledger.states import CardState
 from rules.card_state import change
-from rules.intents import CancelMerge, Decision, Say, UpdateFace
+from rules.intents import CancelMerge, CheckGroup, Decision, Say, UpdateFace
 from rules.inward import Explain
 from rules.occasion import stamp
 from rules.policy import Policy
@@ -37,6 +37,31 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
     # Nobody looks at a card in its last column again: the comment calls for somebody.
     told = Say(card, f"unmerged:{stamp(now)}", sentence(because), "pull")
     return change(policy, snapshot, CardState.BLOCKED, because) + Decision((told,))
+
+
+def grouped(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetime) -> Decision:
+    """Say on the queue's commit what the gate saw, or it waits for ever; and on the card that it waits.
+
+    Somebody may have put it into the queue by hand.
+    """
+    pull, card = snapshot.open_pull, snapshot.card_id
+    if pull is None or pull.number != event.number:
+        return Decision((), ("the pull request has been closed since",))
+    checked = Decision((CheckGroup(card, event.number, event.head),), ("the merge queue wants the check",))
+    if snapshot.live_run:
+        return checked
+    because = WAITS["queue"].format(number=event.number)
+    return checked + Decision((Explain(card, because), UpdateFace(card)), (because,))
+
+
+def ungrouped(policy: Policy, snapshot: Snapshot, event: GroupGone, now: datetime) -> Decision:
+    """Take back that the card waits in the queue, unless its merge or its end says more."""
+    pull = snapshot.open_pull
+    waited = snapshot.because == WAITS["queue"].format(number=event.number)
+    if pull is None or pull.awaits or event.reason != "dequeued" or not waited:
+        return Decision((), ("what becomes of the merge is told apart",))
+    because = f"pull request #{event.number} has left GitHub's merge queue without being merged"
+    return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
 
 
 def astray(policy: Policy, snapshot: Snapshot) -> Decision:

@@ -1,14 +1,42 @@
-"""A check of a commit has finished; of all checks only those on Cardinal's own pull requests matter.
+"""A check of a commit has finished, or somebody pressed a button of one of Cardinal's own.
 
+Of all checks only those on Cardinal's own pull requests matter.
 Source: docs.github.com/webhooks/webhook-events-and-payloads#check_run.
 """
 
-from bot.facts import ChecksMoved, Fact
-from bot.intake._payload import Payload, own, text, text_or_empty
+from bot.facts import ButtonPressed, ChecksMoved, Fact
+from bot.intake._payload import (
+    Payload,
+    account,
+    login,
+    number,
+    number_or_zero,
+    own,
+    text,
+    text_or_empty,
+)
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-    """Return that the commit's checks moved, nothing for Cardinal's own check."""
-    if own(payload, bot_id) or text_or_empty(payload, "action") != "completed":
+    """Return that the commit's checks moved or who pressed which button, nothing for Cardinal's own doing."""
+    if own(payload, bot_id):
         return ()
-    return (ChecksMoved(text(payload, "repository.full_name"), text(payload, "check_run.head_sha")),)
+    match text_or_empty(payload, "action"):
+        case "completed":
+            return (ChecksMoved(text(payload, "repository.full_name"), text(payload, "check_run.head_sha")),)
+        case "requested_action":
+            return (_pressed(payload),)
+        case _:
+            return ()
+
+
+def _pressed(payload: Payload) -> ButtonPressed:
+    return ButtonPressed(
+        repository=text(payload, "repository.full_name"),
+        check_id=number(payload, "check_run.id"),
+        app_id=number_or_zero(payload, "check_run.app.id"),
+        mark=text_or_empty(payload, "check_run.external_id"),
+        button=text_or_empty(payload, "requested_action.identifier"),
+        by=login(payload, "sender"),
+        by_id=account(payload, "sender"),
+    )

@@ -136,6 +136,19 @@ def push(view: View, repo: Repo, actor: User, moved: dict[str, Any]) -> Json:
     }
 
 
+def simple_commit(git: Git, sha: str) -> Json:
+    """Return a `simple-commit`."""
+    one = git.commit(sha)
+    return {
+        "id": one.sha,
+        "tree_id": one.tree,
+        "message": one.message,
+        "timestamp": one.committer.date.astimezone(UTC).isoformat(),
+        "author": {"name": one.author.name, "email": one.author.email},
+        "committer": {"name": one.committer.name, "email": one.committer.email},
+    }
+
+
 def _pushed(git: Git, repo: Repo, moved: dict[str, Any]) -> list[Commit]:
     before, after = moved["before"], moved["after"]
     if after == ZERO_SHA:

@@ -4,8 +4,9 @@ from forge.clock import rfc3339, rfc3339_or_none
 from forge.git import GitError
 from forge.merging import ahead_behind, changed_files
 from forge.payloads.account import label, reaction_rollup, repository, user, user_or_none
+from forge.payloads.commit import simple_commit
 from forge.payloads.view import Json, View
-from forge.store.models import Pull, Repo, Review, ReviewComment, Thread
+from forge.store.models import Group, Pull, Repo, Review, ReviewComment, Thread
 
 
 def pull_simple(view: View, one: Pull) -> Json:
@@ -188,3 +189,15 @@ def thread(view: View, one: Thread) -> Json:
 def hook_review(view: View, one: Review) -> Json:
     """Return a review as webhooks carry it: its state in small letters."""
     return {**review(view, one), "state": one.state.lower()}
+
+
+def merge_group(view: View, one: Group) -> Json:
+    """Return a `merge-group`."""
+    git = view.store.repos.git(one.pull.repo)
+    return {
+        "head_sha": one.head_sha,
+        "head_ref": one.head_ref,
+        "base_sha": one.base_sha,
+        "base_ref": one.base_ref,
+        "head_commit": simple_commit(git, one.head_sha),
+    }

@@ -29,6 +29,7 @@ BUILDERS: dict[str, Callable[[View, Any], Any]] = {
     "thread": pull.thread,
     "assignee": account.user,
     "check_run": check.hook_check_run,
+    "merge_group": pull.merge_group,
     "installation": application.installation,
     "repositories_added": account.repository_stubs,
     "repositories_removed": account.repository_stubs,
@@ -57,6 +58,8 @@ class Announcer:
         for app in self.store.apps.all():
             installation = self._installation(app, happened)
             wanted = happened.event in app.events or happened.event in ALWAYS_SENT
+            if happened.action == "requested_action":  # only to the App that is asked
+                wanted = wanted and happened.subjects["check_run"].app_slug == app.slug
             if installation is not None and installation.suspended_at is not None:
                 wanted = happened.event == "installation"
             if app.webhook_url and app.webhook_active and installation is not None and wanted:

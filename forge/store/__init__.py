@@ -13,6 +13,7 @@ from forge.store.base import Occurrence
 from forge.store.checks import Checks
 from forge.store.deliveries import Deliveries
 from forge.store.faults import Faults
+from forge.store.groups import Groups
 from forge.store.identifiers import Identifiers
 from forge.store.issues import Issues
 from forge.store.links import Links
@@ -49,6 +50,7 @@ class Store:
         self.links = Links(self)
         self.pulls = Pulls(self)
         self.merges = Merges(self)
+        self.groups = Groups(self)
         self.reviews = Reviews(self)
         self.checks = Checks(self)
         self.projects = Projects(self)

@@ -30,6 +30,7 @@ ALL_PERMISSIONS = {
     "statuses": "read",
     "actions": "read",
     "workflows": "write",
+    "merge_queues": "read",
 }
 ALL_EVENTS = [
     "check_run",
@@ -39,6 +40,7 @@ ALL_EVENTS = [
     "issue_comment",
     "issue_dependencies",
     "issues",
+    "merge_group",
     "projects_v2_item",
     "projects_v2_status_update",
     "pull_request",

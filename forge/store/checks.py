@@ -84,6 +84,11 @@ class Checks(Part):
         return run
 
     @exclusive
+    def all(self, repo: Repo) -> list[CheckRun]:
+        """Return the check runs of a repository, newest first."""
+        return [run for run in reversed(self._runs.values()) if run.repo is repo]
+
+    @exclusive
     def on_commit(self, repo: Repo, sha: str) -> list[CheckRun]:
         """Return the check runs of a commit, newest first."""
         return [run for run in reversed(self._runs.values()) if run.repo is repo and run.head_sha == sha]

@@ -5,9 +5,7 @@ from forge.store.base import Part, exclusive
 from forge.store.models import AutoMerge, Pull, Repo, User
 from forge.store.pulls import MergeMethod
 
-PASSING = ("success", "neutral", "skipped")
 HEAD_MOVED = "Head branch was modified. Review and try the merge again."
-QUEUE_BOT = "github-merge-queue[bot]"
 
 
 class Merges(Part):
@@ -59,6 +57,7 @@ class Merges(Part):
             raise UnprocessableError("Pull request is not in a mergeable state")
         pull.auto_merge, pull.queued_at = None, self.store.clock.now()
         self.store.pulls.announce(pull, "enqueued", actor)
+        self.store.groups.form(pull)
 
     @exclusive
     def dequeue(self, pull: Pull, *, actor: User, reason: str = "MANUAL") -> None:
@@ -66,6 +65,7 @@ class Merges(Part):
         if pull.queued_at is None:
             raise UnprocessableError("Pull request is not in the queue")
         pull.queued_at = None
+        self.store.groups.destroy(pull, "merged" if reason == "MERGE" else "dequeued")
         self.store.pulls.announce(pull, "dequeued", actor, {"reason": reason})
 
     @exclusive
@@ -74,10 +74,12 @@ class Merges(Part):
         self.dequeue(pull, actor=actor, reason="MERGE" if passed else "CI_FAILURE")
         if passed:
             self.store.pulls.merge(pull, actor=actor, method=MergeMethod.SQUASH, queued=True)
+            self.store.groups.follow(pull.repo, pull.base_ref)
 
     @exclusive
     def reconsider(self, repo: Repo, head: str) -> None:
         """Merge what waits at this commit and has nothing in its way any more."""
+        self.store.groups.judge(repo, head)
         for pull in self.store.pulls.all(repo):
             wanted = pull.auto_merge
             if wanted is None or pull.head_sha != head or not self.store.pulls.is_ready_to_merge(pull):

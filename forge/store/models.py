@@ -155,6 +155,17 @@ class AutoMerge:
     message: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The commit of a queued pull request on its branch, on which the merge queue wants the checks."""
+
+    pull: "Pull"
+    head_sha: str
+    head_ref: str
+    base_sha: str
+    base_ref: str
+
+
 @dataclass(slots=True, eq=False)
 class Pull:
     """The part of a pull request that an issue does not have."""

@@ -24,10 +24,12 @@ class PersonSaid(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CommandGiven(CardEvent):
-    """A command was accepted. `source` is the comment's id, or `box:<name>` for a ticked checkbox.
+    """A command was accepted. `source` is the comment's id, `box:<name>` for a ticked checkbox, or
+    `button:<name>` for a pressed button of a check.
 
-    `place` (issue, pull or review) and `comment_id` say where to acknowledge it; `said_at` is when GitHub got
-    it, by GitHub's clock. `base` is the base branch's commit then, where the command depends on it.
+    `place` (issue, pull, review or check) and `comment_id` (the check run's id for a button) say where it was
+    given; `said_at` is when GitHub got it, by GitHub's clock, where it says so. `base` is the base branch's
+    commit then, where the command depends on it.
     """
 
     command: str

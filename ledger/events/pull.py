@@ -97,6 +97,26 @@ class ChecksSettled(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class GroupFormed(CardEvent):
+    """The merge queue asks for the checks of the pull request on a commit of its own, `head`."""
+
+    number: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGone(CardEvent):
+    """The merge queue needs the checks on its commit `head` no more.
+
+    `reason`: merged, dequeued, or invalidated (another group takes its place).
+    """
+
+    number: int
+    head: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class MergeAwaited(CardEvent):
     """GitHub merges the pull request by itself once it can, or does so no more.
 

@@ -81,6 +81,8 @@ _LINES: Mapping[str, Line] = {
     "ReviewDismissed": (_A, lambda e: f"review {e.review_id} was dismissed"),
     "ChecksAwaited": (Zoom.DEBUG, lambda e: f"checks of {e.head[:12]} wait for {', '.join(e.pending)}"),
     "ChecksSettled": (_C, lambda e: _checks(e)),
+    "GroupFormed": (Zoom.DEBUG, lambda e: f"the merge queue wants checks on {e.head[:12]}"),
+    "GroupGone": (Zoom.DEBUG, lambda e: f"the merge queue's {e.head[:12]} is gone: {e.reason}"),
     "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
     "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
     "RunQueued": (_C, lambda e: f"run {e.run_id} queued in {e.column} (attempt {e.attempt}, {e.kind})"),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bot import ci, orders
+from bot.texts import gate
 from forge.store.board import Item
 from forge.store.models import CheckRun
 from ledger.events.pull import ChecksAwaited, ChecksSettled
@@ -190,3 +191,11 @@ def test_checks_of_somebody_elses_commit_cost_no_call(cardinal: Cardinal) -> Non
     check(cardinal, main, "tests", "boom", **RED)
     cardinal.settle()
     assert cardinal.calls("") == []
+
+
+def test_cardinals_own_required_check_is_not_waited_for(cardinal: Cardinal) -> None:
+    cardinal.repo.required_checks["main"] = ("tests", gate.NAME)
+    item = delivered(cardinal)
+    check(cardinal, cardinal.pull_of(item).head_sha, "tests", "boom", **RED)
+    cardinal.settle()
+    assert kinds_of_runs(cardinal) == ["first", "repair"]

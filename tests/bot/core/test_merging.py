@@ -2,11 +2,14 @@
 
 import pytest
 
+from bot.texts import gate
 from forge.store.board import Item
 from forge.store.checks import Checks
 from forge.store.models import CheckRun, Pull
-from ledger.events.pull import MergeAwaited
+from ledger.events.board import CardExplained
+from ledger.events.pull import GroupGone, MergeAwaited
 from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.test_buttons import gated
 from tests.bot.core.test_review import delivered, review
 
 CHECK = "ci"
@@ -125,3 +128,57 @@ def test_one_that_leaves_the_queue_unmerged_calls_for_somebody(cardinal: Cardina
     cardinal.drag(item, "Done")
     cardinal.settle()
     assert pull.queued_at is not None
+
+
+def test_the_queue_gets_cardinals_own_check_on_its_commit_and_merges(cardinal: Cardinal) -> None:
+    item = gated(cardinal, column="Review")
+    pull = cardinal.pull_of(item)
+    review(cardinal, pull, "APPROVE")
+    cardinal.repo.required_checks["main"] = (gate.NAME,)
+    cardinal.repo.merge_queues.add("main")
+    cardinal.settle()
+    cardinal.drag(item, "Done")
+    cardinal.settle()
+    said = [one for one in cardinal.forge.store.checks.all(cardinal.repo) if one.head_sha != pull.head_sha]
+    assert [(one.name, one.conclusion, one.actions) for one in said] == [(gate.NAME, "success", [])]
+    assert f"merges #{pull.issue.number}" in said[0].output["summary"]
+    assert any("merge queue" in one.because for one in cardinal.events(CardExplained))
+    assert pull.merged_at is not None
+    assert cardinal.card(item).state == "done"
+    assert [one.reason for one in cardinal.events(GroupGone)] == ["merged"]
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_what_the_gate_has_not_seen_does_not_pass_the_queue(cardinal: Cardinal) -> None:
+    item = gated(cardinal, column="Review")
+    pull, alice = cardinal.pull_of(item), cardinal.person("alice")
+    files: dict[str, bytes | None] = {"late.txt": b"late\n"}
+    cardinal.forge.store.repos.write_files(cardinal.repo, pull.head_ref, files, "Late", actor=alice)
+    cardinal.repo.merge_queues.add("main")
+    cardinal.settle()
+    cardinal.forge.store.merges.enqueue(pull, actor=alice)
+    cardinal.settle(publish=False)
+    assert "merge queue" in cardinal.card(item).because
+    cardinal.repo.required_checks["main"] = (gate.NAME,)
+    cardinal.settle()
+    assert (pull.merged_at, pull.queued_at) == (None, None)
+    assert "left GitHub's merge queue" in cardinal.card(item).because
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_queue_that_changes_gets_its_check_on_the_new_commit(cardinal: Cardinal) -> None:
+    items = [gated(cardinal, column="Review") for _ in range(2)]
+    pulls, alice = [cardinal.pull_of(item) for item in items], cardinal.person("alice")
+    cardinal.repo.merge_queues.add("main")
+    for pull in pulls:
+        cardinal.forge.store.merges.enqueue(pull, actor=alice)
+    cardinal.settle()
+    cardinal.forge.store.merges.finish_queue(pulls[0], passed=True, actor=alice)
+    cardinal.settle()
+    group = cardinal.forge.store.groups.of_pull(pulls[1])
+    assert group is not None
+    assert [one.name for one in cardinal.forge.store.checks.on_commit(cardinal.repo, group.head_sha)] == [
+        gate.NAME
+    ]
+    assert "merge queue" in cardinal.card(items[1]).because
+    assert sorted(one.reason for one in cardinal.events(GroupGone)) == ["invalidated", "merged"]

@@ -90,6 +90,17 @@ DELIVERIES: dict[str, dict[str, Any]] = {
         "repository": REPOSITORY,
         "sender": ALICE,
     },
+    "merge_group": {
+        "action": "checks_requested",
+        "merge_group": {
+            "head_sha": "d" * 40,
+            "head_ref": f"refs/heads/gh-readonly-queue/main/pr-8-{'b' * 40}",
+            "base_sha": "b" * 40,
+            "base_ref": "refs/heads/main",
+        },
+        "repository": REPOSITORY,
+        "sender": BOT,
+    },
     "check_suite": {
         "action": "completed",
         "check_suite": {"id": 42, "head_sha": "a" * 40, "conclusion": "failure"},

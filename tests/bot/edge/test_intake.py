@@ -54,6 +54,14 @@ POLICY_COMMIT = COMMIT | {"removed": [".github/cardinal.yml"]}
 UNSAID = facts.Unsaid("acme/shop", 7, 21, "issue", "deleted", "alice")
 CHECKED = facts.ChecksMoved("acme/shop", "a" * 40)
 EDITED = replace(UNSAID, how="edited")
+PRESSING = {
+    "action": "requested_action",
+    "check_run__app": {"id": 5, "slug": "cardinal"},
+    "check_run__external_id": "PVTI_1",
+    "requested_action": {"identifier": "retry:r1"},
+}
+PRESSED = facts.ButtonPressed("acme/shop", 41, 5, "PVTI_1", "retry:r1", "alice", 1)
+GROUPED = facts.GroupMoved("acme/shop", 8, "d" * 40, "")
 SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ("projects_v2_item", {}, (RANG,)),
     ("projects_v2_item", {"sender": BOT}, (RANG,)),
@@ -152,7 +160,21 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     *((event, {}, (CHECKED,)) for event in ("check_run", "check_suite", "status")),
     *((event, {"sender": BOT}, ()) for event in ("check_run", "check_suite", "status")),
     ("check_run", {"action": "created"}, ()),
-    ("check_run", {"action": "requested_action"}, ()),
+    ("check_run", PRESSING, (PRESSED,)),
+    ("check_run", PRESSING | {"sender": BOT}, ()),
+    ("check_run", PRESSING | {"check_run__app": None}, (replace(PRESSED, app_id=0),)),
+    ("check_run", {"action": "rerequested"}, ()),
+    ("merge_group", {}, (GROUPED,)),
+    ("merge_group", {"sender": ALICE}, (GROUPED,)),
+    ("merge_group", {"action": "destroyed", "reason": "merged"}, (replace(GROUPED, reason="merged"),)),
+    ("merge_group", {"action": "destroyed"}, (replace(GROUPED, reason="dequeued"),)),
+    ("merge_group", {"action": "other"}, ()),
+    ("merge_group", {"merge_group__head_ref": "refs/heads/main"}, ()),
+    (
+        "merge_group",
+        {"merge_group__head_ref": f"refs/heads/gh-readonly-queue/rel/pr-1-x/pr-12-{'b' * 40}"},
+        (replace(GROUPED, number=12),),
+    ),
     ("check_suite", {"action": "requested"}, ()),
     ("status", {"state": "pending"}, ()),
     ("ping", {}, ()),
