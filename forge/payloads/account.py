@@ -79,6 +79,13 @@ def organization(view: View, account: User) -> Json:
     }
 
 
+def owner_by_kind(view: View, account: User) -> Json:
+    """Return whom a repository belonged to, as `repository.transferred` tells it."""
+    if account.type is UserType.ORGANIZATION:
+        return {"organization": organization(view, account)}
+    return {"user": user(view, account)}
+
+
 REPOSITORY_URLS = {
     "archive_url": "/{archive_format}{/ref}",
     "assignees_url": "/assignees{/user}",

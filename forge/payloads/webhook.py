@@ -114,6 +114,8 @@ def payload(view: View, happened: Occurrence) -> Json:
             body |= commit.push(view, happened.repo, happened.actor, subject)
         elif name == "pull_request" and happened.event != "pull_request":
             body[name] = pull.pull_simple(view, subject)
+        elif name == "former_owner":
+            body["changes"] = {"owner": {"from": account.owner_by_kind(view, subject)}}
         elif name == "label":
             assert happened.repo is not None
             body["label"] = account.label(view, subject, happened.repo)

@@ -54,9 +54,8 @@ def job_log(owner: str, name: str, number: int) -> Response:
     run = store().checks.get(repo, number)
     if not run.log:
         raise NotFoundError()
-    made = answer({}, 302)
-    made.headers["Location"] = f"{store().base_url}/_forge/logs/{repo.owner.login}/{repo.name}/{number}"
-    return made
+    place = f"{store().base_url}/_forge/logs/{repo.owner.login}/{repo.name}/{number}"
+    return Response(status=302, headers={"Location": place})
 
 
 @blueprint.get("/commits/<path:ref>/check-runs")

@@ -92,12 +92,7 @@ class Access(Part):
         """Give a repository to somebody else; those who lose it hear of it as well."""
         before = repo.owner
         self.store.repos.move(repo, owner, repo.name)
-        kind = "organization" if before.type is UserType.ORGANIZATION else "user"
-        whose = {"login": before.login, "id": before.id, "node_id": before.node_id, "type": before.type.value}
-        changes = {"owner": {"from": {kind: whose}}}
-        self.store.emit(
-            "repository", "transferred", actor, repo, organization=before, plain={"changes": changes}
-        )
+        self.store.emit("repository", "transferred", actor, repo, organization=before, former_owner=before)
 
     def _announce(self, installation: Installation, action: str, actor: User) -> None:
         self.store.emit(

@@ -42,14 +42,16 @@ def learn(cardinal: Cardinal) -> tuple[CardId, ...]:
     return rung
 
 
-def test_a_sweep_of_a_quiet_board_costs_one_point_and_nothing_else(cardinal: Cardinal) -> None:
+def test_a_sweep_of_a_quiet_board_costs_the_installation_one_point_and_the_app_two_calls(cardinal: Cardinal) -> None:
     drafts(cardinal, 110, "Tasks")
     learn(cardinal)
+    cardinal.sweep()
     cardinal.clock.forward(60)
     points(cardinal)
     assert cardinal.sweep() == ()
     made = [(one.method, one.path, one.cost) for one in cardinal.forge.gateway.calls]
-    assert made == [("POST", "/graphql", 1), ("GET", "/app/hook/deliveries", 1)]
+    as_the_app = [("GET", "/orgs/acme/installation", 1), ("GET", "/app/hook/deliveries", 1)]
+    assert sorted(made) == sorted([*as_the_app, ("POST", "/graphql", 1)])
 
 
 def test_a_drag_at_the_end_of_a_large_board_is_found_by_the_next_sweep(cardinal: Cardinal) -> None:
