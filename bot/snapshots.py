@@ -66,7 +66,7 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
         case CommandGiven():
             paced = givers.count(db, event.by, now - MINUTE)
             return replace(
-                snapshot, held=_held(db, card_id), paced=paced, halt=halt_of(db, snapshot.board_id)
+                snapshot, held=held(db, card_id), paced=paced, halt=halt_of(db, snapshot.board_id)
             )
         case RunEnded():
             cause = shared_cause(event.reason, event.detail)
@@ -86,7 +86,8 @@ def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
     return Halt(row.cause, row.because, row.until, row.tries, row.probing, row.probe) if row else None
 
 
-def _held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
+def held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
+    """Return the newest comments that wait for a word by somebody with write access."""
     return tuple(
         Held(one.comment_id, one.place, one.author, one.text, one.changed)
         for one in messages.held(db, card_id, MOST_HELD)
