@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from ledger.causes import shared_cause
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven
-from ledger.events.pull import ChecksSettled
+from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.run import RunEnded, RunParked, RunStepped
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import RunState
@@ -65,19 +65,26 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
     match event:
         case CommandGiven():
             paced = givers.count(db, event.by, now - MINUTE)
-            return replace(
-                snapshot, held=_held(db, card_id), paced=paced, halt=halt_of(db, snapshot.board_id)
-            )
+            return replace(snapshot, held=held(db, card_id), paced=paced, halt=halt_of(db, snapshot.board_id))
         case RunEnded():
             cause = shared_cause(event.reason, event.detail)
             struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
-            return replace(snapshot, struck=struck, halt=halt_of(db, snapshot.board_id))
+            seen = _ci(db, snapshot, card_id)
+            return replace(snapshot, struck=struck, halt=halt_of(db, snapshot.board_id), ci=seen)
         case ChecksSettled():
-            row = ci.of_card(db, card_id)
-            return replace(snapshot, ci=CiSeen(row.repaired, row.repairs) if row else None)
+            return replace(snapshot, ci=_ci(db, snapshot, card_id))
         case RunStepped() | RunParked():
             return replace(snapshot, halt=halt_of(db, snapshot.board_id))
     return snapshot
+
+
+def _ci(db: Connection, snapshot: Snapshot, card_id: CardId) -> CiSeen | None:
+    row, pull = ci.of_card(db, card_id), snapshot.open_pull
+    if row is None:
+        return None
+    red = ci.failures_of(db, card_id, pull.head) if pull else ()
+    told = tuple(CheckFailure(one.name, one.url, one.log, one.on_base) for one in red)
+    return CiSeen(row.repaired, row.repairs, told)
 
 
 def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
@@ -86,7 +93,8 @@ def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
     return Halt(row.cause, row.because, row.until, row.tries, row.probing, row.probe) if row else None
 
 
-def _held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
+def held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
+    """Return the newest comments that wait for a word by somebody with write access."""
     return tuple(
         Held(one.comment_id, one.place, one.author, one.text, one.changed)
         for one in messages.held(db, card_id, MOST_HELD)

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import facts, look, policies
+from bot import facts, look, policies, snapshots
 from bot.errors import CardBusyError
+from bot.github import issues as github_issues
 from bot.github import people, repositories
 from ledger import book
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused, CommentChanged, PersonSaid
 from ledger.views import cards, messages
 from rules import command_line
+from rules.commands import ok
 from rules.policy import Policy
 
 if TYPE_CHECKING:
@@ -41,16 +43,47 @@ def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
         card.card_id, fact.comment_id, fact.place, fact.author, trusted, fact.text, role, fact.at
     )
 
+    asker = Asker(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at, base)
+    edited = _edited(shop, card, parsed, asker)
+
     def make(db: Connection) -> tuple[Event, ...]:
         if messages.knows(db, card.card_id, fact.place, fact.comment_id):
             return ()
         if parsed is None:
             return (speech,)
         policy = policies.in_force(db, card.board_id)
-        asker = Asker(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at, base)
-        return (speech, verdict(policy, card, parsed, asker))
+        return (speech, *edited(db), verdict(policy, card, parsed, asker))
 
     return make
+
+
+def _edited(
+    shop: "Shop",
+    card: cards.CardRow,
+    parsed: command_line.Parsed | command_line.Mistyped | None,
+    asker: "Asker",
+) -> Maker:
+    """Read the comment that an `ok` lets through as it is now: whoever gives it saw that one, and the
+    delivery about an edit may be late or lost.
+    """
+    if not isinstance(parsed, command_line.Parsed) or parsed.command != "ok" or card.repository is None:
+        return _nothing
+    with book.reading(shop.engine) as db:
+        given = verdict(policies.in_force(db, card.board_id), card, parsed, asker)
+        held = snapshots.held(db, card.card_id)
+    meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
+    if len(meant) != 1:
+        return _nothing  # none is let through
+    (one,) = meant
+    now = github_issues.comment_now(shop.hub, card.repository, one.place, one.comment_id)
+    if now == one.text:
+        return _nothing
+    how = messages.DELETED if now is None else "edited"
+    return unsaid(facts.Unsaid(card.repository, card.number or 0, one.comment_id, one.place, how, ""), card)
+
+
+def _nothing(_: Connection) -> tuple[Event, ...]:
+    return ()
 
 
 def _base(shop: "Shop", card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:

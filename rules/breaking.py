@@ -53,7 +53,8 @@ def came_through(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Deci
     """Let the board go on once the run that tries has got through to where the cause would have hit it."""
     if snapshot.halt is None or snapshot.halt.probe != run.run_id:
         return Decision()
-    asked = isinstance(event, runs.RunParked) and event.why == "question"
+    # One that reached a limit had its model for all of it; a paused one says nothing, and lets another try.
+    asked = isinstance(event, runs.RunParked) and event.why in ("question", "limit")
     if asked or (isinstance(event, runs.RunStepped) and event.after in _ALIVE):
         return _lift(snapshot, f"{run.run_id} came through")
     return Decision()

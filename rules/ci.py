@@ -3,7 +3,8 @@
 from datetime import datetime, timedelta
 
 from ledger.events.pull import ChecksSettled
-from ledger.states import Archetype, CardState
+from ledger.events.run import RunEnded
+from ledger.states import Archetype, CardState, Ending
 from rules.card_state import change, feedback_waits, settle
 from rules.intents import Decision, Say, UpdateFace
 from rules.inward import Explain, QueueRun
@@ -37,6 +38,14 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
     return Decision(
         (QueueRun(snapshot.card_id, "repair", BY, plan_required=False),), (f"{_names(mine)} is red",)
     )
+
+
+def after_run(policy: Policy, snapshot: Snapshot, event: RunEnded, now: datetime) -> Decision:
+    """Take up what was red already while the run was alive: nothing was pushed since."""
+    pull, seen = snapshot.open_pull, snapshot.ci
+    if event.ending is not Ending.SUCCEEDED or pull is None or seen is None or not seen.red:
+        return Decision()
+    return settled(policy, snapshot, ChecksSettled(snapshot.card_id, pull.head, seen.red, ()), now)
 
 
 def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> str:

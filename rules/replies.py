@@ -6,13 +6,16 @@ from rules.command_line import WORKFLOWS, chosen_question
 from rules.intents import Decision, Intent, Say
 from rules.inward import AllowTool, AnswerQuestion, RequeueRun, StopRun
 from rules.leaving import ASKER, CANCEL, FINISH
+from rules.occasion import stamp
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
 
 
 def about(given: CommandGiven) -> str:
     """Return what makes an answer to this command the same comment."""
     if given.source.startswith("box:"):
-        return f"command:{given.comment_id}:{given.source}"
+        # The same box can be ticked again, and be answered otherwise then.
+        at = f":{stamp(given.said_at)}" if given.said_at else ""
+        return f"command:{given.comment_id}:{given.source}{at}"
     return f"command:{given.comment_id}"
 
 

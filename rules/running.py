@@ -6,7 +6,7 @@ from ledger.events import related
 from ledger.events import run as runs
 from ledger.ids import CardId
 from ledger.states import Ending, RunState
-from rules import breaking
+from rules import breaking, ci
 from rules.card_state import settle
 from rules.depending import asked as asked_of_others
 from rules.entering import enter
@@ -29,7 +29,7 @@ from rules.intents import (
     UpdateTicker,
     WriteRunComment,
 )
-from rules.inward import EndRun, RequeueRun
+from rules.inward import EndRun, QueueRun, RequeueRun
 from rules.leaving import ASKER, release
 from rules.policy import Policy
 from rules.queue import stopped_by
@@ -184,8 +184,11 @@ def _onward(
         return enter(policy, snapshot, now)  # it was let go at once; now that the run has ended, it is served
     column = policy.column(run.column)
     move = column.on_success if column and event.ending is Ending.SUCCEEDED else None
+    red = ci.after_run(policy, snapshot, event, now)
+    if any(isinstance(intent, QueueRun) for intent in red.intents):
+        return red
     if move is None:
-        return settle(policy, snapshot)
+        return settle(policy, snapshot) + red
     here = snapshot.column or ""
     onward = MoveCard(snapshot.card_id, move.move, about=f"success:{run.run_id}", source=here)
     return settle(policy, snapshot) + Decision((onward,), (f"the policy moves it to {move.move}",))

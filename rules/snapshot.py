@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from ledger.events.pull import CheckFailure
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, RunState
 from rules.words import plain
@@ -103,10 +104,11 @@ class BlockerSeen:
 
 @dataclass(frozen=True, slots=True)
 class CiSeen:
-    """The commit for which the newest repair was queued, and how many were queued in a row."""
+    """The commit for which the newest repair was queued, how many were queued in a row, and what is red."""
 
     repaired: str
     repairs: int
+    red: tuple[CheckFailure, ...] = ()  # on the pull request's head; only read when a run has just ended
 
 
 @dataclass(frozen=True, slots=True)

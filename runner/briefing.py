@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from runner.fence import fence, flat
 from runner.redact import redact
 from runner.texts import cut
 from runner.unseen import clean
@@ -132,7 +133,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
     title = desk.clean(source.title, 500, "title")
     sections = list(_sections(source, desk, tag))
     if not source.author_trusted:  # in the heading a stranger's words would speak for the board
-        sections.insert(0, f"## Title, by {source.author}\n<{tag}>\n{title}\n</{tag}>")
+        sections.insert(0, f"## Title, by {source.author}\n{fence(title, tag)}")
         title = "The card"
     omitted = desk.all_omitted()
     rule = (
@@ -156,7 +157,7 @@ def _speaker(one: Said) -> str:
 
 def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     def fenced(text: str, *, trusted: bool) -> str:
-        return text if trusted or not text else f"<{tag}>\n{text}\n</{tag}>"
+        return text if trusted or not text else fence(text, tag)
 
     if source.brief:
         yield "## Ready for execution\n" + desk.clean(source.brief, FIELD_BYTES, "brief")
@@ -190,7 +191,7 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     threads = source.feedback[desk.newest(source.feedback, COMMENTS, "review threads") :]
     if threads:
         yield "## Review threads to answer\n" + "\n\n".join(
-            f"[{one.thread_id}] {one.path}{f':{one.line}' if one.line else ''}, by {one.author}:\n"
+            f"[{one.thread_id}] {flat(one.path)}{f':{one.line}' if one.line else ''}, by {one.author}:\n"
             + desk.clean(one.text, COMMENT_BYTES, f"thread {one.thread_id}")
             for one in threads
         )

@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from runner.agent import Phase
+from runner.fence import flat
 from runner.history import History, Plan
 from runner.order import WorkOrder
 from runner.unseen import shown
@@ -89,7 +90,8 @@ def _threads(order: WorkOrder) -> str:
     if not order.threads:
         return ""
     asked = (
-        f"[{thread.thread_id}] {thread.path}{f':{thread.line}' if thread.line else ''}\n{shown(thread.text)}"
+        f"[{thread.thread_id}] {flat(thread.path)}{f':{thread.line}' if thread.line else ''}\n"
+        f"{shown(thread.text)}"
         for thread in order.threads
     )
     return "Answer each of these review threads with `thread`:\n\n" + "\n\n".join(asked) + "\n\n"

@@ -22,9 +22,10 @@ _PLAIN_REST = re.compile(r"[^<>]*>")
 _MOST_ENDLESS = 50  # tags without an end; nobody writes more for people, and each is looked for to the end
 # Attributes are read by nobody, but `href` and `src`, which say where a link leads.
 _ADDRESS = re.compile(r"""(?<![\w-])(?:href|src)\s*=\s*(?:"[^"\s]*"|'[^'\s]*'|[^\s"'>]+)""", re.IGNORECASE)
-# github.github.com/gfm/#html-blocks (6): such a line is HTML to the next blank one, tag or not.
+# github.github.com/gfm/#html-blocks (6): such a line is HTML to the next blank one.
 _OPEN_BLOCK = re.compile(
-    r"^(?P<lead>[ \t>*+-]{0,20})</?(?:address|article|aside|blockquote|body|center|dd|details|dialog|dir|div|dl"
+    r"^(?P<lead>[ \t>*+-]{0,20})</?(?:address|article|aside"
+    r"|blockquote|body|center|dd|details|dialog|dir|div|dl"
     r"|dt"
     r"|fieldset|figcaption|figure|footer|form|h[1-6]|head|header|hr|html|legend|li|link|main|menu|nav|ol|p"
     r"|section|summary|table|tbody|td|tfoot|th|thead|title|tr|ul)[\s/][^<>]*?(?=\n[ \t]*\n|\Z)",

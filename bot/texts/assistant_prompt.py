@@ -7,6 +7,7 @@ from bot.texts.safe import cut
 from ledger.views.cards import CardRow
 from ledger.views.messages import MessageRow
 from rules.template import fill
+from runner.fence import fence
 from runner.unseen import shown
 
 BODY_LIMIT = 8_000
@@ -38,7 +39,7 @@ class Trust:
 
     def fenced(self, text: str, trusted: bool) -> str:
         """Return `text`, between the tags unless it is trusted."""
-        return text if trusted else f"<{self.tag}>\n{text}\n</{self.tag}>"
+        return text if trusted else fence(text, self.tag)
 
 
 def conversation(card: CardRow, messages: Iterable[MessageRow], *, instructions: str, trust: Trust) -> str:

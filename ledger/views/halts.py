@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Index, Table, func, select
 from ledger.causes import BY_ITSELF, shared_cause
 from ledger.event import Recorded
 from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
-from ledger.events.run import RunClaimed, RunEnded, RunRequeued
+from ledger.events.run import RunClaimed, RunEnded, RunParked, RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.rows import columns, keep, many, one, pick, where
@@ -87,6 +87,12 @@ def _claimed(db: Connection, _it: Recorded, event: RunClaimed) -> None:
 @fold.on(RunRequeued)
 def _requeued(db: Connection, _it: Recorded, event: RunRequeued) -> None:
     db.execute(halts.update().where(halts.c.probe == event.run_id).values(probe=""))
+
+
+@fold.on(RunParked)
+def _parked(db: Connection, _it: Recorded, event: RunParked) -> None:
+    if event.why == "pause":  # it may stay so for days: the next run tries in its place
+        db.execute(halts.update().where(halts.c.probe == event.run_id).values(probe=""))
 
 
 @fold.on(BoardHalted)

@@ -18,6 +18,7 @@ from sqlalchemy import (
 )
 
 from ledger.event import Recorded
+from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardStateChanged, IssueClosed, IssueReopened
 from ledger.events.related import LinksSeen
 from ledger.fold import Fold
@@ -181,6 +182,18 @@ def _closed(db: Connection, _it: Recorded, event: IssueClosed) -> None:
 @fold.on(IssueReopened)
 def _reopened(db: Connection, _it: Recorded, event: IssueReopened) -> None:
     _tell(db, event.card_id, state="open")
+
+
+@fold.on(RepositoryMoved)
+def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+    old = links.c.repository == event.before
+    found = db.execute(select(links).where(old)).mappings().all()
+    db.execute(links.delete().where(old))
+    for row in found:  # another repository may have got a name that was free
+        place = {"card_id": row["card_id"], "repository": event.after, "number": row["number"]}
+        keep(db, links, place, {name: row[name] for name in ("title", "state", "done")})
+    moved = parents.update().where(parents.c.repository == event.before)
+    db.execute(moved.values(repository=event.after))
 
 
 def _tell(db: Connection, card_id: CardId, **values: object) -> None:

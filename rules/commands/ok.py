@@ -1,11 +1,13 @@
 """Let a comment through by somebody without write access: it counts then as if you had said it."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, PersonSaid
 from rules import conversing
+from rules.command_line import parse
 from rules.intents import Decision
 from rules.inward import ReleaseComment, SteerRun
 from rules.policy import Policy
@@ -27,7 +29,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
 
     Never simply the newest: somebody could slip in one more just before the command arrives.
     """
-    meant = [one for one in snapshot.held if _is_meant(one, given)]
+    meant = meant_by(given, snapshot.held)
     if not meant:
         return say(snapshot, given, "No comment by somebody without write access waits here.")
     if len(meant) > 1:
@@ -46,6 +48,11 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     return Decision((release,), because) + _passed_on(policy, snapshot, given, held)
 
 
+def meant_by(given: CommandGiven, held: Iterable[Held]) -> list[Held]:
+    """Return which of the comments that wait the command can mean."""
+    return [one for one in held if _is_meant(one, given)]
+
+
 def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: Held) -> Decision:
     """Return what the words come to, now that somebody answers for them."""
     words = PersonSaid(
@@ -58,6 +65,8 @@ def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: He
 
 
 def _is_meant(held: Held, given: CommandGiven) -> bool:
+    if parse(held.text) is not None:
+        return False  # a command, which was answered: nobody waits for it
     # Comments of issues and pull requests are counted together: a later one was not there to be seen.
     if held.place != "review" and given.place != "review" and held.comment_id > given.comment_id:
         return False

@@ -4,6 +4,8 @@ from sqlalchemy import Engine
 
 from ledger import book
 from ledger.event import Event
+from ledger.events.access import RepositoryMoved
+from ledger.events.board import IssueClosed
 from ledger.events.related import Blocker, CardLinked, CardProposed, LinksSeen
 from ledger.ids import CardId
 from ledger.views import links, timeline
@@ -58,3 +60,18 @@ def test_blockers_out_of_sight_hold_a_card_and_newer_links_replace_older_ones(le
         above = links.parent_of(db, CARD)
         assert above is not None
         assert (above.repository, above.number) == ("acme/app", 9)
+
+
+def test_what_a_card_waits_for_is_followed_when_its_repository_gets_another_name(ledger: Engine) -> None:
+    blocker = card_seen("PVTI_7", 7)
+    both = (Blocker("acme/app", 7, "T", "open"), Blocker("acme/new", 7, "Older", "completed"))
+    write(ledger, board_seen(), card_seen(), blocker, LinksSeen(CARD, both, 0, "acme/app#9"))
+    write(ledger, RepositoryMoved(blocker.board_id, "acme/app", "acme/new"))
+    with book.reading(ledger) as db:
+        assert [(one.repository, one.title) for one in links.of_card(db, CARD)] == [("acme/new", "T")]
+        above = links.parent_of(db, CARD)
+        assert above is not None
+        assert above.repository == "acme/new"
+    write(ledger, IssueClosed(blocker.card_id, "completed", "ann", trusted=True))
+    with book.reading(ledger) as db:
+        assert [one.holds for one in links.of_card(db, CARD)] == [False]

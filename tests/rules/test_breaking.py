@@ -93,6 +93,7 @@ def test_a_run_that_ends_before_it_could_tell_leaves_the_try_to_the_next(ending:
         runs.RunStepped(R1, RunState.PLANNING, RunState.AWAITING_APPROVAL),
         runs.RunStepped(R1, RunState.WORKING, RunState.VALIDATING),
         runs.RunParked(R1, "question"),
+        runs.RunParked(R1, "limit"),
     ],
 )
 def test_a_run_that_comes_through_lets_the_board_go_on(event: runs.RunEvent) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from ledger.events.pull import CheckFailure, ChecksSettled
+from ledger.events.run import RunEnded
 from ledger.states import CardState as S
-from ledger.states import RunState
+from ledger.states import Ending, RunState
 from rules.intents import Say
 from rules.inward import ChangeCardState, QueueRun
 from rules.policy import Policy
 from rules.snapshot import CiSeen, Snapshot
-from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run
+from tests.rules.scene import CARD, NOW, POLICY, R1, asks, card, ended, kinds, only, pull, run
 
 TESTS = CheckFailure("tests", "https://x", "boom", on_base=False)
 LINT = CheckFailure("lint", "https://x", "boom", on_base=True)
@@ -88,3 +89,18 @@ def test_a_card_that_was_blocked_for_its_checks_is_free_when_they_are_green() ->
     assert only(green, ChangeCardState).after is S.WORK_COMPLETE
     for_else = replace(blocked, because="the pull request could not be merged")
     assert asks(for_else, ChecksSettled(CARD, "abc123", (), ())) == ()
+
+
+DELIVERED = card(run=ended(), pull=pull(), ci=CiSeen("", 0, (TESTS,)))
+SUCCEEDED = RunEnded(R1, Ending.SUCCEEDED, "", "", "publishing")
+
+
+def test_what_went_red_before_its_run_had_ended_is_taken_up_at_the_end() -> None:
+    assert only(asks(DELIVERED, SUCCEEDED), QueueRun).kind == "repair"
+    assert "MoveCard" not in kinds(asks(DELIVERED, SUCCEEDED))
+    tried = replace(DELIVERED, ci=CiSeen("abc123", 1, (TESTS,)))
+    assert "a run has tried on this very commit" in only(asks(tried, SUCCEEDED), Say).text
+    for other in (replace(DELIVERED, ci=CiSeen("", 0)), replace(DELIVERED, pull=pull("merged"))):
+        assert "QueueRun" not in kinds(asks(other, SUCCEEDED))
+    failed = RunEnded(R1, Ending.FAILED, "validation", "red", "validating")
+    assert "QueueRun" not in kinds(asks(replace(DELIVERED, run=ended(Ending.FAILED)), failed))

@@ -4,7 +4,7 @@ from bot import halting
 from forge.store.board import Item
 from ledger.events.board import BoardHalted, HaltLifted
 from ledger.events.conversation import CommandGiven
-from ledger.events.run import RunEnded, RunStepped
+from ledger.events.run import RunEnded, RunParked, RunStepped, RunStopAsked
 from ledger.ids import RunId
 from ledger.states import Ending, RunState
 from tests.bot.core.cardinal import Cardinal
@@ -82,3 +82,17 @@ def test_two_programs_that_answer_each_other_are_parted(cardinal: Cardinal) -> N
     answers = cardinal.told(item)
     assert len([text for text in answers if "commands within a minute" in text]) == 1
     assert len(answers) == 4
+
+
+def test_a_try_that_somebody_pauses_is_left_to_the_next_run(cardinal: Cardinal) -> None:
+    queued(cardinal, 5)
+    for _ in range(3):
+        fail(cardinal, cardinal.ready()[0])
+    cardinal.clock.forward(601)
+    halting.probe(cardinal.shop.engine, cardinal.clock())
+    (probe,) = cardinal.ready()
+    cardinal.begin(probe)
+    assert cardinal.ready() == ()
+    cardinal.write(probe, RunStopAsked(probe, "pause", "alice", "asked"), RunParked(probe, "pause"))
+    (other,) = cardinal.ready()
+    assert other != probe

@@ -105,3 +105,12 @@ def test_a_box_that_was_ticked_for_something_stale_is_restored() -> None:
     intents = asks(BOUND, given("approve", source="box:approve:r1:1", base="b" * 40))
     assert only(intents, UntickBoxes).comment_id == 77
     assert "ApprovePlan" not in kinds(intents)
+
+
+def test_a_box_that_is_ticked_again_is_answered_again() -> None:
+    ticks = [
+        given("approve", source="box:approve:r1:1", said_at=at) for at in (NOW, NOW + timedelta(minutes=1))
+    ]
+    first, again = (only(asks(card(run=None), one), Say).about for one in ticks)
+    assert first != again
+    assert only(asks(card(run=None), ticks[0]), Say).about == first

@@ -47,6 +47,12 @@ def test_a_comment_that_was_slipped_in_after_the_command_is_not_meant() -> None:
     assert "No comment" in told("ok", later, "78")
 
 
+def test_the_commands_of_others_do_not_wait_for_a_word() -> None:
+    asked = replace(EVE, comment_id=72, text="/cardinal status")
+    assert obeyed("ok", card(run=run(), held=(EVE, asked))) == obeyed("ok", ALONE)
+    assert "No comment" in told("ok", card(run=run(), held=(asked,)))
+
+
 def test_an_edited_comment_is_not_let_through() -> None:
     assert "edited that comment" in told("ok", card(run=run(), held=(replace(EVE, changed="edited"),)))
 
