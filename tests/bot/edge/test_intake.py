@@ -214,11 +214,11 @@ def test_a_merged_pull_request_is_merged_and_not_merely_closed() -> None:
     assert (seen.state, seen.merged) == ("merged", True)
 
 
-# What Cardinal itself causes is silence, but for three: its own move of a card is read again, for a person
-# may have moved on, its own merge may bring another policy, and its own links count as anybody's do. Nobody
-# sends the rest for an App of its own.
+# What Cardinal itself causes is silence, but for four: its own move of a card is read again, for a person
+# may have moved on, its own merge may bring another policy, its own links count as anybody's do, and so does
+# its own entry into a merge queue. Nobody sends the rest for an App of its own.
 HEARD_OF_ITSELF = {
-    *("projects_v2_item", "push", "issue_dependencies", "sub_issues"),
+    *("projects_v2_item", "push", "issue_dependencies", "sub_issues", "merge_group"),
     *("ping", "installation", "installation_repositories", "repository"),
 }
 
