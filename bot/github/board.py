@@ -137,7 +137,9 @@ def read_column(hub: Hub, board_id: BoardId, column: str) -> tuple[CardId, ...]:
 
 
 def cards_of_issue(hub: Hub, repository: str, number: int) -> tuple[CardId, ...]:
-    """Return the issue's cards on all boards that the App may see; none when there is no such issue."""
+    """Return the issue's cards on all boards that the App may see, but for archived ones; none when there is
+    no such issue.
+    """
     owner, _, name = repository.partition("/")
     try:
         found = hub.graphql(documents.CARDS_OF_ISSUE, {"owner": owner, "name": name, "number": number})

@@ -58,6 +58,8 @@ def main() -> int:
             figures[figure.name] = figure.shown()
             missed += [figure.name] if figure.met is False else []
             say(f"  {figure.name}: {figure.value:.3f} {figure.unit}" + ("  MISSED" * (figure.met is False)))
+            for part, many in figure.parts.items():
+                say(f"  {many:6g} {part}")
         say(f"{name} took {time.perf_counter() - start:.0f} s")
     print(json.dumps({"machine": machine(), "figures": figures, "missed": missed}, indent=1))
     return 1 if missed else 0

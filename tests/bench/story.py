@@ -1,8 +1,9 @@
 """What the demo's story costs on GitHub: calls and writes for each run that it finishes."""
 
+import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import requests
@@ -16,7 +17,7 @@ from tests.bench.world import running
 Call = Mapping[str, Any]
 RUNS = 2  # the story ends the first run with a report and the second one with answered threads
 QUIET_S, PATIENCE_S = 4, 60
-DIGITS = str.maketrans("", "", "0123456789")
+NUMBERED = re.compile(r"\b([0-9a-f]{40}|\d+)\b|(?<=/git/ref/heads/).*|(?<=/contents/).*")
 
 
 def measure(*, quick: bool) -> Iterator[Figure]:
@@ -28,24 +29,38 @@ def measure(*, quick: bool) -> Iterator[Figure]:
         play(Stage(scene.team), before=lambda name: say(f"  … {name}"))
         took_s = time.perf_counter() - start
         calls = _calls(scene.team)
+    yield from cost(calls)
+    yield Figure("github_calls_of_set_up", len(set_up), "calls", note="once for each board, not in the above")
+    yield Figure("story", took_s, "s", note="the demo's story, without its set-up")
+
+
+def cost(calls: Sequence[Call]) -> Iterator[Figure]:
+    """Yield what the story's calls come to, for each of its runs and by kind of call."""
     fields = [call for call in calls if "SetFields" in call["operation"]]
-    writes = [call for call in calls if writes_content(call) and call not in fields]
-    for what, many in Counter(map(_kind, calls)).most_common():
-        say(f"  {many:4d} {what}")
+    writes = [call for call in calls if writes_content(call) and "SetFields" not in call["operation"]]
+    spent = [call for call in calls if call["path"] == "/graphql"]
     note = f"{len(calls)} calls of a story with {RUNS} runs, its planning, reviews and merge included"
-    yield Figure("github_calls_per_run", len(calls) / RUNS, "calls", 60, note)
+    yield Figure(
+        "github_calls_per_run", len(calls) / RUNS, "calls", 60, f"{note}; parts: of both", _count(calls)
+    )
     note = "comments posted and edited, reactions, pull requests, threads, status updates: what people read"
-    yield Figure("github_content_writes_per_run", len(writes) / RUNS, "writes", 25, note)
+    yield Figure("github_content_writes_per_run", len(writes) / RUNS, "writes", 25, note, _count(writes))
     yield Figure(
         "github_field_writes_per_run", len(fields) / RUNS, "writes", note="requests; of the card's face"
     )
-    points = sum(int(call["cost"]) for call in calls if call["path"] == "/graphql")
-    rest = sum(int(call["cost"]) for call in calls if call["path"] != "/graphql")
+    points = sum(int(call["cost"]) for call in spent)
     note = "of GitHub's 5,000 an hour, by its own formula for GraphQL"
-    yield Figure("github_points_per_run", points / RUNS, "points", note=note)
+    yield Figure("github_points_per_run", points / RUNS, "points", note=note, parts=_count(spent, "cost"))
+    rest = sum(int(call["cost"]) for call in calls) - points
     yield Figure("github_rest_calls_per_run", rest / RUNS, "calls", note="of GitHub's 5,000 an hour")
-    yield Figure("github_calls_of_set_up", len(set_up), "calls", note="once for each board, not in the above")
-    yield Figure("story", took_s, "s", note="the demo's story, without its set-up")
+
+
+def _count(calls: Sequence[Call], what: str = "") -> dict[str, float]:
+    """Return how many calls there were of each kind, or the sum of `what` over them; the most first."""
+    counted: Counter[str] = Counter()
+    for call in calls:
+        counted[_kind(call)] += int(call[what]) if what else 1
+    return dict(counted.most_common())
 
 
 def _set_up(team: Team) -> list[Call]:
@@ -74,4 +89,5 @@ def writes_content(call: Call) -> bool:
 
 
 def _kind(call: Call) -> str:
-    return f"{call['method']} {call['path'].translate(DIGITS)} {call['operation']}"
+    """Return the operation, or the path without what differs from one thing to the next."""
+    return str(call["operation"] or f"{call['method']} {NUMBERED.sub('…', call['path'])}")
