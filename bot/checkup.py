@@ -45,7 +45,7 @@ def examine(patient: Patient) -> Iterator[Finding]:
         except GithubError as error:
             yield Finding(check.__name__, Level.FAIL, str(error), "see the reason in brackets")
         except DBAPIError as error:
-            found = f"the ledger cannot be read: {str(error.orig).splitlines()[0]}"
+            found = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
             yield Finding(check.__name__, Level.FAIL, found, "`cardinal restore FILE` with a back-up")
         except ConfigError:
             continue

@@ -54,6 +54,8 @@ def _deliveries(patient: Patient) -> str:
         asked = deliveries.recover(
             patient.hub, patient.now, lambda ids: frozenset(one for one in ids if inbox.known(db, one))
         )
+    if not asked:
+        return "the lost deliveries were asked for a moment ago: look again in a few minutes"
     return f"{len(asked)} lost deliveries were asked for again"
 
 

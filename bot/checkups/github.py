@@ -7,19 +7,16 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
-import bot
 from bot import policies, presence, webhook
 from bot.checkups.finding import Finding, Level, Patient
 from bot.github import deliveries as hook_deliveries
 from bot.github import installations
 from bot.github.budget import CONTENTS_PER_HOUR, CONTENTS_PER_MINUTE, POINTS_PER_MINUTE, until_now
 from bot.github.errors import NotFoundError
+from bot.manifest import manifest
 from ledger import book, inbox
 from ledger.ids import DeliveryId
 from ledger.views import boards
@@ -27,8 +24,6 @@ from ledger.views import boards
 CLOCK_OFF_S = 30  # GitHub refuses an App's word that is dated more than a minute ahead
 FEW_CALLS = 500
 ANSWER_S = 5
-LEVELS = ("none", "read", "write", "admin")
-MANIFEST = Path(bot.__file__).parents[1] / "app.yml"
 SETTINGS = "the App's settings on GitHub"
 
 
@@ -78,16 +73,8 @@ def installation(patient: Patient) -> Iterator[Finding]:
 
 def _compared(found: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[Finding]:
     """Compare permissions and events with the manifest's."""
-    if not MANIFEST.exists():
-        return
-    manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
-    has = found.get("permissions") or {}
-    lacking = [
-        f"{key}: {level}"
-        for key, level in manifest["default_permissions"].items()
-        if LEVELS.index(has.get(key, "none")) < LEVELS.index(level)
-    ]
-    deaf = [one for one in manifest["default_events"] if one not in (found.get("events") or ())]
+    lacking = manifest().lacking(found.get("permissions") or {})
+    deaf = manifest().unheard(tuple(found.get("events") or ()))
     if lacking:
         yield Finding(name, Level.FAIL, f"{whose} lacks {', '.join(lacking)}", step)
     if deaf:
@@ -100,6 +87,9 @@ def hook(patient: Patient) -> Iterator[Finding]:
     """Does the App's webhook lead here, in JSON, with certificates checked?"""
     if not patient.config.app_id:
         return
+    if not patient.config.webhooks:
+        yield Finding("webhook", Level.OK, "CARDINAL_WEBHOOKS is false: only the sweep finds changes")
+        return
     config = patient.hub.as_app("GET", "/app/hook/config").body
     url = str(config.get("url") or "")
     step = f"correct the webhook in {SETTINGS}"
@@ -109,7 +99,8 @@ def hook(patient: Patient) -> Iterator[Finding]:
             "webhook", Level.WARN, found, f"set one in {SETTINGS}, or leave it so behind a firewall"
         )
     elif not urlsplit(url).path.endswith(webhook.PATH):
-        yield Finding("webhook", Level.FAIL, f"it leads to {url}, not to {webhook.PATH}", step)
+        found = f"it leads to {url}, not to {webhook.PATH}"
+        yield Finding("webhook", Level.WARN, found, f"{step}, unless it is a relay that sends on to there")
     elif config.get("content_type") != "json":
         yield Finding("webhook", Level.FAIL, "its content type is not application/json", step)
     elif str(config.get("insecure_ssl", "0")) != "0":
@@ -120,7 +111,7 @@ def hook(patient: Patient) -> Iterator[Finding]:
 
 def deliveries(patient: Patient) -> Iterator[Finding]:
     """Do GitHub's deliveries arrive?"""
-    if not patient.config.app_id:
+    if not patient.config.app_id or not patient.config.webhooks:
         return
     newest = patient.hub.as_app("GET", "/app/hook/deliveries", params={"per_page": 30}).body
     if not newest:
@@ -131,6 +122,10 @@ def deliveries(patient: Patient) -> Iterator[Finding]:
     if not came:
         found = f"none of the last {len(newest)} arrived: {newest[0].get('status', 'no answer')}"
         yield Finding("deliveries", Level.FAIL, found, "let the webhook's address be reached from outside")
+    elif lost and all(one.is_hopeless(patient.now) for one in lost):
+        found = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
+        step = "nobody asks for them any more: what was said in comments since then has to be said again"
+        yield Finding("deliveries", Level.WARN, found, step)
     elif lost:
         found = f"{len(lost)} were lost"
         yield Finding("deliveries", Level.WARN, found, "run `cardinal doctor --fix`", mends="deliveries")
@@ -148,7 +143,7 @@ def _came(patient: Patient, ids: Any) -> frozenset[DeliveryId]:
 def signature(patient: Patient) -> Iterator[Finding]:
     """Does the receiver of this home take what is signed with the secret, and nothing else?"""
     running = presence.look(patient.config.home)
-    if running is None or not patient.config.webhook_secret:
+    if running is None or not patient.config.webhook_secret or not patient.config.webhooks:
         return
     body = json.dumps({"zen": "Is anybody there?"}).encode()
     guid = f"doctor-{int(patient.now.timestamp())}"

@@ -75,7 +75,7 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
     except LedgerError as error:
         return None, (str(error), "do what the sentence says")
     except DBAPIError as error:
-        because = f"it cannot be opened: {str(error.orig).splitlines()[0]}"
+        because = f"it cannot be opened: {' '.join(str(error.orig).split())[:300]}"
         if make_url(config.database_url).get_backend_name() == "sqlite":
             return None, (because, "`cardinal restore FILE` with a back-up; what is there is set aside")
         return None, (because, "start that database, or correct CARDINAL_DATABASE_URL")

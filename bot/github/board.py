@@ -26,6 +26,7 @@ COLORS = (
     "PINK",
     "RED",
 )  # of new columns, by their place
+MAY_MISS = frozenset({"node", "node.content.parent", "node.content.blockedBy"})
 MOST_FIELDS = 20  # of one item in one request
 
 __all__ = [
@@ -95,11 +96,11 @@ def shape_of(found: Mapping[str, Any], owner: str, number: int) -> BoardLook:
 
 
 def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
-    """Return the card as it is now; None when it is not on any board any more."""
-    try:
-        item = hub.graphql(documents.CARD, {"card": card_id}).get("node")
-    except NotFoundError:
-        return None
+    """Return the card as it is now; None when it is not on any board any more.
+
+    What its issue is linked with may be out of sight. Raises NotFoundError where anything else is missing.
+    """
+    item = hub.graphql(documents.CARD, {"card": card_id}, may_miss=MAY_MISS).get("node")
     if not item:
         return None
     content = item.get("content") or {}

@@ -1,13 +1,18 @@
 """Webhook deliveries that GitHub could not hand over, and asking for them again."""
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import unquote
 
+from bot.github.errors import NotFoundError, RefusedError
 from bot.github.hub import Hub
 from ledger.ids import DeliveryId
+
+log = logging.getLogger(__name__)
 
 PATH = "/app/hook/deliveries"
 PAGE = 100
@@ -39,7 +44,11 @@ class FailedDelivery:
     def is_due(self, now: datetime) -> bool:
         """Tell whether it should be asked for now: not too often, not too soon, not when GitHub forgot it."""
         pause = FIRST_PAUSE * 2 ** (self.attempts - 2) if self.attempts > 1 else timedelta()
-        return self.attempts < MOST_ATTEMPTS and self.tried_at + pause <= now < self.tried_at + RETENTION
+        return self.tried_at + pause <= now and not self.is_hopeless(now)
+
+    def is_hopeless(self, now: datetime) -> bool:
+        """Tell whether it is never asked for again: it was refused too often, or GitHub forgot it."""
+        return self.attempts >= MOST_ATTEMPTS or now >= self.tried_at + RETENTION
 
 
 def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
@@ -49,9 +58,15 @@ def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
     All attempts of one carry the same GUID, so one that comes twice is known.
     """
     due = [one for one in failed(hub, now - RECENT, came) if one.is_due(now)][:MOST_ASKED]
+    asked = []
     for one in due:
-        hub.as_app("POST", f"{PATH}/{one.attempt_id}/attempts")
-    return tuple(due)
+        try:
+            hub.as_app("POST", f"{PATH}/{one.attempt_id}/attempts")
+        except (NotFoundError, RefusedError) as error:  # it must not keep those behind it from their turn
+            log.warning("delivery not repeated id=%s reason=%s", one.delivery_id, error)
+            continue
+        asked.append(one)
+    return tuple(asked)
 
 
 def failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -> tuple[FailedDelivery, ...]:
@@ -71,7 +86,7 @@ def failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -> tup
         young = any(_time_of(attempt) > since for attempt in page[-1:])
         if following is None or not (young or _missing(page, came)):
             break
-        params["cursor"] = following[1]
+        params["cursor"] = unquote(following[1])  # it is quoted again on its way
     return _missing(attempts, came)
 
 

@@ -11,7 +11,13 @@ from bot.clock import Clock
 from bot.config import Config
 from bot.github import reach
 from bot.github.budget import Budget
-from bot.github.errors import RefusedError, TokenError, UnavailableError, from_graphql
+from bot.github.errors import (
+    PermissionMissingError,
+    RefusedError,
+    TokenError,
+    UnavailableError,
+    from_graphql,
+)
 from bot.github.kept import Kept
 from bot.github.places import Places
 from bot.github.timed import Timed
@@ -120,15 +126,31 @@ class Hub:
     ) -> dict[str, Any]:
         """Return the `data` of one GraphQL call. Anything under `errors` raises, even beside partial data.
 
-        But for one of the fields `may_miss` at the top that is not found: that one is None. A call that
-        concerns `repository` (owner/name) alone is asked with a token for it.
+        But for one of the fields `may_miss` that is not found: that one is None. `node.content.parent` is a
+        field below others: it, and what is in it, may be forbidden, too. A call that concerns `repository`
+        (owner/name) alone is asked with a token for it.
         """
         mutates = document.lstrip().startswith("mutation")
         price = Price(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
         body = {"query": document, "variables": dict(variables)}
         narrow = reach.Reach(repository) if repository else None
-        answer = self._refreshing("POST", self._installed.graphql_url, body, None, price, narrow)
         call = " ".join(document.split("(", 1)[0].split())
+        try:
+            return self._queried(call, body, price, narrow, may_miss)
+        except PermissionMissingError:  # GraphQL's word for it is an answer like any other
+            if not self._tokens.renew(self._within(narrow)):
+                raise
+        return self._queried(call, body, price, narrow, may_miss)
+
+    def _queried(
+        self,
+        call: str,
+        body: Mapping[str, Any],
+        price: Price,
+        narrow: reach.Reach | None,
+        may_miss: frozenset[str],
+    ) -> dict[str, Any]:
+        answer = self._refreshing("POST", self._installed.graphql_url, body, None, price, narrow)
         found = answer.body if isinstance(answer.body, dict) else {}
         errors = [one for one in found.get("errors") or () if not _may_miss(one, may_miss)]
         if errors:
@@ -171,15 +193,21 @@ class Hub:
         *,
         redirects: bool = False,
     ) -> Answer:
-        """Send, and once more with a fresh token when GitHub no longer takes the kept one."""
+        """Send, and once more with a fresh token when the kept one is worth nothing any more, or too weak."""
         self._config.require_installation()
-        # A repository elsewhere is none of the installation's, which can read a public one all the same.
-        narrow = narrow if narrow is not None and self._tokens.covers(narrow) else None
+        narrow = self._within(narrow)
         try:
             return self._send(method, path, body, params, price, narrow, redirects)
         except TokenError:
             self._tokens.forget()
+        except PermissionMissingError:
+            if not self._tokens.renew(narrow):
+                raise
         return self._send(method, path, body, params, price, narrow, redirects)
+
+    def _within(self, narrow: reach.Reach | None) -> reach.Reach | None:
+        # A repository elsewhere is none of the installation's, which can read a public one all the same.
+        return narrow if narrow is not None and self._tokens.covers(narrow) else None
 
     def _send(
         self,
@@ -215,10 +243,13 @@ class Hub:
 
 
 def _may_miss(error: object, names: frozenset[str]) -> bool:
-    if not isinstance(error, Mapping) or error.get("type") != "NOT_FOUND":
+    if not isinstance(error, Mapping) or not isinstance(error.get("path"), list):
         return False
-    path = error.get("path")
-    return isinstance(path, list) and len(path) == 1 and path[0] in names
+    place, kind = [step for step in error["path"] if isinstance(step, str)], error.get("type")
+    if kind == "NOT_FOUND" and ".".join(place) in names:
+        return True
+    above = {".".join(place[:n]) for n in range(2, len(place) + 1)}
+    return kind in ("NOT_FOUND", "FORBIDDEN") and bool(above & names)
 
 
 def repository_path(repository: str) -> str:

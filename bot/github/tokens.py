@@ -20,6 +20,7 @@ BACKDATED_S = 60
 VALID_S = 540
 EARLY = timedelta(minutes=5)  # a token is renewed this long before it expires
 MOST_NARROWED = 100
+YOUNG = timedelta(minutes=1)  # what such a token may not do was not granted
 
 Ask = Callable[
     [str, str, Mapping[str, Any] | None], Any
@@ -28,10 +29,11 @@ Ask = Callable[
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An installation token, opaque; `expires_at` is GitHub's."""
+    """An installation token, opaque; `expires_at` is GitHub's, `asked_at` this machine's time."""
 
     secret: Secret
     expires_at: datetime
+    asked_at: datetime
 
 
 class Tokens:
@@ -104,6 +106,18 @@ class Tokens:
             self._shared.drop(_written(kept))
         self._kept.clear()
 
+    def renew(self, reach: Reach | None) -> bool:
+        """Drop the token that reaches just so far, unless it is young; return whether the next is another.
+
+        A permission may have been accepted, or a repository added, since GitHub gave it.
+        """
+        kept = self._kept.get(reach.name if reach else "")
+        if kept is None or self._clock() < kept.asked_at + YOUNG:
+            return False
+        self._shared.drop(_written(kept))
+        del self._kept[reach.name if reach else ""]
+        return True
+
     def _fresh(self, name: str, reach: Reach | None) -> Token:
         found = self._others(name)
         if found is None or self._stale(found):
@@ -118,8 +132,8 @@ class Tokens:
         text = self._shared.get(_name(name))
         if text is None:
             return None
-        secret, expires_at = json.loads(text)
-        return Token(Secret(secret), datetime.fromisoformat(expires_at))
+        secret, expires_at, asked_at = json.loads(text)
+        return Token(Secret(secret), datetime.fromisoformat(expires_at), datetime.fromisoformat(asked_at))
 
     def _new(self, reach: Reach | None) -> Token:
         """Ask for a token. Source: docs.github.com/rest/apps/apps, "Create an installation access token"."""
@@ -132,7 +146,8 @@ class Tokens:
             if reach is None:
                 raise
             raise refusal(error, reach) from error
-        return Token(Secret(found["token"]), datetime.fromisoformat(found["expires_at"]))
+        expires_at = datetime.fromisoformat(found["expires_at"])
+        return Token(Secret(found["token"]), expires_at, self._clock())
 
     def _installation(self) -> int:
         if self._installation_id is None:
@@ -156,8 +171,8 @@ class Tokens:
 
 
 def _name(reach: str) -> str:
-    return f"token {reach}"
+    return f"token: {reach}"
 
 
 def _written(token: Token) -> str:
-    return json.dumps([token.secret.reveal(), token.expires_at.isoformat()])
+    return json.dumps([token.secret.reveal(), token.expires_at.isoformat(), token.asked_at.isoformat()])

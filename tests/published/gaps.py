@@ -62,7 +62,10 @@ def _catch_up(node: Any) -> None:
         if isinstance(known, dict):
             if "enum" in (known.get("events") or {}).get("items", ()):
                 del known["events"]["items"]["enum"]
-            projects = (known.get("permissions") or {}).get("properties", {}).get("organization_projects", {})
+            may = (known.get("permissions") or {}).get("properties", {})
+            if "pull_requests" in may:
+                may.setdefault("merge_queues", {"type": "string", "enum": ["read", "write"]})
+            projects = may.get("organization_projects", {})
             if projects.get("enum") == ["read", "write"]:
                 projects["enum"].append("admin")
         for one in node.values():

@@ -4,8 +4,10 @@ import pytest
 
 from bot.github import board
 from bot.github.errors import NotFoundError, RateLimitedError, RefusedError, UnavailableError
+from bot.github.hub import Hub
 from bot.github.survey import survey
 from ledger.ids import BoardId, CardId
+from tests.bot.github.conftest import Scripted
 from tests.bot.github.world import COLUMNS, World
 
 HOSTILE = "'; DROP TABLE cards; -- <script>\u202egnp</script> \"} \\ $(rm -rf /) %00 \U0001f600"
@@ -202,3 +204,51 @@ def test_a_failure_of_github_is_unavailable(world: World) -> None:
     world.forge.store.faults.load({"api": [{"path": "/graphql", "status": 502}]})
     with pytest.raises(UnavailableError):
         board.read_card(world.hub, CardId(item.node_id))
+
+
+CARD = {
+    "id": "PVTI_1",
+    "type": "ISSUE",
+    "isArchived": False,
+    "updatedAt": "2026-03-01T10:00:00Z",
+    "project": {"id": "PVT_1", "number": 1, "owner": {"login": "acme"}},
+    "fieldValueByName": {"name": "Todo"},
+}
+ISSUE = {
+    "id": "I_1",
+    "number": 3,
+    "title": "Prices",
+    "body": "",
+    "state": "OPEN",
+    "repository": {"nameWithOwner": "acme/shop", "defaultBranchRef": None},
+    "parent": None,
+    "issueDependenciesSummary": {"blockedBy": 1},
+    "blockedBy": {"nodes": [None]},
+}
+
+
+def answer_card(scripted: Scripted, *wrong: tuple[str, list[str | int]]) -> None:
+    errors = [{"type": kind, "path": path, "message": "Could not resolve"} for kind, path in wrong]
+    data = {"node": {**CARD, "content": ISSUE}}
+    scripted.answer("POST", "/graphql", {"data": data, "errors": errors})
+
+
+def test_links_with_issues_out_of_sight_do_not_hide_the_card(hub: Hub, scripted: Scripted) -> None:
+    scripted.tokens()
+    parent, blocker = ["node", "content", "parent"], ["node", "content", "blockedBy", "nodes", 0]
+    answer_card(
+        scripted, ("NOT_FOUND", parent), ("FORBIDDEN", [*parent, "repository"]), ("FORBIDDEN", blocker)
+    )
+    seen = board.read_card(hub, CardId("PVTI_1"))
+    assert seen is not None
+    assert (seen.number, seen.parent, seen.hidden_blockers) == (3, "", 1)
+
+
+@pytest.mark.parametrize("path", [["node", "project"], ["node", "content"], ["node", "content", "labels"]])
+def test_a_card_of_which_something_else_is_missing_is_not_taken_for_deleted(
+    hub: Hub, scripted: Scripted, path: list[str | int]
+) -> None:
+    scripted.tokens()
+    answer_card(scripted, ("NOT_FOUND", path))
+    with pytest.raises(NotFoundError):
+        board.read_card(hub, CardId("PVTI_1"))

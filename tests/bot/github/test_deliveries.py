@@ -97,3 +97,20 @@ def test_a_delivery_is_asked_for_ever_more_slowly_and_not_for_ever(
 ) -> None:
     one = deliveries.FailedDelivery(DeliveryId("a"), 1, "issues", STARTED - age, attempts)
     assert one.is_due(STARTED) is due
+
+
+def test_one_that_github_refuses_to_repeat_keeps_no_other_back(hub: Hub, scripted: Scripted) -> None:
+    lost = [attempt(9 - n, guid, 500) for n, guid in enumerate("dcba")]
+    scripted.answer("GET", PATH, lost)
+    for number, status in ((6, 404), (7, 422), (8, 202), (9, 202)):
+        scripted.answer("POST", f"{PATH}/{number}/attempts", {"message": "no"}, status=status)
+    asked = deliveries.recover(hub, STARTED, lambda _: frozenset())
+    assert [one.delivery_id for one in asked] == ["c", "d"]
+
+
+def test_a_cursor_is_sent_as_it_was_given(hub: Hub, scripted: Scripted) -> None:
+    more = f'<https://api.github.com{PATH}?per_page=100&cursor=v1_a%2Bb%3D%3D>; rel="next"'
+    scripted.answer("GET", PATH, [attempt(900, "a", 500)], headers={"Link": more})
+    scripted.answer("GET", PATH, [])
+    deliveries.failed(hub, STARTED)
+    assert scripted.asked(PATH)[1].params["cursor"] == "v1_a+b=="

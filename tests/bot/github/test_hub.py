@@ -349,3 +349,41 @@ def test_a_forked_child_opens_its_own_connection(config: Config, clock: Clock) -
         serving.join(10)
     mine, mine_too, childs, mine_again = Peers.ports
     assert mine == mine_too == mine_again != childs
+
+
+@pytest.mark.parametrize("how", ["rest", "graphql"])
+def test_a_permission_accepted_meanwhile_needs_another_token(
+    hub: Hub, scripted: Scripted, clock: Clock, how: str
+) -> None:
+    scripted.tokens(times=2)
+    refused = {"message": "Resource not accessible by integration"}
+    if how == "rest":
+        scripted.answer("POST", "/x", refused, status=403)
+        scripted.answer("POST", "/x", refused, status=403)
+        scripted.answer("POST", "/x", {"id": 1}, status=201)
+        ask = lambda: hub.rest("POST", "/x").body  # noqa: E731
+    else:
+        errors = {"data": None, "errors": [{"type": "FORBIDDEN", **refused}]}
+        scripted.answer("POST", "/graphql", errors)
+        scripted.answer("POST", "/graphql", errors)
+        scripted.answer("POST", "/graphql", {"data": {"id": 1}})
+        ask = lambda: hub.graphql(QUERY, {})  # noqa: E731
+    with pytest.raises(PermissionMissingError):  # a young token tells the truth: one call
+        ask()
+    clock.forward(61)
+    assert ask() == {"id": 1}
+    said = [call.request.headers["Authorization"] for call in scripted.mock.calls]
+    assert [one for one in said if "token" in one] == ["Bearer token1", "Bearer token1", "Bearer token2"]
+
+
+def test_a_permission_that_stays_missing_costs_one_more_call_and_token(
+    hub: Hub, scripted: Scripted, clock: Clock
+) -> None:
+    scripted.tokens(times=2)
+    for _ in range(3):
+        scripted.answer("POST", "/x", {"message": "Resource not accessible by integration"}, status=403)
+    for _ in range(2):
+        with pytest.raises(PermissionMissingError):
+            hub.rest("POST", "/x")
+        clock.forward(61)
+    assert len(scripted.asked("/x")) == 3

@@ -16,6 +16,7 @@ from bot.app import make_app
 from bot.checkup import Finding, Level, Patient, examine
 from bot.checkups import github
 from bot.config import Config
+from bot.github.deliveries import RETENTION
 from bot.presence import Presence
 from bot.secret import Secret
 from forge.store.board import FieldType
@@ -82,7 +83,7 @@ def test_missing_permissions_and_events_are_named_and_whoever_accepts_them(cardi
 
 def test_a_webhook_that_leads_elsewhere_or_nowhere_is_said(cardinal: Cardinal) -> None:
     (app,) = cardinal.forge.store.apps.all()
-    for url, level in (("https://x.example/other", Level.FAIL), ("", Level.WARN), (HOOK, Level.OK)):
+    for url, level in (("https://x.example/other", Level.WARN), ("", Level.WARN), (HOOK, Level.OK)):
         app.webhook_url = url
         assert [one.level for one in found(cardinal)["webhook"]] == [level]
 
@@ -103,6 +104,27 @@ def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> 
     (said,) = mending.mend(patient(cardinal), [finding])
     assert said == f"{len(lost) - 1} lost deliveries were asked for again"
     assert {one.guid for one in cardinal.mail} == {one.guid for one in lost[1:]}
+
+
+def test_where_no_webhooks_are_wanted_none_is_missed(cardinal: Cardinal) -> None:
+    (app,) = cardinal.forge.store.apps.all()
+    app.webhook_url = "https://github.com/cardinal-board/cardinal"
+    config = replace(cardinal.shop.config, webhooks=False)
+    asked = replace(patient(cardinal), config=config)
+    told = [one for check in (github.hook, github.deliveries, github.signature) for one in check(asked)]
+    assert [one.level for one in told] == [Level.OK]
+    assert "CARDINAL_WEBHOOKS is false" in told[0].found
+
+
+def test_what_was_refused_too_often_is_not_promised_to_be_fixed(cardinal: Cardinal) -> None:
+    cardinal.new()
+    (one, *others) = cardinal.mail
+    for other in others:
+        other.status_code, other.status, other.delivered_at = 202, "OK", cardinal.clock()
+    one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
+    later = replace(patient(cardinal), now=cardinal.clock() + RETENTION)
+    (finding,) = github.deliveries(later)
+    assert (finding.mends, "say" in finding.next_step or "said" in finding.next_step) == ("", True)
 
 
 def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardinal: Cardinal) -> None:
