@@ -59,8 +59,7 @@ def _installation(shop: "Shop", owner: str) -> tuple[str, str] | None:
 
 def _is_due(shop: "Shop") -> bool:
     with book.writing(shop.engine) as db:
-        name = "access:repositories"
-        return leases.take(db, name, shop.name, now=shop.now(), ttl_s=REPOSITORIES_EVERY_S) is not None
+        return leases.due(db, "access:repositories", now=shop.now(), every_s=REPOSITORIES_EVERY_S)
 
 
 def _check_repositories(shop: "Shop", board_id: BoardId) -> None:

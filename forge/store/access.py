@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from forge.store.base import Part, exclusive
-from forge.store.models import Repo, User, UserType
+from forge.store.models import Repo, User
 from forge.store.registration import Installation
 
 if TYPE_CHECKING:
