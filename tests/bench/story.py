@@ -1,8 +1,6 @@
 """What the demo's story costs on GitHub: calls and writes for each run that it finishes."""
 
-import re
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,13 +9,13 @@ import requests
 from forge.demo.people import Team
 from forge.demo.stage import Stage
 from forge.demo.story import play
+from tests.bench.calls import count, kind
 from tests.bench.figures import Figure, say
 from tests.bench.world import running
 
 Call = Mapping[str, Any]
 RUNS = 2  # the story ends the first run with a report and the second one with answered threads
 QUIET_S, PATIENCE_S = 4, 60
-NUMBERED = re.compile(r"\b([0-9a-f]{40}|\d+)\b|(?<=/git/ref/heads/).*|(?<=/contents/).*")
 
 
 def measure(*, quick: bool) -> Iterator[Figure]:
@@ -56,11 +54,11 @@ def cost(calls: Sequence[Call]) -> Iterator[Figure]:
 
 
 def _count(calls: Sequence[Call], what: str = "") -> dict[str, float]:
-    """Return how many calls there were of each kind, or the sum of `what` over them; the most first."""
-    counted: Counter[str] = Counter()
-    for call in calls:
-        counted[_kind(call)] += int(call[what]) if what else 1
-    return dict(counted.most_common())
+    """Return how many calls there were of each kind, or the sum of `what` over them."""
+    return count(
+        (kind(call["method"], call["path"], call["operation"]), int(call[what]) if what else 1)
+        for call in calls
+    )
 
 
 def _set_up(team: Team) -> list[Call]:
@@ -86,8 +84,3 @@ def writes_content(call: Call) -> bool:
     if call["path"] == "/graphql":
         return str(call["operation"]).startswith("mutation")
     return call["method"] != "GET" and "access_tokens" not in call["path"]
-
-
-def _kind(call: Call) -> str:
-    """Return the operation, or the path without what differs from one thing to the next."""
-    return str(call["operation"] or f"{call['method']} {NUMBERED.sub('…', call['path'])}")
