@@ -194,7 +194,8 @@ def budget(patient: Patient) -> Iterator[Finding]:
         capped = f" ({ceiling} by the policy)" if ceiling and ceiling < window.limit else ""
         yield Finding(f"budget {name}", level, f"{left} of {window.limit}{capped} an hour are left", step)
     used = (
-        f"{patient.hub.budget.installation}: {until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points this minute, "
+        f"{patient.hub.budget.installation}: "
+        f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points this minute, "
         f"{until_now(spent.contents, 60, now_s)} of {CONTENTS_PER_MINUTE} writings; "
         f"{until_now(spent.contents, 3600, now_s)} of {CONTENTS_PER_HOUR} writings this hour"
     )

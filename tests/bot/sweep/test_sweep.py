@@ -42,7 +42,9 @@ def learn(cardinal: Cardinal) -> tuple[CardId, ...]:
     return rung
 
 
-def test_a_sweep_of_a_quiet_board_costs_the_installation_one_point_and_the_app_two_calls(cardinal: Cardinal) -> None:
+def test_a_sweep_of_a_quiet_board_costs_the_installation_one_point_and_the_app_two_calls(
+    cardinal: Cardinal,
+) -> None:
     drafts(cardinal, 110, "Tasks")
     learn(cardinal)
     cardinal.sweep()
