@@ -44,8 +44,8 @@ def wait(
 ) -> str:
     """Let GitHub merge at `head` by itself and return how: queue or auto; empty where it cannot.
 
-    `refused` is why it does not merge now. One that waits already is left as it is. Where that question is
-    not found, nothing can wait there: `refused` stays the last word. Raises ConflictError when the head moved,
+    `refused` is why it does not merge now. One that waits already is left as it is. Where that is not found,
+    nothing can wait there: `refused` stays the last word. Raises ConflictError when the head moved,
     UnavailableError when it can be merged after all.
     """
     try:

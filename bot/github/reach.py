@@ -38,8 +38,8 @@ class Reach:
 
 # The rest of the path -> what reading and what writing there needs; the first that fits counts.
 # Comments and labels of a pull request are those of its issue, and need the permission of either.
-# Source: docs.github.com/rest/authentication/permissions-required-for-github-apps.
-# tests/published holds every call to the published list, and says why two of them ask for more.
+# Source: docs.github.com/rest/authentication/permissions-required-for-github-apps. tests/published holds all
+# calls to the published list, and says why two of them ask for more.
 _AREAS: tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...] = (
     (re.compile(r"|/collaborators/[^/]+/permission|/rules/branches/.+"), ("metadata",), ()),
     (re.compile(r"/issues"), ("issues",), ("issues",)),

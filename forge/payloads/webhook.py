@@ -30,6 +30,7 @@ BUILDERS: dict[str, Callable[[View, Any], Any]] = {
     "assignee": account.user,
     "check_run": check.hook_check_run,
     "merge_group": pull.merge_group,
+    "check_suite": check.hook_check_suite,
     "installation": application.installation,
     "repositories_added": account.repository_stubs,
     "repositories_removed": account.repository_stubs,
@@ -112,6 +113,8 @@ def payload(view: View, happened: Occurrence) -> Json:
         if name == "push":
             assert happened.repo is not None
             body |= commit.push(view, happened.repo, happened.actor, subject)
+        elif name == "status":
+            body |= check.hook_status(view, subject)
         elif name == "pull_request" and happened.event != "pull_request":
             body[name] = pull.pull_simple(view, subject)
         elif name == "former_owner":

@@ -25,6 +25,7 @@ from forge.store.pulls import Pulls
 from forge.store.repos import Repos
 from forge.store.reviews import Reviews
 from forge.store.settings import Settings
+from forge.store.statuses import Statuses
 from forge.store.users import Users
 
 AUTOMATION_LOGIN = "github-project-automation[bot]"
@@ -53,6 +54,7 @@ class Store:
         self.groups = Groups(self)
         self.reviews = Reviews(self)
         self.checks = Checks(self)
+        self.statuses = Statuses(self)
         self.projects = Projects(self)
         self.apps = Apps(self)
         self.manifests = Manifests(self)

@@ -80,6 +80,7 @@ class Repo:
     next_number: int = 1
     protected: dict[str, int] = field(default_factory=dict)
     required_checks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # names, by branch
+    ruleset_checks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the same, by a ruleset
     merge_queues: set[str] = field(default_factory=set)  # branches that are merged through a queue only
     auto_merge_allowed: bool = False
 
@@ -267,3 +268,19 @@ class CheckRun:
     output: dict[str, Any] = field(default_factory=dict)
     actions: list[dict[str, str]] = field(default_factory=list)
     log: str = ""  # of the job, for a check run of GitHub Actions
+
+
+@dataclass(slots=True, eq=False)
+class CommitStatus:
+    """What somebody's CI says of a commit in the older way; the newest of each context counts."""
+
+    id: int
+    node_id: str
+    repo: Repo
+    sha: str
+    context: str
+    state: str
+    description: str | None
+    target_url: str | None
+    creator: User
+    created_at: datetime

@@ -196,14 +196,16 @@ class Pulls(Part):
 
     def _missing_checks(self, pull: Pull) -> str:
         """Return GitHub's words about the first required check that has not passed; empty when all have."""
-        runs = self.store.checks.on_commit(pull.repo, pull.head_sha)
-        for name in pull.repo.required_checks.get(pull.base_ref, ()):
-            newest = next((run for run in runs if run.name == name), None)
-            if newest is None:
+        said = {one.context: one.state for one in self.store.statuses.on_commit(pull.repo, pull.head_sha)}
+        for run in reversed(self.store.checks.on_commit(pull.repo, pull.head_sha)):
+            said[run.name] = run.conclusion or "pending"
+        base, repo = pull.base_ref, pull.repo
+        for name in (*repo.required_checks.get(base, ()), *repo.ruleset_checks.get(base, ())):
+            if name not in said:
                 return f'Required status check "{name}" is expected.'
-            if newest.status != "completed":
+            if said[name] == "pending":
                 return f'Required status check "{name}" is in progress.'
-            if newest.conclusion not in ("success", "neutral", "skipped"):
+            if said[name] not in ("success", "neutral", "skipped"):
                 return f'Required status check "{name}" is failing.'
         return ""
 

@@ -200,3 +200,61 @@ def test_cardinals_own_required_check_is_not_waited_for(cardinal: Cardinal) -> N
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", "boom", **RED)
     cardinal.settle()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
+
+
+def say(cardinal: Cardinal, sha: str, context: str, state: str) -> None:
+    """Let somebody's CI say something of a commit in the older way."""
+    bot, text = cardinal.person("github-actions[bot]"), f"{context} is {state}"
+    cardinal.forge.store.statuses.create(cardinal.repo, sha, context, state, actor=bot, description=text)
+
+
+def test_a_commit_status_is_a_check_like_others(cardinal: Cardinal) -> None:
+    item = delivered(cardinal)
+    sha = cardinal.pull_of(item).head_sha
+    say(cardinal, sha, "ci/old", "pending")
+    cardinal.settle()
+    assert cardinal.events(ChecksSettled) == []
+    say(cardinal, sha, "ci/old", "failure")
+    assert [one.event for one in cardinal.mail] == ["status"]
+    cardinal.settle()
+    assert kinds_of_runs(cardinal) == ["first", "repair"]
+    (failure,) = cardinal.events(ChecksSettled)[-1].failures
+    assert (failure.name, failure.log) == ("ci/old", "ci/old is failure")
+
+
+def test_checks_that_a_ruleset_requires_are_waited_for(cardinal: Cardinal) -> None:
+    cardinal.repo.required_checks["main"] = ("tests",)
+    cardinal.repo.ruleset_checks["main"] = ("types", "ci/old")
+    item = delivered(cardinal)
+    sha = cardinal.pull_of(item).head_sha
+    check(cardinal, sha, "tests", "boom", **RED)
+    cardinal.settle()
+    assert [one.pending for one in cardinal.events(ChecksAwaited)] == [("ci/old", "types")]
+    check(cardinal, sha, "types", **GREEN)
+    say(cardinal, sha, "ci/old", "success")
+    cardinal.settle()
+    assert kinds_of_runs(cardinal) == ["first", "repair"]
+
+
+def test_the_end_of_a_suite_is_heard_where_that_of_its_last_check_was_lost(cardinal: Cardinal) -> None:
+    item = delivered(cardinal)
+    sha = cardinal.pull_of(item).head_sha
+    check(cardinal, sha, "types", **GREEN)
+    check(cardinal, sha, "tests", "boom", **RED)
+    ends = [one for one in cardinal.mail if one.event == "check_suite"]
+    assert len(ends) == 2  # the suite ended, and again as another check of it had begun
+    cardinal.mail.clear()
+    cardinal.mail.append(ends[-1])
+    cardinal.settle()
+    assert kinds_of_runs(cardinal) == ["first", "repair"]
+
+
+def test_a_merge_waits_for_what_a_ruleset_requires(cardinal: Cardinal) -> None:
+    cardinal.repo.ruleset_checks["main"] = ("ci/old",)
+    pull = cardinal.pull_of(delivered(cardinal))
+    pulls = cardinal.forge.store.pulls
+    assert "is expected" in pulls._missing_checks(pull)
+    for state, word in (("pending", "in progress"), ("failure", "failing"), ("success", "")):
+        say(cardinal, pull.head_sha, "ci/old", state)
+        assert word in pulls._missing_checks(pull)
+    assert pulls._missing_checks(pull) == ""

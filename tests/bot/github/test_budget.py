@@ -113,7 +113,7 @@ def test_processes_of_one_machine_share_it(clock: Clock, tmp_path: Path) -> None
     for spender in spenders:
         spender.start()
     for spender in spenders:
-        spender.join(30)
+        spender.join(300)  # each starts a Python of its own, on a machine that may be starved
     seen = Budget(clock, path).seen()
     assert (sum(seen.contents.values()), sum(seen.points.values())) == (40, 200)
 
