@@ -11,7 +11,7 @@ from bot.github import checks, repositories
 from bot.github.acts import report_policy
 from bot.github.checks import Check, Light
 from bot.texts import gate
-from ledger import book
+from ledger import book, leases
 from ledger.event import Event
 from ledger.events.pull import CheckFailure, ChecksAwaited, ChecksSettled
 from ledger.ids import CardId
@@ -29,6 +29,7 @@ MOST_FAILURES = 20  # of one commit; the rest is as red
 MOST_LOGS = 5  # job logs that are fetched for one commit
 LOG_BYTES = 4_000
 NAME_CHARACTERS = 200
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 60, 3600  # between two looks that nobody asked for
 FIRST_LOOK = timedelta(
     minutes=2
 )  # after a push: checks that finish before the pull request is there are missed
@@ -63,12 +64,20 @@ def overdue(shop: "Shop", now: datetime) -> tuple[CardId, ...]:
 
 
 def look_again(shop: "Shop", card_id: CardId) -> None:
-    """Look without having been told; checks that take too long are taken as they are."""
-    with book.reading(shop.engine) as db:
+    """Look without having been told; checks that take too long are taken as they are.
+
+    One look at a time, and where GitHub shows nothing less and less often. Raises a GithubError.
+    """
+    with book.writing(shop.engine) as db:
         card, row = cards.get(db, card_id), ci.of_card(db, card_id)
-        late = row is not None and _is_late(db, row, shop.now())
-    if card is None or card.pull_repository is None or card.pull_state != "open":
-        return
+        if card is None or row is None or card.pull_repository is None or card.pull_state != "open":
+            return
+        late, waited_s = _is_late(db, row, shop.now()), (shop.now() - row.since).total_seconds()
+        turn = f"checks:{card_id}"
+        pause_s = min(max(waited_s / 4, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
+        # Its holder is the moment: whoever comes within the pause, this process too, is somebody else.
+        if not leases.take(db, turn, f"{turn}:{shop.now().isoformat()}", now=shop.now(), ttl_s=pause_s):
+            return
     make = look(shop, card, patient=not late)
     with book.writing(shop.engine) as db:
         events = make(db)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bot import ci, orders
+from bot.github.errors import GithubError
 from bot.texts import gate
 from forge.store.board import Item
 from forge.store.models import CheckRun
@@ -135,6 +136,25 @@ def test_a_repository_without_checks_is_looked_at_once(cardinal: Cardinal) -> No
     ci.look_again(cardinal.shop, first)
     assert ci.overdue(cardinal.shop, cardinal.clock()) == ()
     assert kinds_of_runs(cardinal) == ["first"]
+
+
+def test_a_repository_that_cannot_be_read_is_asked_for_its_checks_less_and_less_often(
+    cardinal: Cardinal,
+) -> None:
+    delivered(cardinal)
+    cardinal.clock.forward(121)
+    (card_id,) = ci.overdue(cardinal.shop, cardinal.clock())
+    cardinal.forge.store.faults.load({"api": [{"path": "/repos/", "status": 404, "count": 99}]})
+    with pytest.raises(GithubError):
+        ci.look_again(cardinal.shop, card_id)
+    cardinal.forge.gateway.calls.clear()
+    for _ in range(3):
+        cardinal.clock.forward(15)
+        ci.look_again(cardinal.shop, card_id)
+    assert cardinal.calls("") == []
+    cardinal.clock.forward(20)
+    with pytest.raises(GithubError):
+        ci.look_again(cardinal.shop, card_id)
 
 
 def test_what_the_base_breaks_is_reported_and_not_repaired(cardinal: Cardinal) -> None:
