@@ -110,20 +110,7 @@ def payload(view: View, happened: Occurrence) -> Json:
     body: Json = {} if happened.action is None else {"action": happened.action}
     body |= happened.plain
     for name, subject in happened.subjects.items():
-        if name == "push":
-            assert happened.repo is not None
-            body |= commit.push(view, happened.repo, happened.actor, subject)
-        elif name == "status":
-            body |= check.hook_status(view, subject)
-        elif name == "pull_request" and happened.event != "pull_request":
-            body[name] = pull.pull_simple(view, subject)
-        elif name == "former_owner":
-            body["changes"] = {"owner": {"from": account.owner_by_kind(view, subject)}}
-        elif name == "label":
-            assert happened.repo is not None
-            body["label"] = account.label(view, subject, happened.repo)
-        else:
-            body["comment" if name == "review_comment" else name] = BUILDERS[name](view, subject)
+        body |= _told_of(view, happened, name, subject)
     if happened.event == "pull_request":
         body["number"] = body["pull_request"]["number"]
     if happened.event == "installation":
@@ -134,6 +121,23 @@ def payload(view: View, happened: Occurrence) -> Json:
         body["organization"] = account.organization(view, happened.organization)
     body["sender"] = account.user(view, happened.actor)
     return body
+
+
+def _told_of(view: View, happened: Occurrence, name: str, subject: Any) -> Json:
+    """Return what a payload says of one of its subjects."""
+    if name == "push":
+        assert happened.repo is not None
+        return commit.push(view, happened.repo, happened.actor, subject)
+    if name == "status":
+        return check.hook_status(view, subject)
+    if name == "pull_request" and happened.event != "pull_request":
+        return {name: pull.pull_simple(view, subject)}
+    if name == "former_owner":
+        return {"changes": {"owner": {"from": account.owner_by_kind(view, subject)}}}
+    if name == "label":
+        assert happened.repo is not None
+        return {name: account.label(view, subject, happened.repo)}
+    return {"comment" if name == "review_comment" else name: BUILDERS[name](view, subject)}
 
 
 def _reached(view: View, happened: Occurrence) -> list[Repo]:
