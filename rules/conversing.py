@@ -34,7 +34,8 @@ def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
     if snapshot.live_run:
         return _to_run(policy, snapshot, snapshot.live_run, event)
     if policy.archetype(snapshot.column) is Archetype.PLANNING and event.comment_id > snapshot.last_answered:
-        return Decision((AskAssistant(snapshot.card_id, event.comment_id),), ("the assistant answers",))
+        newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
+        return Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
     return Decision((), ("nobody listens in this column",))
 
 
