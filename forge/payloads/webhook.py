@@ -110,11 +110,8 @@ def payload(view: View, happened: Occurrence) -> Json:
     body: Json = {} if happened.action is None else {"action": happened.action}
     body |= happened.plain
     for name, subject in happened.subjects.items():
-        if name == "push":
-            assert happened.repo is not None
-            body |= commit.push(view, happened.repo, happened.actor, subject)
-        elif name == "status":
-            body |= check.hook_status(view, subject)
+        if name in ("push", "status"):
+            body |= _at_the_top(view, happened, name)
         elif name == "pull_request" and happened.event != "pull_request":
             body[name] = pull.pull_simple(view, subject)
         elif name == "former_owner":
@@ -134,6 +131,14 @@ def payload(view: View, happened: Occurrence) -> Json:
         body["organization"] = account.organization(view, happened.organization)
     body["sender"] = account.user(view, happened.actor)
     return body
+
+
+def _at_the_top(view: View, happened: Occurrence, name: str) -> Json:
+    """Return what a payload carries that has no key for what it is about."""
+    if name == "status":
+        return check.hook_status(view, happened.subjects[name])
+    assert happened.repo is not None
+    return commit.push(view, happened.repo, happened.actor, happened.subjects[name])
 
 
 def _reached(view: View, happened: Occurrence) -> list[Repo]:
