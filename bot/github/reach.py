@@ -47,7 +47,7 @@ _AREAS: tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...] = (
     (re.compile(r"/pulls/\d+/merge"), (), ("contents", "pull_requests")),
     (re.compile(r"/pulls"), ("pull_requests",), ("contents", "pull_requests")),
     (re.compile(r"/pulls/.*"), ("pull_requests",), ("pull_requests",)),
-    (re.compile(r"/check-runs|/commits/[^/]+/check-runs"), ("checks",), ("checks",)),
+    (re.compile(r"/check-runs(/\d+)?|/commits/[^/]+/check-runs"), ("checks",), ("checks",)),
     (re.compile(r"/commits/[^/]+/status"), ("statuses",), ()),
     (re.compile(r"/actions/jobs/\d+/logs"), ("actions",), ()),
     (re.compile(r"/(contents|git|branches)/.*|/commits/[^/]+"), ("contents",), ("contents",)),

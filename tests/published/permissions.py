@@ -67,6 +67,10 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "mutation DisableAutoMerge": ("pull_requests:write", "contents:write"),
 }
 
+# What must be granted for an event that no call asks about.
+# Source: docs.github.com/webhooks/webhook-events-and-payloads#merge_group.
+EVENTS: Mapping[str, str] = {"merge_group": "merge_queues:read"}
+
 
 class Permissions:
     """What each REST operation needs, by its name: `GET /repos/{owner}/{repo}` and the like."""

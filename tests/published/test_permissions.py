@@ -10,7 +10,7 @@ from tests.house.source import sources
 from tests.published import calls
 from tests.published.calls import ONE, Sent
 from tests.published.court import Court
-from tests.published.permissions import BEYOND, LATER, OPERATIONS, Permissions, enough, need
+from tests.published.permissions import BEYOND, EVENTS, LATER, OPERATIONS, Permissions, enough, need
 from tests.published.test_calls import BY_JWT
 
 # Git is no call of the API. Source: docs.github.com/rest/apps/apps (permissions).
@@ -82,6 +82,8 @@ def all_needs(published: Court, needed: Permissions) -> Iterator[tuple[str, tupl
     for name, wanted in OPERATIONS.items():
         yield from ((name, each) for each in need(*wanted))
     yield from (("git", each) for each in GIT)
+    for name in EVENTS.keys() & set(manifest().events):
+        yield from ((name, each) for each in need(EVENTS[name]))
 
 
 def test_the_app_has_all_that_its_calls_need(published: Court, needed: Permissions) -> None:

@@ -44,6 +44,7 @@ def writes(*names: str) -> tuple[tuple[str, str], ...]:
         ("GET", "/contents/.github/cardinal.yml", reads("contents")),
         ("GET", "/commits/HEAD", reads("contents")),
         ("POST", "/check-runs", writes("checks")),
+        ("PATCH", "/check-runs/5", writes("checks")),
         ("GET", "/commits/main/check-runs", reads("checks")),
         ("GET", "/commits/main/status", reads("statuses")),
         ("GET", "/branches/a%2Fb", reads("contents")),
