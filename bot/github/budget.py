@@ -88,6 +88,10 @@ class Budget:
                 spent.windows, spent.points, spent.contents, max(spent.closed_until_s, until_s), strikes
             )
 
+    def shut_s(self) -> float:
+        """Return for how many seconds more nobody may call at all; 0 when anybody may."""
+        return max(0.0, self.seen().closed_until_s - self.clock().timestamp())
+
     def spare(self, priority: int, *, points_per_hour: int | None = None) -> float:
         """Return the seconds that an act of `priority` (0 first, 3 last) should wait; 0 when it may go now.
 

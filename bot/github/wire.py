@@ -87,6 +87,7 @@ class Wire:
         Raises the GithubError that fits; UnavailableError where a write may or may not have happened.
         """
         call = f"{method} {path}"
+        self._keep_still(call)
         self._speaker.reach = reach
         try:
             with self._places.one(call):
@@ -109,6 +110,15 @@ class Wire:
         refusal = from_answer(call, status, headers, found, self._clock().timestamp())
         self.note(refusal)
         raise refusal
+
+    def _keep_still(self, call: str) -> None:
+        """Ask nothing while a limit lasts: GitHub bans who goes on.
+
+        Source: docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api.
+        """
+        left_s = self._budget.shut_s() if self._budget is not None else 0.0
+        if left_s > 0:
+            raise RateLimitedError(call, 429, "not asked before the limit that GitHub told is over", left_s)
 
     def note(self, error: Exception) -> None:
         """Close the budget for as long as a rate limit says."""
