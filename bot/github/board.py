@@ -286,6 +286,16 @@ def convert_draft(hub: Hub, card_id: CardId, repository: str) -> ConvertedDraft:
     return ConvertedDraft(issue["id"], issue["repository"]["nameWithOwner"], issue["number"])
 
 
+def own_status_update(hub: Hub, board_id: BoardId) -> str:
+    """Return the id of the App's newest status update among the board's last twenty; empty without one."""
+    board = hub.graphql(documents.STATUS_UPDATES, {"board": board_id}).get("node") or {}
+    name = hub.bot_login.removesuffix("[bot]")
+    for update in (board.get("statusUpdates") or {}).get("nodes") or ():
+        if str((update.get("creator") or {}).get("login")).removesuffix("[bot]") == name:
+            return str(update["id"])
+    return ""
+
+
 def post_status_update(hub: Hub, board_id: BoardId, body: str, status: str = "ON_TRACK") -> str:
     """Post a status update on the board and return its id. `status`: ON_TRACK, AT_RISK, OFF_TRACK, …"""
     variables = {"board": board_id, "body": body, "status": status}

@@ -40,6 +40,10 @@ class Light(StrEnum):
     GREY = "grey"
 
 
+# One workflow that runs on pushes and on pull requests has two runs of one name. What has not ended is first.
+_WORSE = (Light.PENDING, Light.RED, Light.GREEN, Light.GREY)
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One check of a commit. `job_id` is that of its log in GitHub Actions, 0 where there is none."""
@@ -52,18 +56,22 @@ class Check:
 
 
 def of_commit(hub: "Hub", repository: str, sha: str) -> tuple[Check, ...]:
-    """Return the newest check of each name, without Cardinal's own.
+    """Return the newest check of each name, without Cardinal's own; of two that share a name, the worse one.
 
     Source: docs.github.com/rest/checks/runs#list-check-runs-for-a-git-reference and
     docs.github.com/rest/commits/statuses#get-the-combined-status-for-a-specific-reference.
     """
-    found: dict[str, Check] = {}
+    checks: list[Check] = []
     for run in _runs(hub, repository, sha):
         slug = str((run.get("app") or {}).get("slug") or "")
         if f"{slug}[bot]" != hub.bot_login:
-            found.setdefault(str(run["name"]), _of_run(run, slug))
-    for status in _statuses(hub, repository, sha):
-        found.setdefault(str(status["context"]), _of_status(status))
+            checks.append(_of_run(run, slug))
+    checks += map(_of_status, _statuses(hub, repository, sha))
+    found: dict[str, Check] = {}
+    for check in checks:
+        known = found.setdefault(check.name, check)
+        if _WORSE.index(check.light) < _WORSE.index(known.light):
+            found[check.name] = check
     return tuple(found.values())
 
 

@@ -192,6 +192,12 @@ mutation ConvertDraft($card: ID!, $repository: ID!) {
 }
 """
 
+STATUS_UPDATES = """
+query StatusUpdates($board: ID!) {
+  node(id: $board) { ... on ProjectV2 { statusUpdates(first: 20) { nodes { id creator { login } } } } }
+}
+"""
+
 POST_STATUS_UPDATE = """
 mutation PostStatusUpdate($board: ID!, $body: String!, $status: ProjectV2StatusUpdateStatus!) {
   createProjectV2StatusUpdate(input: {projectId: $board, body: $body, status: $status}) {

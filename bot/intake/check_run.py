@@ -25,7 +25,8 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
         case "completed":
             return (ChecksMoved(text(payload, "repository.full_name"), text(payload, "check_run.head_sha")),)
         case "requested_action":
-            return (_pressed(payload),)
+            # Another App's check has no mark of Cardinal's, or one that leads nowhere.
+            return (_pressed(payload),) if text_or_empty(payload, "check_run.external_id") else ()
         case _:
             return ()
 

@@ -17,9 +17,9 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 
     action = text_or_empty(payload, "action")
     if action not in ("checks_requested", "destroyed"):
         return ()
-    repository, sha = text(payload, "repository.full_name"), text(payload, "merge_group.head_sha")
+    repository, sha = text_or_empty(payload, "repository.full_name"), text(payload, "merge_group.head_sha")
     branch = _BRANCH.fullmatch(text(payload, "merge_group.head_ref"))
-    if branch is None:
+    if branch is None or not repository:  # which GitHub's description does not promise
         return ()
     reason = (text_or_empty(payload, "reason") or "dequeued") if action == "destroyed" else ""
     return (GroupMoved(repository, int(branch[1]), sha, reason),)

@@ -47,6 +47,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "query Cards": (BOARD_READ, "issues:read"),
     "query CardsOfIssue": (BOARD_READ, "issues:read"),
     "query Options": (BOARD_READ,),
+    "query StatusUpdates": (BOARD_READ,),
     "query RepositoryId": ("metadata:read",),
     "query Threads": ("pull_requests:read",),
     "query Merging": ("pull_requests:read",),

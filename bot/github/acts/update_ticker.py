@@ -46,13 +46,16 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdateTicker, entry: Entry) -> O
     last = last_of(desk, entry.key)
     if last is not None and last.digest == digest:
         return Outcome(last.remote_id, digest)
-    if last is not None:
+    known = last.remote_id if last else ""
+    if not known and entry.attempts > 1:  # an earlier attempt may have posted it, and never heard so
+        known = board.own_status_update(hub, board_id)
+    if known:
         try:
-            board.edit_status_update(hub, last.remote_id, text, status)
-        except NotFoundError:
-            last = None
-    remote_id = last.remote_id if last else board.post_status_update(hub, board_id, text, status)
-    return Outcome(remote_id, digest)
+            board.edit_status_update(hub, known, text, status)
+            return Outcome(known, digest)
+        except NotFoundError:  # somebody deleted it
+            pass
+    return Outcome(board.post_status_update(hub, board_id, text, status), digest)
 
 
 def count(db: Connection, board_id: BoardId) -> ticker.Counts:

@@ -228,6 +228,19 @@ def say(cardinal: Cardinal, sha: str, context: str, state: str) -> None:
     cardinal.forge.store.statuses.create(cardinal.repo, sha, context, state, actor=bot, description=text)
 
 
+def test_of_two_checks_with_one_name_the_worse_one_counts(cardinal: Cardinal) -> None:
+    item = delivered(cardinal)
+    sha = cardinal.pull_of(item).head_sha
+    check(cardinal, sha, "tests", **GREEN)
+    say(cardinal, sha, "tests", "pending")
+    cardinal.settle()
+    assert kinds_of_runs(cardinal) == ["first"]
+    assert [one.pending for one in cardinal.events(ChecksAwaited)] == [("tests",)]
+    say(cardinal, sha, "tests", "failure")
+    cardinal.settle()
+    assert kinds_of_runs(cardinal) == ["first", "repair"]
+
+
 def test_a_commit_status_is_a_check_like_others(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     sha = cardinal.pull_of(item).head_sha
