@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import io
+import json
 import os
 import subprocess
 import sys
@@ -88,3 +89,44 @@ def test_every_package_is_pinned_to_one_version_and_one_archive() -> None:
         assert pin.integrity.startswith("sha512-")
         assert len(base64.b64decode(pin.integrity.removeprefix("sha512-"))) == 64
     assert isinstance(pins()[0], Pin)
+
+
+def test_the_newest_versions_are_pinned_and_told(tmp_path: Path) -> None:
+    archive = packed(b"{}")
+    integrity = "sha512-" + base64.b64encode(hashlib.sha512(archive).digest()).decode()
+    path = npm(tmp_path, archive)
+    view = json.dumps({"version": "2.0.0", "dist.integrity": integrity})
+    program = tmp_path / "npm"
+    program.write_text(
+        f"#!/bin/sh\nif [ $1 = view ]; then echo '{view}'; else cp {tmp_path}/a.tgz x.tgz; fi\n"
+    )
+    pinned = tmp_path / "pins.json"
+    old = {"@a/b@1.0.0": {"integrity": "sha512-x", "file": "package/a.json", "kept": "a.json"}}
+    pinned.write_text(json.dumps(old))
+    code = (
+        "from pathlib import Path; from tests.published import fetching, newest\n"
+        f"fetching.PINS = Path({str(pinned)!r}); print(newest.renew(fetching.PINS))"
+    )
+    settings = {**os.environ, "PATH": path, "XDG_CACHE_HOME": str(tmp_path)}
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=settings,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert told.stdout.strip() == "['@a/b@1.0.0 -> @a/b@2.0.0']", told.stderr
+    assert json.loads(pinned.read_text()) == {"@a/b@2.0.0": {**old["@a/b@1.0.0"], "integrity": integrity}}
+    program.write_text("#!/bin/sh\nexit 1\n")
+    failed = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=settings,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "npm does not tell the newest @a/b" in failed.stderr
