@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.config import Config
 from bot.github.budget import (
     CONTENTS_PER_HOUR,
     CONTENTS_PER_MINUTE,
@@ -14,9 +15,10 @@ from bot.github.budget import (
     Budget,
     Spent,
 )
-from bot.github.errors import UnavailableError
+from bot.github.errors import RateLimitedError, UnavailableError
+from bot.github.hub import Hub
 from bot.github.places import Places
-from tests.bot.github.conftest import STARTED, Clock
+from tests.bot.github.conftest import STARTED, Clock, Scripted
 
 QUESTION, REPORT, FACE, TICKER = range(4)
 
@@ -187,3 +189,20 @@ def test_calls_beyond_the_cap_wait_for_a_place_and_a_dead_process_leaves_its_own
 def _hold_and_die(places: Places) -> None:
     with places.one("x"):
         os._exit(1)
+
+
+def test_while_a_limit_lasts_nobody_asks(hub: Hub, scripted: Scripted, config: Config, clock: Clock) -> None:
+    scripted.tokens()
+    scripted.answer("GET", "/x", {"message": "Slow"}, status=429, headers={"retry-after": "30"})
+    with pytest.raises(RateLimitedError):
+        hub.rest("GET", "/x")
+    clock.forward(20)
+    for mine in (hub, Hub(config, clock)):  # another process of this home
+        with pytest.raises(RateLimitedError, match="not asked") as caught:
+            mine.rest("GET", "/y")
+        assert caught.value.retry_after_s == 10
+        with pytest.raises(RateLimitedError, match="not asked"):
+            mine.graphql("query Q { x }", {})
+    clock.forward(10)
+    scripted.answer("GET", "/y", {"ok": True})
+    assert hub.rest("GET", "/y").body == {"ok": True}

@@ -153,23 +153,6 @@ def test_a_refusal_says_what_the_caller_can_do(
     assert hub.budget.spare(0) == (wait_s or 0)
 
 
-def test_while_a_limit_lasts_nobody_asks(hub: Hub, scripted: Scripted, config: Config, clock: Clock) -> None:
-    scripted.tokens()
-    scripted.answer("GET", "/x", {"message": "Slow"}, status=429, headers={"retry-after": "30"})
-    with pytest.raises(RateLimitedError):
-        hub.rest("GET", "/x")
-    clock.forward(20)
-    for mine in (hub, Hub(config, clock)):  # another process of this home
-        with pytest.raises(RateLimitedError, match="not asked") as caught:
-            mine.rest("GET", "/y")
-        assert caught.value.retry_after_s == 10
-        with pytest.raises(RateLimitedError, match="not asked"):
-            mine.graphql("query Q { x }", {})
-    clock.forward(10)
-    scripted.answer("GET", "/y", {"ok": True})
-    assert hub.rest("GET", "/y").body == {"ok": True}
-
-
 def test_the_reasons_of_a_refusal_are_kept(hub: Hub, scripted: Scripted) -> None:
     scripted.tokens()
     reasons = [
