@@ -170,7 +170,8 @@ def test_a_state_is_good_for_one_code(town: Town) -> None:
     page = running.page
     back = town.agree(page)
     state = back.split("state=")[1]
-    assert requests.get(back, timeout=WAIT_S).status_code == 200
+    for _ in range(2):  # who loads the page again has done nothing new
+        assert requests.get(back, timeout=WAIT_S).status_code == 200
     other = requests.get(running.beside(f"/registered?code=abc&state={state}"), timeout=WAIT_S)
     assert (other.status_code, len(town.forge.store.apps.all())) == (403, 1)
     running.kill()
