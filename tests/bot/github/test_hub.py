@@ -346,7 +346,7 @@ def test_a_forked_child_opens_its_own_connection(config: Config, clock: Clock) -
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         hub.rest("GET", "/x")
         server.shutdown()
-        serving.join(10)
+        serving.join(60)
     mine, mine_too, childs, mine_again = Peers.ports
     assert mine == mine_too == mine_again != childs
 

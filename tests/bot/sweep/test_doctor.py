@@ -214,7 +214,7 @@ def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
         yield address
     finally:
         server.shutdown()
-        thread.join(10)
+        thread.join(60)
         server.server_close()
 
 
