@@ -16,7 +16,7 @@ from bot.cli import _desk
 from bot.cli._show import line
 from bot.config import BoardAddress, Config
 from bot.init import notes
-from bot.init.errors import MissingWishError
+from bot.init.errors import MissingWishError, UnwritableError
 from bot.init.notes import Registered
 from bot.webhook import PATH
 
@@ -86,7 +86,10 @@ def command(
     if not (webhook or poll or known or existing):
         raise MissingWishError(REACHABLE)
     choose = _choose if sys.stdin.isatty() else None
-    flow.set_up(wishes, flow.Place(os.environ, Path.cwd(), _say, _now, choose))
+    try:
+        flow.set_up(wishes, flow.Place(os.environ, Path.cwd(), _say, _now, choose))
+    except OSError as error:  # of files: those of the network have sentences of their own
+        raise UnwritableError(error) from error
 
 
 def _now() -> datetime:

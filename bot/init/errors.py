@@ -86,3 +86,14 @@ class KeyRefusedError(InitError):
 
 class NoBoardError(InitError):
     """There is no board to serve, or more than one."""
+
+
+class UnwritableError(InitError):
+    """A file of the home cannot be read or written."""
+
+    def __init__(self, error: OSError) -> None:
+        where = error.filename or "the home"
+        super().__init__(
+            f"{where}: {error.strerror or error}: mend that, then run `cardinal init` again: "
+            "it goes on where it stopped"
+        )
