@@ -184,8 +184,6 @@ def _existing(given: Registered, config: Config, known: Notes, place: Place) -> 
         answer = Hub(keyed, place.clock).as_app("GET", "/app").body
     except (TokenError, NotFoundError) as error:
         raise KeyRefusedError(given.app_id) from error
-    if answer["id"] != given.app_id:
-        raise KeyRefusedError(given.app_id)
     kept = known.app.webhook_secret if known.app and known.app.app_id == given.app_id else ""
     same = config.webhook_secret.reveal() if config.app_id == given.app_id else ""
     secret = given.webhook_secret or kept or same or secrets.token_hex(SECRET_BYTES)

@@ -60,11 +60,16 @@ def job_log(owner: str, name: str, number: int) -> Response:
 
 @blueprint.get("/commits/<path:ref>/check-runs")
 def list_check_runs(owner: str, name: str, ref: str) -> Response:
-    """Answer with the check runs of a commit."""
+    """Answer with the check runs of a commit: of each App's name the newest, or all.
+
+    Source: docs.github.com/rest/checks/runs#list-check-runs-for-a-git-reference (filter).
+    """
     repo = repo_for(owner, name, "checks")
     sha = store().repos.commit_of(repo, ref)
     wanted = request.args.get("check_name")
     runs = [run for run in store().checks.on_commit(repo, sha) if wanted in (None, run.name)]
+    if request.args.get("filter", "latest") == "latest":
+        runs = list({(run.app_slug, run.name): run for run in reversed(runs)}.values())[::-1]
     found, links = page_of(runs)
     shown = [check.check_run(view(), run) for run in found]
     return answer({"total_count": len(runs), "check_runs": shown}, headers=links)

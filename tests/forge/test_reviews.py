@@ -182,3 +182,14 @@ def test_check_runs_have_githubs_limits(hooked: Town, receiver: Receiver, pull: 
     with pytest.raises(GithubException) as refused:
         hooked.person("bob").get_repo("acme/shop").create_check_run("mine", pull.head.sha)
     assert refused.value.status == 403
+
+
+def test_of_check_runs_that_ran_again_the_newest_is_listed_unless_all_are_asked_for(
+    hooked: Town, pull: PullRequest
+) -> None:
+    shop = hooked.app().get_repo("acme/shop")
+    for conclusion in ("failure", "success"):
+        shop.create_check_run("tests", pull.head.sha, status="completed", conclusion=conclusion)
+    commit = shop.get_commit(pull.head.sha)
+    assert [run.conclusion for run in commit.get_check_runs()] == ["success"]
+    assert [run.conclusion for run in commit.get_check_runs(filter="all")] == ["success", "failure"]
