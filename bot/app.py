@@ -4,6 +4,7 @@ from flask import Flask, jsonify
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Engine
 
+from bot.capture import Keeper
 from bot.clock import Clock
 from bot.config import Config
 from bot.webhook import MOST_BYTES, Wake, make_door
@@ -14,7 +15,9 @@ def make_app(config: Config, engine: Engine, enqueue: Wake, clock: Clock) -> Fla
     """Return the application; `enqueue` wakes a worker for one stored delivery and says whether it could."""
     app = Flask("cardinal", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
-    app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock))
+    if config.webhooks:  # else nobody is expected, and a stranger finds no door
+        keep = Keeper(config.home, clock).take
+        app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock, keep))
 
     @app.get("/healthz")
     def health() -> ResponseReturnValue:

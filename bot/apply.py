@@ -13,10 +13,13 @@ from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
 from ledger.events.budget import BudgetRaised, BudgetReserved
+from ledger.events.conversation import CommentReleased
 from ledger.ids import QuestionId
 from ledger.states import CARD_STATES, RUN_HELD, Archetype, CardState, Ending, RunState, check_card_step
-from ledger.views import cards, grants, questions, remotes, runs
+from ledger.views import cards, grants, halts, questions, remotes, runs
 from rules import intents as asked
+from rules import inward
+from rules.halting import HaltBoard, LiftHalt
 from rules.policy import Policy
 
 STOPPED_AT_ONCE = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
@@ -38,7 +41,7 @@ def apply(db: Connection, policy: Policy, decision: asked.Decision, *, now: date
                 book.append(db, *events, at=now)
 
 
-def _change_state(db: Connection, policy: Policy, intent: asked.ChangeCardState) -> tuple[Event, ...]:
+def _change_state(db: Connection, policy: Policy, intent: inward.ChangeCardState) -> tuple[Event, ...]:
     card = cards.get(db, intent.card_id)
     if card is None or (card.state is intent.after and card.because == intent.because):
         return ()
@@ -50,39 +53,46 @@ def _change_state(db: Connection, policy: Policy, intent: asked.ChangeCardState)
     return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because),)
 
 
-def _explain(db: Connection, policy: Policy, intent: asked.Explain) -> tuple[Event, ...]:
+def _explain(db: Connection, policy: Policy, intent: inward.Explain) -> tuple[Event, ...]:
     card = cards.get(db, intent.card_id)
     if card is None or card.because == intent.because:
         return ()
     return (on_board.CardExplained(card.card_id, intent.because),)
 
 
-def _hold_back(db: Connection, policy: Policy, intent: asked.HoldBack) -> tuple[Event, ...]:
+def _hold_back(db: Connection, policy: Policy, intent: inward.HoldBack) -> tuple[Event, ...]:
     card = cards.get(db, intent.card_id)
     if card is None or card.held_back == intent.wanted:
         return ()
     return (on_board.CardHeldBack(card.card_id, intent.wanted, intent.by),)
 
 
-def _queue_run(db: Connection, policy: Policy, intent: asked.QueueRun) -> tuple[Event, ...]:
+def _queue_run(db: Connection, policy: Policy, intent: inward.QueueRun) -> tuple[Event, ...]:
     return queueing.queue_run(db, policy, intent)
 
 
-def _approve(db: Connection, policy: Policy, intent: asked.ApprovePlan) -> tuple[Event, ...]:
+def _approve(db: Connection, policy: Policy, intent: inward.ApprovePlan) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
         return ()
-    return (on_run.PlanApproved(run.run_id, run.plan_revision, intent.by),)
+    return (on_run.PlanApproved(run.run_id, run.plan_revision, intent.by, intent.bound),)
 
 
-def _redirect(db: Connection, policy: Policy, intent: asked.RedirectPlan) -> tuple[Event, ...]:
+def _rebind(db: Connection, policy: Policy, intent: inward.RebindPlan) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
+        return ()
+    return (on_run.PlanRebound(run.run_id, run.plan_revision, intent.base, intent.policy),)
+
+
+def _redirect(db: Connection, policy: Policy, intent: inward.RedirectPlan) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state is not RunState.AWAITING_APPROVAL:
         return ()
     return (on_run.PlanRedirected(run.run_id, run.plan_revision, intent.by, intent.text),)
 
 
-def _answer(db: Connection, policy: Policy, intent: asked.AnswerQuestion) -> tuple[Event, ...]:
+def _answer(db: Connection, policy: Policy, intent: inward.AnswerQuestion) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     waiting = questions.open_of_run(db, intent.run_id) if run is not None else ()
     if run is None or all(question.question_id != intent.question_id for question in waiting):
@@ -90,7 +100,7 @@ def _answer(db: Connection, policy: Policy, intent: asked.AnswerQuestion) -> tup
     return (on_run.QuestionAnswered(run.run_id, intent.question_id, intent.by, intent.text),)
 
 
-def _ask(db: Connection, policy: Policy, intent: asked.AskQuestion) -> tuple[Event, ...]:
+def _ask(db: Connection, policy: Policy, intent: inward.AskQuestion) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state is RunState.ENDED or questions.open_of_run(db, intent.run_id):
         return ()
@@ -99,7 +109,7 @@ def _ask(db: Connection, policy: Policy, intent: asked.AskQuestion) -> tuple[Eve
     return (on_run.QuestionAsked(run.run_id, question_id, intent.asker, intent.text, intent.choices),)
 
 
-def _raise_budget(db: Connection, policy: Policy, intent: asked.RaiseBudget) -> tuple[Event, ...]:
+def _raise_budget(db: Connection, policy: Policy, intent: inward.RaiseBudget) -> tuple[Event, ...]:
     """Add to the run's budget; one at work reserves the dollars at once, as far as the limits allow."""
     run = runs.get(db, intent.run_id)
     if run is None or run.state is RunState.ENDED:
@@ -111,20 +121,20 @@ def _raise_budget(db: Connection, policy: Policy, intent: asked.RaiseBudget) -> 
     return (raised, BudgetReserved(run.run_id, more.usd, more.by_rule, more.limit_usd))
 
 
-def _allow_tool(db: Connection, policy: Policy, intent: asked.AllowTool) -> tuple[Event, ...]:
+def _allow_tool(db: Connection, policy: Policy, intent: inward.AllowTool) -> tuple[Event, ...]:
     if intent.pattern in grants.of_card(db, intent.card_id, exact=False):
         return ()
     return (CardToolAllowed(intent.card_id, intent.pattern, intent.by),)
 
 
-def _requeue(db: Connection, policy: Policy, intent: asked.RequeueRun) -> tuple[Event, ...]:
+def _requeue(db: Connection, policy: Policy, intent: inward.RequeueRun) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state not in (RunState.PARKED, RunState.AWAITING_APPROVAL):
         return ()
     return (on_run.RunRequeued(run.run_id, intent.why),)
 
 
-def _stop(db: Connection, policy: Policy, intent: asked.StopRun) -> tuple[Event, ...]:
+def _stop(db: Connection, policy: Policy, intent: inward.StopRun) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state is RunState.ENDED or run.stop_asked == intent.how:
         return ()
@@ -136,7 +146,7 @@ def _stop(db: Connection, policy: Policy, intent: asked.StopRun) -> tuple[Event,
     return (*told, _ended(run, Ending.CANCELLED, "cancelled", f"{intent.why} ({intent.by})"))
 
 
-def _end(db: Connection, policy: Policy, intent: asked.EndRun) -> tuple[Event, ...]:
+def _end(db: Connection, policy: Policy, intent: inward.EndRun) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state not in STOPPED_AT_ONCE:
         return ()
@@ -148,33 +158,51 @@ def _ended(run: runs.RunRow, ending: Ending, reason: str, detail: str) -> on_run
     return on_run.RunEnded(run.run_id, ending, reason, detail, last)
 
 
-def _steer(db: Connection, policy: Policy, intent: asked.SteerRun) -> tuple[Event, ...]:
+def _steer(db: Connection, policy: Policy, intent: inward.SteerRun) -> tuple[Event, ...]:
     return (on_run.RunSteered(intent.run_id, intent.by, intent.text, intent.comment_id),)
 
 
-def _order_stop(db: Connection, policy: Policy, intent: asked.OrderStop) -> tuple[Event, ...]:
+def _release_comment(db: Connection, policy: Policy, intent: inward.ReleaseComment) -> tuple[Event, ...]:
+    return (CommentReleased(intent.card_id, intent.comment_id, intent.place, intent.by),)
+
+
+def _order_stop(db: Connection, policy: Policy, intent: inward.OrderStop) -> tuple[Event, ...]:
     return (on_board.StopOrdered(intent.board_id, intent.scope, intent.target, intent.by),)
 
 
-def _lift_stop(db: Connection, policy: Policy, intent: asked.LiftStop) -> tuple[Event, ...]:
+def _lift_stop(db: Connection, policy: Policy, intent: inward.LiftStop) -> tuple[Event, ...]:
     return (on_board.StopLifted(intent.board_id, intent.scope, intent.target, intent.by),)
 
 
+def _halt(db: Connection, policy: Policy, intent: HaltBoard) -> tuple[Event, ...]:
+    told = (intent.cause, intent.because, intent.until, intent.tries)
+    return (on_board.BoardHalted(intent.board_id, *told),)
+
+
+def _lift_halt(db: Connection, policy: Policy, intent: LiftHalt) -> tuple[Event, ...]:
+    halt = halts.of_board(db, intent.board_id)
+    return (on_board.HaltLifted(intent.board_id, halt.cause, intent.by),) if halt else ()
+
+
 _INWARD: Mapping[type[asked.Intent], Callable[..., tuple[Event, ...]]] = {
-    asked.ChangeCardState: _change_state,
-    asked.Explain: _explain,
-    asked.HoldBack: _hold_back,
-    asked.QueueRun: _queue_run,
-    asked.ApprovePlan: _approve,
-    asked.RedirectPlan: _redirect,
-    asked.AnswerQuestion: _answer,
-    asked.AskQuestion: _ask,
-    asked.RaiseBudget: _raise_budget,
-    asked.AllowTool: _allow_tool,
-    asked.RequeueRun: _requeue,
-    asked.StopRun: _stop,
-    asked.EndRun: _end,
-    asked.SteerRun: _steer,
-    asked.OrderStop: _order_stop,
-    asked.LiftStop: _lift_stop,
+    inward.ChangeCardState: _change_state,
+    inward.Explain: _explain,
+    inward.HoldBack: _hold_back,
+    inward.QueueRun: _queue_run,
+    inward.ApprovePlan: _approve,
+    inward.RebindPlan: _rebind,
+    inward.RedirectPlan: _redirect,
+    inward.AnswerQuestion: _answer,
+    inward.AskQuestion: _ask,
+    inward.RaiseBudget: _raise_budget,
+    inward.AllowTool: _allow_tool,
+    inward.RequeueRun: _requeue,
+    inward.StopRun: _stop,
+    inward.EndRun: _end,
+    inward.SteerRun: _steer,
+    inward.ReleaseComment: _release_comment,
+    inward.OrderStop: _order_stop,
+    inward.LiftStop: _lift_stop,
+    HaltBoard: _halt,
+    LiftHalt: _lift_halt,
 }

@@ -1,5 +1,6 @@
 """The planning assistant and the `ai_task` rules: one bounded call of a model, its answer an event."""
 
+import secrets
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ def reply(hub: "Hub", desk: "Desk", intent: AskAssistant, entry: Entry) -> Outco
     _wait_for_quiet(desk, said)
     _wait_until_allowed(desk, card)
     prompt = assistant_prompt.conversation(
-        card, said, instructions=column.instructions, author_trusted=_is_author_trusted(hub, card)
+        card, said, instructions=column.instructions, trust=_trust(hub, card)
     )
     try:
         answer = _ask(desk, entry, column.agent, column.model, prompt)
@@ -90,7 +91,7 @@ def run_task(hub: "Hub", desk: "Desk", intent: RunTask, entry: Entry) -> Outcome
         said,
         intent.prompt,
         instructions=column.instructions,
-        author_trusted=_is_author_trusted(hub, card),
+        trust=_trust(hub, card),
     )
     try:
         answer = _ask(desk, entry, column.agent, intent.model or column.model, prompt)
@@ -101,6 +102,10 @@ def run_task(hub: "Hub", desk: "Desk", intent: RunTask, entry: Entry) -> Outcome
         return (_metered(card.card_id, answer), TaskAnswered(card.card_id, intent.rule, answer.text))
 
     return Outcome("", digest_of(answer.text), events)
+
+
+def _trust(hub: "Hub", card: CardRow) -> assistant_prompt.Trust:
+    return assistant_prompt.Trust(_is_author_trusted(hub, card), secrets.token_hex(8))
 
 
 def _is_author_trusted(hub: "Hub", card: CardRow) -> bool:
@@ -131,7 +136,7 @@ def _metered(card_id: CardId, answer: chat.ChatAnswer) -> AssistantMetered:
 
 
 def _is_trusted(message: MessageRow) -> bool:
-    return message.trusted and message.place not in (ASSISTANT, "review")
+    return (message.trusted or bool(message.vouched_by)) and message.place not in (ASSISTANT, "review")
 
 
 def _answered(newest: int, last_answered: int, said: tuple[MessageRow, ...]) -> bool:

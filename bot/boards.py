@@ -1,12 +1,14 @@
 """Keeps the ledger's idea of a board's shape and policy up to date."""
 
 import hashlib
+import logging
 from typing import TYPE_CHECKING
 
 from bot import policies as policies_in_force
 from bot import react
 from bot.github import board as github_board
 from bot.github import policy_file
+from bot.github.errors import NotFoundError
 from ledger import book
 from ledger.events.board import BoardSeen
 from ledger.events.policy import PolicyLoaded, PolicyRejected
@@ -17,6 +19,8 @@ from rules.policy import parse
 
 if TYPE_CHECKING:
     from bot.shop import Shop
+
+log = logging.getLogger(__name__)
 
 
 def know(shop: "Shop", seen: github_board.CardLook | None) -> None:
@@ -32,16 +36,48 @@ def know(shop: "Shop", seen: github_board.CardLook | None) -> None:
 def refresh(shop: "Shop", owner: str, number: int) -> BoardId:
     """Read the board's shape and its policy file, append what differs, and return the board's id."""
     found = github_board.read_board(shop.hub, owner, number)
+    note(shop, found)
+    load_policy(shop, found.board_id)
+    return found.board_id
+
+
+def note(shop: "Shop", found: github_board.BoardLook) -> None:
+    """Append the board's shape where it differs from what is known."""
     seen = BoardSeen(
-        found.board_id, owner, number, found.title, found.status_field_id, found.columns, found.fields
+        found.board_id,
+        found.owner,
+        found.number,
+        found.title,
+        found.status_field_id,
+        found.columns,
+        found.fields,
     )
     with book.writing(shop.engine) as db:
         known = boards.get(db, found.board_id)
         if known is None or _shape(known) != _shape(seen):
             book.append(db, seen, at=shop.now())
             react.advance(db, now=shop.now())
-    load_policy(shop, found.board_id)
-    return found.board_id
+
+
+def follow_policy(shop: "Shop", board_id: BoardId, *, newest: str | None, last: str | None) -> None:
+    """Read the policy file where its repository's `newest` commit is not the `last` one that was followed.
+
+    Without a repository (None) the built-in policy applies until one was there; later its last one stays.
+    """
+    with book.reading(shop.engine) as db:
+        known = policies.current(db, board_id)
+    sound = known is not None and (bool(known.problems) or policies_in_force.is_readable(known.text))
+    if not sound or (newest is not None and newest != last):
+        load_policy(shop, board_id)
+
+
+def served(shop: "Shop") -> BoardId | None:
+    """Return the id of the board that Cardinal serves; None before it was seen."""
+    with book.reading(shop.engine) as db:
+        known = boards.all_boards(db)
+    owner, number = shop.config.board
+    mine = (one.board_id for one in known if (one.owner.casefold(), one.number) == (owner.casefold(), number))
+    return next(mine, None)
 
 
 def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:
@@ -49,8 +85,18 @@ def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:
 
 
 def load_policy(shop: "Shop", board_id: BoardId) -> None:
-    """Read the home repository's policy file; a bad one leaves the last good one in force and is said."""
-    text, commit = policy_file.read(shop.hub, shop.config.home_repository)
+    """Read the home repository's policy file; a bad one leaves the last good one in force and is said.
+
+    So does a repository that is gone or out of reach; where there never was one, the built-in policy applies.
+    """
+    try:
+        text, commit = policy_file.read(shop.hub, shop.config.home_repository)
+    except NotFoundError as error:
+        log.warning("policy not read repository=%s reason=%s", shop.config.home_repository, error)
+        with book.reading(shop.engine) as db:
+            if policies.current(db, board_id) is not None:
+                return
+        text, commit = None, ""
     digest = hashlib.sha256((text or "").encode()).hexdigest()
     with book.writing(shop.engine) as db:
         known = policies.current(db, board_id)

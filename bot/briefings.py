@@ -1,15 +1,17 @@
 """Gathers what a briefing is made of: the card, what was said, earlier runs' reports, review feedback."""
 
+import secrets
 from typing import TYPE_CHECKING
 
 from bot.github import people
 from ledger import book
 from ledger.ids import RunId
-from ledger.views import messages, reports, runs, threads
+from ledger.states import Ending
+from ledger.views import cards, links, messages, reports, runs, threads
 from ledger.views.cards import CardRow
 from rules.policy_column import ColumnPolicy
 from runner import briefing
-from runner.briefing import Briefing, BriefingSource, EarlierRun, Feedback, Said
+from runner.briefing import Briefing, BriefingSource, EarlierRun, Feedback, RelatedReport, Said
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -17,11 +19,15 @@ if TYPE_CHECKING:
     from bot.shop import Shop
 
 
-def write(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy) -> Briefing:
-    """Return the briefing of a run as the views are now; the runner stores it once, unchanged after."""
+def write(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy, *, nonce: str = "") -> Briefing:
+    """Return the briefing of a run as the views are now; the runner stores it once, unchanged after.
+
+    `nonce` is what nobody can guess of the tags around others' words; chance, unless it is given.
+    """
+    nonce = nonce or secrets.token_hex(16)
     trusted = people.may_write(people.role(shop.hub, card.repository or "", card.author))
     with book.reading(shop.engine) as db:
-        return briefing.make_briefing(source(db, card, run_id, column, author_trusted=trusted))
+        return briefing.make_briefing(source(db, card, run_id, column, author_trusted=trusted), nonce)
 
 
 def source(
@@ -48,15 +54,37 @@ def source(
         author_trusted=author_trusted,
         brief=card.brief,
         conversation=tuple(
-            Said(one.author or "Cardinal's planning assistant", one.trusted, one.text, one.at) for one in said
+            Said(one.author or "Cardinal's planning assistant", one.trusted, one.text, one.at, one.vouched_by)
+            for one in said
         ),
         earlier=tuple(reversed(earlier)),
         feedback=tuple(
             Feedback(one.thread_id, one.author, one.path, one.line or None, one.text)
             for one in threads.pending(db, card.card_id)
         ),
+        related=_related(db, card),
         column_instructions=column.instructions,
     )
+
+
+def _related(db: "Connection", card: CardRow) -> tuple[RelatedReport, ...]:
+    """Return the reports of what the card had to wait for, and of what it is a part of."""
+    parent = links.parent_of(db, card.card_id)
+    others = [(one.repository, one.number, "done before this one") for one in links.of_card(db, card.card_id)]
+    others += [(parent.repository, parent.number, "which this one is a part of")] if parent else []
+    found = (
+        (f"{repository}#{number}", says, _last_report(db, repository, number))
+        for repository, number, says in others
+    )
+    return tuple(RelatedReport(*one) for one in found if one[2])
+
+
+def _last_report(db: "Connection", repository: str, number: int) -> str:
+    """Return the report of the newest run of the issue's card that succeeded; empty without one."""
+    card = cards.by_issue(db, repository, number) if repository else None
+    past = runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS) if card else ()
+    done = next((one for one in past if one.ending is Ending.SUCCEEDED), None)
+    return _report(done, reports.get(db, done.run_id)) if done else ""
 
 
 def _report(past: runs.RunRow, found: reports.ReportRow | None) -> str:

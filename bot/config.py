@@ -29,7 +29,10 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class BoardAddress(NamedTuple):
-    """An organisation's login and the project's number, as in the board's address; 0 while none is set."""
+    """The login of an organisation or a person and the project's number, as in the board's address.
+
+    The number is 0 while no board is set.
+    """
 
     owner: str = ""
     number: int = 0
@@ -44,7 +47,7 @@ def _board(given: object) -> object:
         return given
     match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9-]{0,38})/([1-9][0-9]{0,9})", given)
     if match is None:
-        raise ValueError("an organisation's login and the project's number were expected, like acme/1")
+        raise ValueError("the owner's login and the project's number were expected, like acme/1")
     return BoardAddress(match[1], int(match[2]))
 
 
@@ -86,13 +89,19 @@ class Config:
     )
     app_id: int = Field(default=0, ge=0, description="The GitHub App's id; 0: not registered yet.")
     private_key: Secret = Field(
-        default=Secret(), description="The App's private key: PEM text, or the path of a PEM file."
+        default=Secret(),
+        description="The App's private key: PEM text, or the path of a PEM file, from here or from the home.",
     )
     webhook_secret: Secret = Field(
         default=Secret(), description="The secret that signs webhooks; the App's settings hold the same one."
     )
+    webhooks: bool = Field(
+        default=True,
+        description="Whether GitHub sends webhooks here; `false`: Cardinal looks at the board instead.",
+    )
     board: Annotated[BoardAddress, BeforeValidator(_board)] = Field(
-        default=BoardAddress(), description="The board: organisation and number of the project, `acme/1`."
+        default=BoardAddress(),
+        description="The board: its owner (an organisation, or a person) and its number, `acme/1`.",
     )
     policy_repository: RepositoryName = Field(
         default="",
@@ -156,7 +165,7 @@ class Config:
 
     @property
     def board_owner(self) -> str:
-        """The organisation's login; empty while no board is set."""
+        """The login of the board's owner; empty while no board is set."""
         return self.board.owner
 
     @property
@@ -171,9 +180,21 @@ class Config:
 
     def require_github(self) -> None:
         """Raise ConfigError that names every setting which GitHub needs and nobody gave."""
-        needed = ("app_id", "private_key", "webhook_secret", "board")
+        self._require("app_id", "private_key", *(("webhook_secret",) if self.webhooks else ()), "board")
+
+    def require_app(self) -> None:
+        """Raise ConfigError unless the App can speak for itself."""
+        self._require("app_id", "private_key")
+
+    def require_installation(self) -> None:
+        """Raise ConfigError unless the App can speak in the board's organisation, whichever its board is."""
+        self._require("app_id", "private_key", "board_owner")
+
+    def _require(self, *needed: str) -> None:
         missing = tuple(
-            f"{PREFIX}{name.upper()} is not set: put it into {self.home / ENV_FILE} or the environment"
+            f"{PREFIX}{name.removesuffix('_owner').upper()} is not set: `cardinal init` sets it, or "
+            "put it into "
+            f"{self.home / ENV_FILE} or the environment"
             for name in needed
             if not getattr(self, name)
         )
@@ -251,7 +272,8 @@ def _resolve_paths(values: dict[str, Any], cwd: Path) -> list[str]:
     if not key or key.lstrip().startswith("-----BEGIN"):
         return []
     try:
-        values["private_key"] = (cwd / key).read_text(encoding="ascii")
+        path = next((folder / key for folder in (cwd, values["home"]) if (folder / key).exists()), cwd / key)
+        values["private_key"] = path.read_text(encoding="ascii")
     except (OSError, ValueError) as error:
         values["private_key"] = ""
         return [f"{PREFIX}PRIVATE_KEY is neither PEM text nor a readable PEM file: {type(error).__name__}"]

@@ -1,14 +1,14 @@
 """Decides which queued runs may start now and hands them to workers; a worker claims by compare-and-set."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine
 
 from bot import mourning, policies, purses, react, snapshots
-from ledger import book, leases
+from ledger import book, leases, waiting
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
 from ledger.events.budget import BudgetReserved
@@ -66,8 +66,8 @@ def _choices(db: Connection, now: datetime, slots: int) -> tuple[Choice, ...]:
 
 def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Choice:
     policy = policies.in_force(db, board_id)
-    waiting = _waiting(db, _queued(db, board_id, policy))
-    if not waiting:
+    queue = _waiting(db, _queued(db, board_id, policy))
+    if not queue:
         return Choice((), {})
     held = runs.held(db, board_id)
     by_repository: dict[str, int] = {}
@@ -75,14 +75,16 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Cho
     for run in held:
         by_repository[run.repository] = by_repository.get(run.repository, 0) + 1
         by_column[run.column] = by_column.get(run.column, 0) + 1
-    spent = totals.of_board(db, board_id, now.date(), {run.card_id for run in waiting})
+    spent = totals.of_board(db, board_id, now.date(), {run.card_id for run in queue})
     load = Load(len(held), by_repository, by_column, spent, purses.reserved(db, board_id))
+    load = replace(load, halt=snapshots.halt_of(db, board_id))
     return choose(
         policy,
-        waiting,
+        queue,
         load,
         snapshots.board_stops(db, board_id),
         slots=max(0, slots - len(held)),
+        losses=snapshots.board_losses(db, board_id),
     )
 
 
@@ -104,12 +106,15 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
 
 
 def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:
-    """Return the head of each column's queue: one that is stopped or full holds up no other."""
+    """Return the head of each column's queue: one that is stopped or full holds up no other.
+
+    What waits for another issue is not in it: the rules say so on the card.
+    """
     board = boards.get(db, board_id)
     names = [one.name for one in board.columns] if board else []
     working = [name for name in names if policy.archetype(name) is Archetype.EXECUTION]
-    heads = [runs.queued(db, board_id, name, limit=MOST_WAITING) for name in working]
-    heads.append(runs.queued_elsewhere(db, board_id, working, limit=MOST_WAITING))
+    heads = [waiting.free(db, board_id, name, limit=MOST_WAITING) for name in working]
+    heads.append(waiting.free_elsewhere(db, board_id, working, limit=MOST_WAITING))
     return tuple(row for head in heads for row in head)
 
 

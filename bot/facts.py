@@ -48,6 +48,16 @@ class Said(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
+class Unsaid(IssueFact):
+    """A comment of somebody else's was edited or deleted. `how`: edited or deleted."""
+
+    comment_id: int
+    place: str
+    how: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class BoxTicked(IssueFact):
     """Somebody ticked checkboxes in a comment of Cardinal's own; `boxes` are their hidden names.
 
@@ -65,6 +75,16 @@ class BoxTicked(IssueFact):
 @dataclass(frozen=True, slots=True)
 class IssueEdited(IssueFact):
     """The issue's title, text, labels or place changed: read it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinksChanged(IssueFact):
+    """What the issue is blocked by, or is a part of, changed: read its card again."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockerChanged(IssueFact):
+    """Whoever waits for the issue has to look again what became of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +120,13 @@ class PullSeen(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
+class MergeLeft(IssueFact):
+    """GitHub merges the pull request no more by itself; `reason` is GitHub's word for why, or empty."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reviewed(IssueFact):
     """A review was submitted; its threads have to be read.
 
@@ -122,6 +149,43 @@ class ReviewTakenBack(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
+class ChecksMoved(Fact):
+    """A check of the commit `sha` has finished: look how all of them stand."""
+
+    repository: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class ButtonPressed(Fact):
+    """Somebody pressed a button of a check run that the App `app_id` made.
+
+    `mark` is what that App wrote on the check run (its `external_id`), `button` the button's identifier.
+    """
+
+    repository: str
+    check_id: int
+    app_id: int
+    mark: str
+    button: str
+    by: str
+    by_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMoved(Fact):
+    """The merge queue made a commit `sha` of pull request `number`, or needs it no more.
+
+    `reason` is GitHub's word for why it is gone; empty while its checks are wanted.
+    """
+
+    repository: str
+    number: int
+    sha: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pushed(Fact):
     """A ref of `repository` moved from `before` to `after`; forty zeros stand for a ref that is not there.
 
@@ -137,7 +201,13 @@ class Pushed(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class RepositoryGone(Fact):
-    """Cardinal may no longer see or touch the repository."""
+class AccessChanged(Fact):
+    """What Cardinal may reach may have changed: ask."""
 
-    repository: str
+
+@dataclass(frozen=True, slots=True)
+class Renamed(Fact):
+    """A repository has another name, or another owner; both are owner/name."""
+
+    before: str
+    after: str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bot import intake, react, telling
-from bot.errors import DeliveryError
+from bot.errors import CardBusyError, DeliveryError
 from bot.github.errors import RateLimitedError, TokenError, UnavailableError
 from bot.intake import UnreadablePayloadError
 from ledger import book, doorbells, inbox
@@ -41,7 +41,7 @@ def ingest(shop: "Shop", delivery_id: DeliveryId) -> tuple[CardId, ...]:
         return ()
     try:
         payload = json.loads(delivery.payload)
-        found = intake.read(delivery.event, payload, bot_id=shop.hub.bot_id)
+        found = intake.read(delivery.event, payload, bot_id=_bot_id(shop, delivery.event))
         told = telling.gather(shop, found)
         with book.writing(shop.engine) as db:
             _record(db, shop, told)
@@ -61,10 +61,15 @@ def ingest(shop: "Shop", delivery_id: DeliveryId) -> tuple[CardId, ...]:
     return tuple(dict.fromkeys(told.rings))
 
 
+def _bot_id(shop: "Shop", event: str) -> int:
+    """Return the App's own id. Nobody gets it while the App is not installed."""
+    return 0 if event.startswith("installation") else shop.hub.bot_id
+
+
 def _most_attempts(error: Exception, age: timedelta) -> int:
     if isinstance(error, UnreadablePayloadError):
         return 1
-    waits = isinstance(error, (*OUTAGES, telling.CardBusyError)) and age < PATIENCE
+    waits = isinstance(error, (*OUTAGES, CardBusyError)) and age < PATIENCE
     return NO_END if waits else MOST_ATTEMPTS
 
 
@@ -73,7 +78,7 @@ def _retry_in_s(error: Exception, age: timedelta) -> float:
         return error.retry_after_s
     if isinstance(error, OUTAGES):
         return min(max(age.total_seconds() / 4, RETRY_S), LONGEST_RETRY_S)
-    return BUSY_S if isinstance(error, telling.CardBusyError) else RETRY_S
+    return BUSY_S if isinstance(error, CardBusyError) else RETRY_S
 
 
 def _record(db: Connection, shop: "Shop", told: telling.Told) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 
-from bot import dispatch, gathering, orders, patience, publisher, sweep, tidying
+from bot import ci, dispatch, gathering, orders, patience, publisher, sweep, tidying
 from bot import look as looking
 from bot.github.errors import GithubError
 from bot.shop import WALL, Shop, current
@@ -29,6 +29,13 @@ def look(card_id: str) -> None:
     """Answer a card's doorbell."""
     shop = current()
     looking.look(shop, CardId(card_id))
+    wake(shop)
+
+
+def late_checks(card_id: str) -> None:
+    """Look at the checks of a card's pull request without having been told."""
+    shop = current()
+    ci.look_again(shop, CardId(card_id))
     wake(shop)
 
 

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import boards, policies, react
+from bot import boards, policies, react, snapshots
 from bot.github import board as github_board
 from bot.github import issues as github_issues
 from bot.github import people
-from ledger import book, doorbells, leases, outbox
+from ledger import book, doorbells, leases, listing, outbox
 from ledger.event import Event
 from ledger.events import board as on_board
+from ledger.events.related import Blocker, LinksSeen
 from ledger.ids import CardId
 from ledger.states import Archetype, CardState
 from ledger.views import boards as known_boards
-from ledger.views import cards, runs
+from ledger.views import cards, links, runs
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -99,28 +100,51 @@ def _record(
 ) -> None:
     known = cards.get(db, card_id)
     if seen is None or seen.kind not in github_board.CARDS:
-        if known is not None and not known.archived and _is_gone(db, card_id, seen, now):
+        if known is not None and not known.archived and _is_gone(db, known, seen, now):
             book.append(db, on_board.CardArchived(card_id, "deleted" if seen is None else seen.kind), at=now)
         return
     _found_again(db, card_id, now)
     if known is None:
         if not seen.archived:
-            book.append(db, _first_sight(db, seen), *((closing,) if closing else ()), at=now)
+            linked = _links(db, seen)
+            book.append(db, _first_sight(db, seen), *linked, *((closing,) if closing else ()), at=now)
     else:
-        events = differences(known, seen, closing, by_cardinal=_own_move(db, card_id, seen.column))
+        moved = differences(known, seen, closing, by_cardinal=_own_move(db, card_id, seen.column))
+        events = (*_links(db, seen), *moved)  # first: whoever enters a column is told what it waits for
         if events:
             book.append(db, *events, at=now)
-    if ranked is not None and ranked.order != cards.order_of(db, seen.board_id, ranked.column):
+    if ranked is not None and ranked.order != listing.order_of(db, seen.board_id, ranked.column):
         book.append(db, ranked, at=now)
 
 
-def _is_gone(db: Connection, card_id: CardId, seen: github_board.CardLook | None, now: datetime) -> bool:
+def _links(db: Connection, seen: github_board.CardLook) -> tuple[LinksSeen, ...]:
+    """Return what is linked with the issue, where that differs from what is known."""
+    if seen.kind != "Issue" or seen.archived:
+        return ()
+    known = links.of_card(db, seen.card_id)
+    blocked_by = tuple(
+        Blocker(one.repository, one.number, one.title, one.state) for one in known if one.repository
+    )
+    above = links.parent_of(db, seen.card_id)
+    parent = f"{above.repository}#{above.number}" if above else ""
+    was = (blocked_by, len(known) - len(blocked_by), parent)
+    if was == (seen.blocked_by, seen.hidden_blockers, seen.parent):
+        return ()
+    return (LinksSeen(seen.card_id, seen.blocked_by, seen.hidden_blockers, seen.parent),)
+
+
+def _is_gone(db: Connection, known: cards.CardRow, seen: github_board.CardLook | None, now: datetime) -> bool:
     """Tell whether the card left the board, or was hidden at every look for HIDDEN_S.
 
-    Access that is lost by mistake comes back; a lease that nobody renews measures the time.
+    Access that is lost by mistake comes back; a lease that nobody renews measures the time. A card that is
+    blocked because its repository is out of reach waits for as long as that lasts.
     """
     if seen is None or seen.kind != HIDDEN:
         return True
+    card_id = known.card_id
+    snapshot = snapshots.of_card(db, card_id)
+    if snapshot is not None and (snapshot.lost or snapshot.foreign):
+        return False
     name = f"hidden:{card_id}"
     if any(lease.name == name for lease in leases.expired(db, name, now)):
         _found_again(db, card_id, now)

@@ -59,12 +59,13 @@ def look(home: Path) -> Presence | None:
     """Return what runs in the home; None when nothing does, also when it was killed and left its record."""
     try:
         found = json.loads(_pids(home).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    presence = Presence(found["up"], found["address"], found["parts"])
-    try:
+        presence = Presence(int(found["up"]), str(found["address"]), dict(found["parts"]))
         os.kill(presence.up, 0)
-    except ProcessLookupError:
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    except PermissionError:  # its number belongs to a process of somebody else's now
+        return None
+    except (ValueError, KeyError, TypeError):  # torn when the machine went down
         return None
     return presence
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bot import mourning
+from bot import mourning, reaching
 from bot.github import acts
 from bot.github.act import GivenUpError, Outcome, TooSoonError, TryAgainError
 from bot.github.errors import (
@@ -43,6 +43,7 @@ OUTAGES = (UnavailableError, TokenError)
 # GitHub may not show yet what it has just made, or a permission that was just accepted: two minutes for both.
 ABSENT = (NotFoundError, PermissionMissingError)
 ABSENT_ATTEMPTS = 4
+LOST_S = 300  # until it is tried again whether access is back
 
 
 @dataclass(slots=True)
@@ -66,6 +67,8 @@ def publish_due(hub: "Hub", desk: "Desk", lane: str, *, within_s: float) -> Publ
     until = desk.clock() + timedelta(seconds=within_s)
     holder = mourning.name(os.getpid())
     points_per_hour = _points_per_hour(desk)
+    if lane == SPENDING_LANE and reaching.is_closed(desk):
+        return counts  # the App may do nothing there just now: the entries wait where they are
     while desk.clock() < until:
         if lane == SPENDING_LANE and hub.budget.spare(0, points_per_hour=points_per_hour) > 0:
             break  # not even a question may go: leave the entries where they are
@@ -83,9 +86,8 @@ def publish_due(hub: "Hub", desk: "Desk", lane: str, *, within_s: float) -> Publ
 def _carry_out(
     hub: "Hub", desk: "Desk", entry: Entry, counts: Published, points_per_hour: int | None
 ) -> None:
-    spare_s = hub.budget.spare(entry.priority, points_per_hour=points_per_hour)
-    if spare_s > 0 and entry.lane == SPENDING_LANE:
-        return _postpone(desk, entry, spare_s, "saving the rate budget", counts, count_attempt=False)
+    if _has_to_wait(hub, desk, entry, counts, points_per_hour):
+        return None
     if entry.attempts > MOST_ATTEMPTS:  # it took its publisher down each time, without a word
         return _give_up(desk, entry, f"it failed {MOST_ATTEMPTS} times", counts)
     try:
@@ -111,6 +113,20 @@ def _carry_out(
         _try_again(desk, entry, error, counts)
         raise
     return _settle(desk, entry, outcome, counts)
+
+
+def _has_to_wait(
+    hub: "Hub", desk: "Desk", entry: Entry, counts: Published, points_per_hour: int | None
+) -> bool:
+    """Put the entry off where the rate budget is short, or its repository out of reach."""
+    spare_s = hub.budget.spare(entry.priority, points_per_hour=points_per_hour)
+    if spare_s > 0 and entry.lane == SPENDING_LANE:
+        _postpone(desk, entry, spare_s, "saving the rate budget", counts, count_attempt=False)
+        return True
+    if reaching.is_lost(desk, entry):
+        _postpone(desk, entry, LOST_S, "", counts, count_attempt=False)
+        return True
+    return False
 
 
 def _points_per_hour(desk: "Desk") -> int | None:
@@ -147,6 +163,8 @@ def _try_again(desk: "Desk", entry: Entry, error: Exception, counts: Published) 
         counted = entry.attempts < SLOWED_ATTEMPTS  # nobody's fault here: it goes on when GitHub does
         # Without an answer the write may still land: nobody looks for its marker before.
         wait_s = max(wait_s, mourning.IN_FLIGHT_S if error.status == 0 else 0)
+    elif isinstance(error, PermissionMissingError) and reaching.is_waiting(desk, entry):
+        return _postpone(desk, entry, LOST_S, str(error), counts, count_attempt=False)
     elif isinstance(error, ABSENT):
         if entry.attempts >= ABSENT_ATTEMPTS:
             return _give_up(desk, entry, str(error), counts)

@@ -10,7 +10,7 @@ from ledger.events.run import RunQueued
 from ledger.ids import RunId
 from ledger.states import RunState
 from ledger.views import cards, runs
-from rules.intents import QueueRun
+from rules.inward import QueueRun
 from rules.policy import Policy
 
 SLUG_LENGTH = 40

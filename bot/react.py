@@ -8,15 +8,28 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot import apply, policies, snapshots
-from ledger import book, cursors
+from ledger import book, cursors, listing, waiting
 from ledger.errors import LedgerError
 from ledger.event import Event, Recorded
-from ledger.events.board import BoardEvent, CardEvent, DecisionFailed, StopLifted, StopOrdered
+from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
+from ledger.events.board import (
+    BoardEvent,
+    CardEvent,
+    CardStateChanged,
+    DecisionFailed,
+    IssueClosed,
+    IssueReopened,
+    StopLifted,
+    StopOrdered,
+)
 from ledger.events.run import RunEvent
 from ledger.ids import BoardId, CardId
+from ledger.states import CardState
 from ledger.views import cards, runs
+from rules import access
 from rules.decide import decide
 from rules.intents import Decision
+from rules.linking import told
 from rules.policy import Policy
 from rules.snapshot import Snapshot
 from rules.stopping import spread
@@ -27,6 +40,7 @@ Decide = Callable[[Policy, Snapshot | None, Event, datetime], Decision]
 READER = "react"
 BATCH = 200
 MOST_AT_ONCE = 1000  # of a backlog in one transaction, so that other writers get their turn
+MOST_DEPENDENTS = 500  # that are told at once what became of an issue; all of them may start
 MOST_BEYOND = 5000  # events that decisions themselves ask for in one go: rules that never settle are a bug
 
 
@@ -72,11 +86,15 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
         return
     try:
         with db.begin_nested():  # what a decision did before it failed is taken back, nothing else
-            snapshot = snapshots.of_card(db, card_id) if card_id else None
+            snapshot = snapshots.for_event(db, card_id, recorded.event, now) if card_id else None
             policy = policies.in_force(db, board_id)
             apply.apply(db, policy, rules(policy, snapshot, recorded.event, now), now=now)
             if isinstance(recorded.event, StopOrdered | StopLifted):
                 _spread(db, policy, recorded.event, now)
+            if isinstance(recorded.event, AccessLost | AccessRegained | RepositoryMoved):
+                _spread_access(db, policy, recorded.event, now)
+            if card_id and _frees(recorded.event):
+                _tell_dependents(db, card_id, now)
     except SQLAlchemyError:
         raise  # the ledger's trouble, not the event's: nothing is decided, and all of it is tried again
     except Exception as error:  # told, and not raised: whoever read the log next would stop at it as well
@@ -94,6 +112,45 @@ def _spread(db: Connection, policy: Policy, event: StopOrdered | StopLifted, now
         snapshot = snapshots.of_card(db, run.card_id)
         if snapshot is not None:
             apply.apply(db, policy, spread(snapshot, event), now=now)
+
+
+def _spread_access(
+    db: Connection, policy: Policy, event: AccessLost | AccessRegained | RepositoryMoved, now: datetime
+) -> None:
+    """Let a change of access reach the cards that it concerns.
+
+    Of a whole organisation these are the cards with a live run, and those that are blocked: what is out of
+    reach cannot be told on every card, and need not be.
+    """
+    target = event.after if isinstance(event, RepositoryMoved) else event.target
+    if "/" in target:
+        concerned = [card.card_id for card in cards.of_repository(db, target)]
+    else:
+        live = [run.card_id for run in (*runs.held(db, event.board_id), *runs.parked(db))]
+        concerned = [*live, *listing.in_state(db, event.board_id, CardState.BLOCKED)]
+    for card_id in dict.fromkeys(concerned):
+        snapshot = snapshots.of_card(db, card_id)
+        if snapshot is not None and snapshot.board_id == event.board_id:
+            apply.apply(db, policy, access.spread(policy, snapshot, event), now=now)
+
+
+def _frees(event: Event) -> bool:
+    """Tell whether the event may let other cards go on, or hold them back again."""
+    if isinstance(event, CardStateChanged):
+        return CardState.DONE in (event.before, event.after)
+    return isinstance(event, IssueClosed | IssueReopened)
+
+
+def _tell_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
+    """Let the cards say what they wait for now; whether one may start, the dispatch asks the views anyway."""
+    card = cards.get(db, card_id)
+    if card is None or card.repository is None or card.number is None:
+        return
+    for dependent in waiting.queued_dependents(db, card.repository, card.number, MOST_DEPENDENTS):
+        snapshot = snapshots.of_card(db, dependent)
+        if snapshot is not None:
+            policy = policies.in_force(db, snapshot.board_id)
+            apply.apply(db, policy, told(policy, snapshot), now=now)
 
 
 def _about(db: Connection, event: Event) -> tuple[CardId | None, BoardId | None]:

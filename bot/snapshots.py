@@ -1,12 +1,54 @@
 """Makes the rules' snapshot of one card out of the ledger's views."""
 
+from dataclasses import replace
+from datetime import datetime, timedelta
+
 from sqlalchemy import Connection
 
+from ledger.causes import shared_cause
+from ledger.event import Event
+from ledger.events.conversation import CommandGiven
+from ledger.events.pull import CheckFailure, ChecksSettled
+from ledger.events.run import RunEnded, RunParked, RunStepped
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import RunState
-from ledger.views import boards, cards, plans, questions, runs, stops, threads
-from rules.snapshot import LEAVE, OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
-from rules.starting import MOST_AN_HOUR
+from ledger.views import (
+    boards,
+    briefings,
+    cards,
+    ci,
+    givers,
+    halts,
+    links,
+    losses,
+    merges,
+    messages,
+    plans,
+    policies,
+    questions,
+    runs,
+    stops,
+    threads,
+)
+from rules.binding import plan_digest
+from rules.snapshot import (
+    LEAVE,
+    BlockerSeen,
+    CiSeen,
+    Halt,
+    Held,
+    Loss,
+    OpenQuestion,
+    PullSeen,
+    RunSeen,
+    Snapshot,
+    Standing,
+    Stop,
+)
+from rules.starting import MOST_KEPT
+
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+MOST_HELD = 20  # held comments that a command can choose from
 
 
 def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
@@ -15,12 +57,63 @@ def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
     return None if row is None else _snapshot(db, row)
 
 
+def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> Snapshot | None:
+    """Return the card as it is now, with what only the rules for such an event ask for."""
+    snapshot = of_card(db, card_id)
+    if snapshot is None:
+        return None
+    match event:
+        case CommandGiven():
+            paced = givers.count(db, event.by, now - MINUTE)
+            return replace(snapshot, held=held(db, card_id), paced=paced, halt=halt_of(db, snapshot.board_id))
+        case RunEnded():
+            cause = shared_cause(event.reason, event.detail)
+            struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
+            seen = _ci(db, snapshot, card_id)
+            return replace(snapshot, struck=struck, halt=halt_of(db, snapshot.board_id), ci=seen)
+        case ChecksSettled():
+            return replace(snapshot, ci=_ci(db, snapshot, card_id))
+        case RunStepped() | RunParked():
+            return replace(snapshot, halt=halt_of(db, snapshot.board_id))
+    return snapshot
+
+
+def _ci(db: Connection, snapshot: Snapshot, card_id: CardId) -> CiSeen | None:
+    row, pull = ci.of_card(db, card_id), snapshot.open_pull
+    if row is None:
+        return None
+    red = ci.failures_of(db, card_id, pull.head) if pull else ()
+    told = tuple(CheckFailure(one.name, one.url, one.log, one.on_base) for one in red)
+    return CiSeen(row.repaired, row.repairs, told)
+
+
+def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
+    """Return what halts the board; None while nothing does."""
+    row = halts.of_board(db, board_id)
+    return Halt(row.cause, row.because, row.until, row.tries, row.probing, row.probe) if row else None
+
+
+def held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
+    """Return the newest comments that wait for a word by somebody with write access."""
+    return tuple(
+        Held(one.comment_id, one.place, one.author, one.text, one.changed)
+        for one in messages.held(db, card_id, MOST_HELD)
+    )
+
+
 def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:
     """Return the kill switches that are on for the board."""
     return tuple(Stop(row.scope, row.target, row.by) for row in stops.of_board(db, board_id))
 
 
+def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
+    """Return what is out of reach of the board."""
+    return tuple(Loss(row.target, row.reason, row.detail) for row in losses.of_board(db, board_id))
+
+
 def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
+    run = _run(db, row)
+    blockers = _blockers(db, row) if run and run.state is RunState.QUEUED else ()
     return Snapshot(
         card_id=row.card_id,
         board_id=row.board_id,
@@ -36,9 +129,9 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         archived=row.archived,
         held_back=row.held_back,
         brief=row.brief,
-        run=_run(db, row),
+        run=run,
         attempts=row.attempts,
-        pull=_pull(row),
+        pull=_pull(db, row),
         verdict=row.verdict,
         pending_threads=threads.pending_count(db, row.card_id),
         stops=board_stops(db, row.board_id),
@@ -46,10 +139,17 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         last_answered=row.last_answered,
         closed=row.closed,
         given_up=row.given_up,
+        losses=tuple(
+            Loss(one.target, one.reason, one.detail)
+            for one in losses.of_repository(db, row.board_id, row.repository)
+        ),
+        blockers=blockers,
+        circle=_circle(db, row) if any(one.standing is not Standing.DONE for one in blockers) else (),
         approved_head=row.approved_head,
         put_back=row.put_back,
-        begun=runs.begun(db, row.card_id, MOST_AN_HOUR),
+        begun=runs.begun(db, row.card_id, MOST_KEPT),
         board_owner=boards.owner_of(db, row.board_id),
+        policy_digest=policies.digest(db, row.board_id),
     )
 
 
@@ -58,6 +158,7 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
     if run is None:
         return None
     asked = _open_questions(db, run)
+    plan = plans.newest(db, run.run_id) if run.plan_revision else None
     return RunSeen(
         run_id=run.run_id,
         attempt=run.attempt,
@@ -79,9 +180,36 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
         stop_by=run.stop_by,
         stop_why=run.stop_why,
         withdrawn=_withdrawn(db, run),
-        plan_at=plans.proposed_at(db, run.run_id, run.plan_revision) if run.plan_revision else None,
+        plan_at=plan.at if plan else None,
+        briefed=briefings.issue_of(db, run.run_id),
+        plan_digest=plan_digest(run.plan_summary, run.plan_steps) if plan else "",
+        plan_base=plan.base if plan else "",
+        plan_policy=plan.policy if plan else "",
         behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
     )
+
+
+def _blockers(db: Connection, row: cards.CardRow) -> tuple[BlockerSeen, ...]:
+    return tuple(
+        BlockerSeen(_name(row, one.repository, one.number), one.title, _standing(one))
+        for one in links.of_card(db, row.card_id)
+    )
+
+
+def _standing(link: links.LinkRow) -> Standing:
+    if not link.holds:
+        return Standing.DONE
+    return Standing.OPEN if link.state == "open" else Standing.ABANDONED
+
+
+def _circle(db: Connection, row: cards.CardRow) -> tuple[str, ...]:
+    return tuple(_name(row, *place) for place in links.circle(db, row.card_id))
+
+
+def _name(row: cards.CardRow, repository: str, number: int) -> str:
+    if not repository:
+        return ""
+    return f"#{number}" if repository == row.repository else f"{repository}#{number}"
 
 
 def _withdrawn(db: Connection, run: runs.RunRow) -> tuple[QuestionId, ...]:
@@ -96,7 +224,9 @@ def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...
     return tuple(OpenQuestion(it.question_id, it.asker, it.text, it.choices, it.asked_at) for it in asked)
 
 
-def _pull(row: cards.CardRow) -> PullSeen | None:
+def _pull(db: Connection, row: cards.CardRow) -> PullSeen | None:
     if row.pull_number is None:
         return None
-    return PullSeen(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch)
+    awaited = merges.get(db, row.card_id) if row.pull_state == "open" else None
+    how, head = (awaited.how, awaited.head) if awaited else ("", "")
+    return PullSeen(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch, how, head)

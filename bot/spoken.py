@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import facts, policies
-from bot.github import people
+from bot import facts, look, policies, snapshots
+from bot.errors import CardBusyError
+from bot.github import issues as github_issues
+from bot.github import people, repositories
+from ledger import book
 from ledger.event import Event
-from ledger.events.conversation import CommandGiven, CommandRefused, PersonSaid
+from ledger.events.conversation import CommandGiven, CommandRefused, CommentChanged, PersonSaid
 from ledger.views import cards, messages
 from rules import command_line
+from rules.commands import ok
 from rules.policy import Policy
 
 if TYPE_CHECKING:
@@ -34,9 +38,13 @@ def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
         return lambda _: (refusal,)
     parsed = command_line.parse(fact.text)
     trusted = people.may_write(role)
+    base = _base(shop, card, parsed, role=role, login=fact.author)
     speech = PersonSaid(
         card.card_id, fact.comment_id, fact.place, fact.author, trusted, fact.text, role, fact.at
     )
+
+    asker = Asker(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at, base)
+    edited = _edited(shop, card, parsed, asker)
 
     def make(db: Connection) -> tuple[Event, ...]:
         if messages.knows(db, card.card_id, fact.place, fact.comment_id):
@@ -44,8 +52,63 @@ def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
         if parsed is None:
             return (speech,)
         policy = policies.in_force(db, card.board_id)
-        asker = Asker(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at)
-        return (speech, verdict(policy, card, parsed, asker))
+        return (speech, *edited(db), verdict(policy, card, parsed, asker))
+
+    return make
+
+
+def _edited(
+    shop: "Shop",
+    card: cards.CardRow,
+    parsed: command_line.Parsed | command_line.Mistyped | None,
+    asker: "Asker",
+) -> Maker:
+    """Read the comment that an `ok` lets through as it is now: whoever gives it saw that one, and the
+    delivery about an edit may be late or lost.
+    """
+    if not isinstance(parsed, command_line.Parsed) or parsed.command != "ok" or card.repository is None:
+        return _nothing
+    with book.reading(shop.engine) as db:
+        given = verdict(policies.in_force(db, card.board_id), card, parsed, asker)
+        held = snapshots.held(db, card.card_id)
+    meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
+    if len(meant) != 1:
+        return _nothing  # none is let through
+    (one,) = meant
+    now = github_issues.comment_now(shop.hub, card.repository, one.place, one.comment_id)
+    if now == one.text:
+        return _nothing
+    how = messages.DELETED if now is None else "edited"
+    return unsaid(facts.Unsaid(card.repository, card.number or 0, one.comment_id, one.place, how, ""), card)
+
+
+def _nothing(_: Connection) -> tuple[Event, ...]:
+    return ()
+
+
+def _base(shop: "Shop", card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
+    """Read what an approval is about as it is now, the issue's text into the ledger; return the base branch's
+    commit. Nothing is read for another command. Raises CardBusyError.
+    """
+    if not isinstance(parsed, command_line.Parsed) or parsed.command != "approve" or card.repository is None:
+        return ""
+    with book.reading(shop.engine) as db:
+        policy = policies.in_force(db, card.board_id)
+    if not isinstance(command_line.permit(policy, parsed, role=role, login=login), command_line.Permitted):
+        return ""  # whoever may not approve must cost no call
+    if not look.look(shop, card.card_id):
+        raise CardBusyError(card.card_id)
+    return repositories.head(shop.hub, card.repository)
+
+
+def unsaid(fact: facts.Unsaid, card: cards.CardRow) -> Maker:
+    """Return that a comment is not what was heard any more; told once for each way in which it changed."""
+
+    def make(db: Connection) -> tuple[Event, ...]:
+        known = messages.has_changed(db, card.card_id, fact.place, fact.comment_id)
+        if known in (fact.how, messages.DELETED):
+            return ()
+        return (CommentChanged(card.card_id, fact.comment_id, fact.place, fact.how, fact.by),)
 
     return make
 
@@ -64,7 +127,8 @@ def ticked(shop: "Shop", fact: facts.BoxTicked, card: cards.CardRow) -> list[Mak
 
     def maker(box: str) -> Maker:
         parsed = command_line.of_box(box)
-        asker = Asker(fact.by, role, fact.place, fact.comment_id, f"box:{box}", fact.at)
+        base = _base(shop, card, parsed, role=role, login=fact.by)
+        asker = Asker(fact.by, role, fact.place, fact.comment_id, f"box:{box}", fact.at, base)
 
         def make(db: Connection) -> tuple[Event, ...]:
             if parsed is None:
@@ -76,16 +140,32 @@ def ticked(shop: "Shop", fact: facts.BoxTicked, card: cards.CardRow) -> list[Mak
     return [maker(box) for box in fact.boxes]
 
 
+def pressed(shop: "Shop", fact: facts.ButtonPressed, card: cards.CardRow) -> list[Maker]:
+    """Return what a pressed button comes to: whoever pressed it is the actor. Nothing for an unknown one."""
+    parsed = command_line.of_button(fact.button)
+    if parsed is None:
+        return []
+    role = people.role(shop.hub, fact.repository, fact.by)
+    base = _base(shop, card, parsed, role=role, login=fact.by)
+    asker = Asker(fact.by, role, "check", fact.check_id, f"button:{fact.button}", None, base)
+    return [lambda db: (verdict(policies.in_force(db, card.board_id), card, parsed, asker),)]
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who gave a command, with which role, and where; `source` is the comment's id or `box:<name>`."""
+    """Who gave a command, with which role, and where.
+
+    `source` is the comment's id, `box:<name>` or `button:<name>`; `at` is None where GitHub does not say
+    when. `base` is the base branch's commit, where the command depends on it.
+    """
 
     login: str
     role: str
     place: str
     comment_id: int
     source: str
-    at: datetime
+    at: datetime | None
+    base: str = ""
 
 
 def verdict(
@@ -107,8 +187,9 @@ def verdict(
                 asker.comment_id,
                 asker.source,
                 asker.at,
+                asker.base,
             )
         word, because = parsed.command, answer.because
-    if asker.source.startswith("box:"):
+    if asker.source.startswith(("box:", "button:")):
         word = asker.source  # the rules restore the box, and react to no comment of Cardinal's own
     return CommandRefused(card.card_id, word, asker.login, asker.role, because, asker.place, asker.comment_id)

@@ -1,58 +1,98 @@
 """Finds what no delivery told: cards that moved unseen, and deliveries that GitHub could not hand over."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bot import boards, policies
-from bot.github import board as github_board
+from bot import access, boards, policies, rounds
 from bot.github import deliveries
-from ledger import book, doorbells, inbox
-from ledger.ids import BoardId, CardId
+from bot.github.errors import RefusedError, UnavailableError
+from bot.github.looks import CardStub
+from bot.github.survey import Sight, survey
+from ledger import book, doorbells, inbox, listing, waiting
+from ledger.ids import BoardId, CardId, DeliveryId
 from ledger.states import Archetype
-from ledger.views import cards
 
 if TYPE_CHECKING:
     from bot.shop import Shop
 
-AGAIN = timedelta(minutes=10)  # far longer than from one sweep to the next
-MOST_REDELIVERIES = 50  # asked for in one sweep; the next one goes on
+MEMORY = "sweep.json"
+SPARING = 2  # the priority of its further requests: faces and reports go before them
+LOOK_AGAIN = timedelta(minutes=10)  # at what a card waits for, should nobody have told that it is done
+MOST_WAITING = 20  # cards of those in one sweep
 
 
 def sweep(shop: "Shop") -> tuple[CardId, ...]:
-    """Compare the board with the ledger and ask for failed deliveries; return the cards that differ, rung."""
-    board_id = boards.refresh(shop, shop.config.board_owner, shop.config.board_number)
-    _redeliver(shop)
-    return _compare(shop, board_id)
+    """Compare the board with the ledger and ask for failed deliveries; return the cards that differ, rung.
+
+    Of a large board it compares as much as one point buys, more where the board changed; see `bot.rounds`.
+    """
+    if not access.check(shop, thoroughly=False):
+        return ()  # nothing can be asked, and one sentence has been said
+    rung = _compare(shop)
+    deliveries.recover(shop.hub, shop.now(), lambda ids: _came(shop, ids))
+    return rung
 
 
-def _compare(shop: "Shop", board_id: BoardId) -> tuple[CardId, ...]:
+def _came(shop: "Shop", ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
+    with book.reading(shop.engine) as db:
+        return frozenset(one for one in ids if inbox.known(db, one))
+
+
+def _compare(shop: "Shop") -> tuple[CardId, ...]:
+    board_id = boards.served(shop) or boards.refresh(shop, *shop.config.board)
+    quiet = _quiet(shop, board_id)
+    path = shop.config.home / "run" / MEMORY
+    memory = rounds.load(path, [*shop.config.board, *quiet])
+    turn = rounds.Round(memory, shop.now())
+    rung: dict[CardId, None] = {}
+    try:
+        while True:
+            sight = survey(shop.hub, shop.config.board, shop.config.home_repository, quiet, turn.starts())
+            boards.note(shop, sight.board)
+            boards.follow_policy(shop, sight.board.board_id, newest=sight.home, last=memory.home)
+            memory.home = sight.home
+            rung |= dict.fromkeys(_ring(shop, sight, turn.take(sight), quiet))
+            if not turn.goes_on() or (memory.whole and shop.hub.budget.spare(SPARING) > 0):
+                return tuple(rung)
+    except UnavailableError:
+        rounds.slow_down(memory)
+        raise
+    except RefusedError:  # a cursor of an earlier round that GitHub no longer takes: begin anew
+        memory.starts, memory.place, memory.seen = [], 0, {}
+        raise
+    finally:
+        rounds.save(path, memory)
+
+
+def _quiet(shop: "Shop", board_id: BoardId) -> tuple[str, ...]:
     with book.reading(shop.engine) as db:
         columns = policies.in_force(db, board_id).board.columns
-    quiet = tuple(name for name, column in columns.items() if column.archetype is Archetype.TERMINAL)
-    seen = github_board.sweep(shop.hub, board_id, quiet)
-    with book.writing(shop.engine) as db:
-        known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)
-        rung = [stub.card_id for stub in seen if _differs(stub, known, closed)]
-        there = {stub.card_id for stub in seen}
-        rung += [card_id for card_id, column in known.items() if card_id not in there and column not in quiet]
-        for card_id in rung:
-            doorbells.ring(db, card_id, board_id, shop.now())
+    return tuple(name for name, column in columns.items() if column.archetype is Archetype.TERMINAL)
+
+
+def _ring(
+    shop: "Shop", sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
+) -> tuple[CardId, ...]:
+    """Ring for every card that differs; at a round's end also for those that no page had."""
+    board_id = sight.board.board_id
+    with book.reading(shop.engine) as db:
+        known, closed = listing.columns_of(db, board_id), listing.closed_of(db, board_id)
+        late = waiting.unlooked(db, board_id, shop.now() - LOOK_AGAIN, MOST_WAITING)
+    stubs = [stub for page in sight.pages for stub in page.stubs]
+    rung = [stub.card_id for stub in stubs if _differs(stub, known, closed)]
+    if all_seen is not None:
+        rung += [one for one, column in known.items() if one not in all_seen and column not in quiet]
+    rung += [card_id for card_id in late if card_id not in rung]
+    if rung:
+        with book.writing(shop.engine) as db:
+            for card_id in rung:
+                doorbells.ring(db, card_id, board_id, shop.now())
     return tuple(rung)
 
 
-def _differs(
-    stub: github_board.CardStub, known: Mapping[CardId, str | None], closed: frozenset[CardId]
-) -> bool:
+def _differs(stub: CardStub, known: Mapping[CardId, str | None], closed: frozenset[CardId]) -> bool:
     if stub.card_id not in known:
         return not stub.archived  # one that rests is looked at when it comes back
     moved = stub.archived or known[stub.card_id] != stub.column
     return moved or stub.closed != (stub.card_id in closed)
-
-
-def _redeliver(shop: "Shop") -> None:
-    for failed in deliveries.failed(shop.hub, shop.now() - AGAIN)[:MOST_REDELIVERIES]:
-        with book.reading(shop.engine) as db:
-            known = inbox.known(db, failed.delivery_id)
-        if not known:
-            deliveries.ask_again(shop.hub, failed)

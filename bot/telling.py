@@ -10,30 +10,24 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import boards, facts, look, spoken
+from bot import access, boards, ci, facts, look, spoken
+from bot.errors import CardBusyError
 from bot.github import board as github_board
+from bot.github import merges as github_merges
 from bot.github import people, pulls, reviews
 from bot.github.errors import NotFoundError
 from ledger import book
-from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import pull as on_pull
+from ledger.events.access import RepositoryMoved
 from ledger.ids import BoardId, CardId
-from ledger.views import boards as known_boards
-from ledger.views import cards, verdicts
+from ledger.views import cards, links, merges, verdicts
 
 if TYPE_CHECKING:
     from bot.shop import Shop
 
 
-class CardBusyError(CardinalError):
-    """Another process is reading a card that a delivery is about, and what it reads is not recorded yet."""
-
-    def __init__(self, card_id: CardId) -> None:
-        self.card_id = card_id
-        super().__init__(f"card {card_id} is being read: the delivery waits for it")
-
-
+MOST_DEPENDENTS = 500  # cards that are looked at because one issue changed; the sweep finds the others
 Maker = Callable[[Connection], tuple[Event, ...]]
 
 
@@ -57,16 +51,44 @@ def gather(shop: "Shop", found: tuple[facts.Fact, ...]) -> Told:
         match fact:
             case facts.CardRang():
                 _rang(shop, fact, told)
-            case facts.Pushed():
-                _pushed(shop, fact)
-            case facts.RepositoryGone():
-                _gone(shop, fact, told)
+            case facts.Unsaid():
+                _unsaid(shop, fact, told)
+            case facts.BlockerChanged():
+                _ring_dependents(shop, fact, told)
             case facts.IssueFact():
                 for card in cards_of(shop, fact.repository, fact.number):
                     _about_card(shop, fact, card, told)
+                if isinstance(fact, facts.IssueShut | facts.IssueOpenedAgain):
+                    _ring_dependents(shop, fact, told)
             case _:
-                raise TypeError(f"no rule for the fact {type(fact).__name__}")
+                _about_repository(shop, fact, told)
     return told
+
+
+def _about_repository(shop: "Shop", fact: facts.Fact, told: Told) -> None:
+    match fact:
+        case facts.Pushed():
+            _pushed(shop, fact)
+        case facts.AccessChanged():
+            access.check(shop, thoroughly=True)
+        case facts.Renamed():
+            told.makers.append(_renamed(fact))
+        case facts.ChecksMoved():
+            _checks(shop, fact, told)
+        case facts.ButtonPressed():
+            _pressed(shop, fact, told)
+        case facts.GroupMoved():
+            _group_moved(shop, fact, told)
+        case _:
+            raise TypeError(f"no rule for the fact {type(fact).__name__}")
+
+
+def _ring_dependents(shop: "Shop", fact: facts.IssueFact, told: Told) -> None:
+    with book.reading(shop.engine) as db:
+        for card_id in links.dependents(db, fact.repository, fact.number, MOST_DEPENDENTS):
+            card = cards.get(db, card_id)
+            if card is not None and not card.archived:
+                told.bells.append((card_id, card.board_id))
 
 
 def cards_of(shop: "Shop", repository: str, number: int) -> tuple[cards.CardRow, ...]:
@@ -87,25 +109,61 @@ def _known(shop: "Shop", repository: str, number: int) -> tuple[cards.CardRow, .
 
 
 def _rang(shop: "Shop", fact: facts.CardRang, told: Told) -> None:
-    with book.reading(shop.engine) as db:
-        known = known_boards.all_boards(db)
-    served = [one.board_id for one in known if (one.owner, one.number) == tuple(shop.config.board)]
-    if not served:
-        served.append(boards.refresh(shop, shop.config.board_owner, shop.config.board_number))
-    if fact.board_id not in served:
+    served = boards.served(shop)
+    if served is None:
+        served = boards.refresh(shop, shop.config.board_owner, shop.config.board_number)
+    if fact.board_id != served:
         return  # a board of the organisation that Cardinal does not serve: it must cost no call
     told.bells.append((fact.card_id, fact.board_id))
 
 
 def _pushed(shop: "Shop", fact: facts.Pushed) -> None:
-    if fact.touches_policy and fact.repository == shop.config.home_repository:
+    home = shop.config.home_repository
+    if fact.touches_policy and fact.repository.casefold() == home.casefold():
         boards.refresh(shop, shop.config.board_owner, shop.config.board_number)
 
 
-def _gone(shop: "Shop", fact: facts.RepositoryGone, told: Told) -> None:
+def _renamed(fact: facts.Renamed) -> Maker:
+    def make(db: Connection) -> tuple[Event, ...]:
+        concerned = {card.board_id for card in cards.of_repository(db, fact.before)}
+        return tuple(RepositoryMoved(board_id, fact.before, fact.after) for board_id in sorted(concerned))
+
+    return make
+
+
+def _unsaid(shop: "Shop", fact: facts.Unsaid, told: Told) -> None:
+    for card in _known(shop, fact.repository, fact.number):  # of others it costs no call
+        told.makers.append(spoken.unsaid(fact, card))
+
+
+def _checks(shop: "Shop", fact: facts.ChecksMoved, told: Told) -> None:
     with book.reading(shop.engine) as db:
-        lost = cards.of_repository(db, fact.repository)
-    told.bells += [(card.card_id, card.board_id) for card in lost]
+        card = cards.by_head(db, fact.repository, fact.sha)
+    if card is not None:
+        told.makers.append(ci.look(shop, card))
+
+
+def _pressed(shop: "Shop", fact: facts.ButtonPressed, told: Told) -> None:
+    if not fact.app_id or fact.app_id != shop.config.app_id:
+        return  # another App's check run, on which anything may stand
+    with book.reading(shop.engine) as db:
+        card = cards.get(db, CardId(fact.mark))
+    if card is not None and card.pull_repository == fact.repository and not card.archived:
+        told.makers += spoken.pressed(shop, fact, card)
+
+
+def _group_moved(shop: "Shop", fact: facts.GroupMoved, told: Told) -> None:
+    with book.reading(shop.engine) as db:
+        card = cards.by_pull(db, fact.repository, fact.number)
+    if card is None or card.archived:
+        return  # a pull request that Cardinal did not open: its gate never saw it
+    card_id = card.card_id
+    event = (
+        on_pull.GroupGone(card_id, fact.number, fact.sha, fact.reason[:40])
+        if fact.reason
+        else on_pull.GroupFormed(card_id, fact.number, fact.sha)
+    )
+    told.makers.append(lambda _: (event,))
 
 
 def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: Told) -> None:
@@ -114,12 +172,14 @@ def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: 
             told.makers.append(spoken.said(shop, fact, card))
         case facts.BoxTicked():
             told.makers += spoken.ticked(shop, fact, card)
-        case facts.IssueEdited():
+        case facts.IssueEdited() | facts.LinksChanged():
             told.bells.append((card.card_id, card.board_id))
         case facts.IssueShut() | facts.IssueOpenedAgain():  # in any order: the look says what is so now
             told.bells.append((card.card_id, card.board_id))
         case facts.PullSeen():
             told.makers.append(_pull(shop, fact, card))
+        case facts.MergeLeft():
+            told.makers.append(_unmerged(shop, fact, card))
         case facts.Reviewed():
             told.makers.append(_review(shop, fact, card))
         case facts.ReviewTakenBack():
@@ -148,6 +208,26 @@ def _pull(shop: "Shop", fact: facts.PullSeen, card: cards.CardRow) -> Maker:
         if seen == (known.pull_state, known.pull_draft, known.pull_head):
             return ()
         return (on_pull.PullChanged(card.card_id, fact.number, *seen),)
+
+    return make
+
+
+def _unmerged(shop: "Shop", fact: facts.MergeLeft, card: cards.CardRow) -> Maker:
+    """What left the queue may just have been merged: read it."""
+    with book.reading(shop.engine) as db:
+        if merges.get(db, card.card_id) is None:
+            return _nothing  # nothing that Cardinal wanted
+    try:
+        now = github_merges.read(shop.hub, card.pull_node_id)
+    except NotFoundError:
+        return _nothing
+
+    def make(db: Connection) -> tuple[Event, ...]:
+        known = merges.get(db, card.card_id)
+        gone = now.state == "open" and not now.queued and not now.auto
+        if known is None or known.number != fact.number or not gone:
+            return ()
+        return (on_pull.MergeAwaited(card.card_id, fact.number, "", known.head, fact.reason.lower()),)
 
     return make
 

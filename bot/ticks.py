@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from bot import dispatch, mourning, queues, waking
+from bot import ci, dispatch, halting, mourning, queues, waking
 from bot.doubt import Doubts
 from bot.queues import QueueName
 from bot.shop import Shop
@@ -85,7 +85,20 @@ def look(shop: Shop) -> None:
         )
 
 
-STEPS: tuple[Step, ...] = (mourn, reap, ingest, look, waking.settle)
+def probe(shop: Shop) -> None:
+    """Let a run try on a board that waits since several failed for one cause."""
+    halting.probe(shop.engine, shop.now())
+
+
+def late_checks(shop: Shop) -> None:
+    """Wake who looks at checks that nobody told of, or that take too long; not at every tick."""
+    if int(time.monotonic()) % PATIENT_S:
+        return
+    for card_id in ci.overdue(shop, shop.now()):
+        queues.enqueue(shop.redis, QueueName.CONTROL, "bot.jobs.late_checks", card_id, job_id=f"ci-{card_id}")
+
+
+STEPS: tuple[Step, ...] = (mourn, reap, ingest, look, probe, late_checks, waking.settle)
 
 
 def tick(shop: Shop, steps: Sequence[Step] = STEPS) -> None:

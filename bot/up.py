@@ -17,6 +17,7 @@ from bot.presence import Presence
 from bot.queues import QueueName
 from bot.role import Ready, Role
 from bot.shop import current
+from bot.webhook import PATH
 from ledger.engine import open_ledger
 from ledger.errors import CardinalError
 from runner.gateway import link
@@ -44,7 +45,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
             presence.record(config.home, Presence(os.getpid(), address, pids))
 
         say(f"cardinal up pid={os.getpid()} home={config.home}")
-        say(f"webhooks are received at {address}/webhooks/github")
+        say(_way_in(config, address))
         Group(roles, say, changed).run()
     say("cardinal is down")
 
@@ -53,7 +54,7 @@ def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run the web server alone; it stores deliveries also where no Redis answers."""
     config = _prepared(environ, cwd)
     with web.bind(config) as listener:
-        say(f"webhooks are received at {web.address(listener)}/webhooks/github")
+        say(_way_in(config, web.address(listener)))
         Group((_web(config, listener),), say, _ignore).run()
 
 
@@ -82,6 +83,16 @@ def _prepared(environ: Mapping[str, str], cwd: Path) -> Config:
     if orders.providers(config):
         link.warm()  # the gateways of all runs are forked from here on, and share what they import
     return config
+
+
+def _way_in(config: Config, address: str) -> str:
+    """Return the sentence about how Cardinal hears of what happens."""
+    if config.webhooks:
+        return f"webhooks are received at {address}{PATH}"
+    return (
+        f"no webhooks (CARDINAL_WEBHOOKS is false): the board is looked at every {config.sweep_s:.0f} s; "
+        "what is said in comments and reviews is not heard"
+    )
 
 
 def _ignore(_pids: Mapping[str, int]) -> None:

@@ -7,7 +7,7 @@ Source: docs.github.com/webhooks/using-webhooks/best-practices-for-using-webhook
 import logging
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from flask import Blueprint, Request, jsonify, request
@@ -35,6 +35,7 @@ EVENT = re.compile(r"[a-z0-9_]{1,64}")
 DELIVERY = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 Wake = Callable[[DeliveryId], bool]
+Keep = Callable[[Delivery, Mapping[str, str]], None]
 
 
 class RefusedDeliveryError(Exception):
@@ -45,8 +46,11 @@ class RefusedDeliveryError(Exception):
         super().__init__(because)
 
 
-def make_door(engine: Engine, secret: Secret, wake: Wake, clock: Clock) -> Blueprint:
-    """Return the blueprint of `POST /webhooks/github`; `wake` tells a worker and may fail."""
+def make_door(engine: Engine, secret: Secret, wake: Wake, clock: Clock, keep: Keep) -> Blueprint:
+    """Return the blueprint of `POST /webhooks/github`.
+
+    `wake` tells a worker and may fail; `keep` gets each new delivery with its headers, names in lower case.
+    """
     door = Blueprint("webhook", __name__)
     turn = threading.Lock()  # threads that wait for it queue up; in SQLite they would sleep and try again
 
@@ -59,6 +63,8 @@ def make_door(engine: Engine, secret: Secret, wake: Wake, clock: Clock) -> Bluep
             return jsonify(error=refusal.because), refusal.status
         with turn:
             new = inbox.store(engine, delivery)
+        if new:
+            keep(delivery, {name.lower(): text for name, text in request.headers.items()})
         woken = wake(delivery.delivery_id)  # a repeated one too: its first wake-up may have been lost
         log.info(
             "delivery stored id=%s event=%s action=%s new=%s woken=%s",

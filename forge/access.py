@@ -3,7 +3,7 @@
 import base64
 import binascii
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import jwt
 
@@ -52,6 +52,8 @@ def identify(store: Store, authorization: str) -> Caller:
         return Caller(app=app_of_jwt(store, secret))
     token = store.apps.by_token(secret)
     if token is not None:
+        if token.installation.suspended_at is not None:
+            raise ForbiddenError("This installation has been suspended")
         return Caller(token=token)
     person = store.users.by_token(secret)
     if person is None:
@@ -83,19 +85,29 @@ def app_of_jwt(store: Store, token: str) -> App:
             token,
             app.public_key,
             algorithms=["RS256"],
-            options={"require": ["exp", "iat", "iss"], "verify_iss": False},
-            leeway=0,
+            options={
+                "require": ["exp", "iat", "iss"],
+                "verify_iss": False,
+                "verify_exp": False,  # judged below, by the forge's own clock
+                "verify_iat": False,
+            },
         )
-    except jwt.ExpiredSignatureError as error:
+        _judge_times(int(claims["iat"]), int(claims["exp"]), store.clock.now())
+    except (jwt.PyJWTError, TypeError, ValueError) as error:
+        raise UnauthorizedError(fault) from error
+    return app
+
+
+def _judge_times(issued_s: int, expires_s: int, now: datetime) -> None:
+    if expires_s <= now.timestamp():
         raise UnauthorizedError(
             "'Expiration time' claim ('exp') must be a numeric value representing the future time at which "
             "the assertion expires"
-        ) from error
-    except jwt.PyJWTError as error:
-        raise UnauthorizedError(fault) from error
-    if claims["exp"] > (store.clock.now() + MAX_JWT_LIFETIME + CLOCK_DRIFT).timestamp():
+        )
+    if expires_s > (now + MAX_JWT_LIFETIME + CLOCK_DRIFT).timestamp():
         raise UnauthorizedError("'Expiration time' claim ('exp') is too far in the future")
-    return app
+    if issued_s > (now + CLOCK_DRIFT).timestamp():
+        raise UnauthorizedError("'Issued at' claim ('iat') must be an Integer representing the time")
 
 
 def require_role(store: Store, repo: Repo, user: User, needed: Role) -> None:
@@ -124,12 +136,15 @@ def require(
 
 def _require_token(token: Token, repo: Repo, permissions: str, level: str) -> None:
     reachable = repo.owner is token.installation.account
-    reachable = reachable and (token.repo_ids is None or repo.id in token.repo_ids)
+    for chosen in (token.repo_ids, token.installation.repo_ids):
+        reachable = reachable and (chosen is None or repo.id in chosen)
     if not reachable and repo.private:
         raise NotFoundError()
     given = max(LEVELS.index(token.permissions.get(name, "none")) for name in permissions.split("|"))
     if not reachable and level != "read":
         raise ForbiddenError()
+    if level != "read" and repo.archived:
+        raise ForbiddenError("Repository was archived so is read-only.")
     if given < LEVELS.index(level) and not (permissions == "metadata" and level == "read"):
         raise ForbiddenError()
 

@@ -27,9 +27,12 @@ def control(store: Store, gateway: Gateway, announcer: Announcer) -> Blueprint:
     blueprint = Blueprint("control", __name__, url_prefix="/_forge")
     blueprint.before_request(_check_host)
     _add_observation(blueprint, store, gateway)
+    _add_logs(blueprint, store)
     _add_faults(blueprint, store)
     _add_worlds(blueprint, store, announcer)
     _add_deeds(blueprint, store)
+    _add_installations(blueprint, store)
+    _add_repositories(blueprint, store)
     return blueprint
 
 
@@ -65,6 +68,13 @@ def _add_observation(blueprint: Blueprint, store: Store, gateway: Gateway) -> No
         """Forget the API calls made so far."""
         gateway.calls.clear()
         return answer({})
+
+
+def _add_logs(blueprint: Blueprint, store: Store) -> None:
+    @blueprint.get("/logs/<owner>/<name>/<int:number>")
+    def job_log(owner: str, name: str, number: int) -> Response:
+        """Answer with the log of a job: the address that GitHub's API redirects to."""
+        return Response(store.checks.get(store.repos.get(owner, name), number).log, mimetype="text/plain")
 
 
 def _add_faults(blueprint: Blueprint, store: Store) -> None:
@@ -191,6 +201,54 @@ def _add_deeds(blueprint: Blueprint, store: Store) -> None:
         run = store.checks.get(repo, number)
         store.checks.request(run, needed_text(wanted, "identifier", "CheckRun"), actor=actor)
         return answer({})
+
+
+def _add_installations(blueprint: Blueprint, store: Store) -> None:
+    @blueprint.post("/installation")
+    def change_installation() -> Response:
+        """Do with an App's installation what an owner can: suspend, unsuspend, delete, accept, choose."""
+        wanted = body()
+        actor = store.users.get(needed_text(wanted, "actor", "Installation"))
+        installation = store.apps.installations(_app(store, wanted))[0]
+        match needed_text(wanted, "action", "Installation"):
+            case "suspend":
+                store.access.suspend(installation, actor=actor)
+            case "unsuspend":
+                store.access.unsuspend(installation, actor=actor)
+            case "delete":
+                store.apps.uninstall(installation, actor=actor)
+            case "accept":
+                store.access.accept(installation, actor=actor)
+            case "choose":
+                chosen = [store.repos.get(*name.split("/")) for name in wanted.get("repositories", [])]
+                store.access.choose(installation, chosen, actor=actor)
+            case other:
+                raise UnprocessableError(f"Unknown action: {other}")
+        return answer({"installation_id": installation.id})
+
+
+def _add_repositories(blueprint: Blueprint, store: Store) -> None:
+    @blueprint.post("/repository")
+    def change_repository() -> Response:
+        """Do with a repository what its admin can: archive, unarchive, privatize, publicize, "
+        "rename, transfer."""
+        wanted = body()
+        actor = store.users.get(needed_text(wanted, "actor", "Repository"))
+        owner, _, name = needed_text(wanted, "repository", "Repository").partition("/")
+        repo = store.repos.get(owner, name)
+        match needed_text(wanted, "action", "Repository"):
+            case "archive" | "unarchive" as action:
+                store.access.archive(repo, action == "archive", actor=actor)
+            case "privatize" | "publicize" as action:
+                store.access.set_private(repo, action == "privatize", actor=actor)
+            case "rename":
+                store.access.rename(repo, needed_text(wanted, "name", "Repository"), actor=actor)
+            case "transfer":
+                to = store.users.get(needed_text(wanted, "owner", "Repository"))
+                store.access.transfer(repo, to, actor=actor)
+            case other:
+                raise UnprocessableError(f"Unknown action: {other}")
+        return answer({"repository": repo.full_name})
 
 
 def _project(store: Store, wanted: dict[str, Any]) -> Project:

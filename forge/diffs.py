@@ -22,6 +22,26 @@ def hunk_at(patch: str, line: int | None, side: str) -> str | None:
     return None
 
 
+def place_at(patch: str, position: int) -> tuple[int, str] | None:
+    """Return line and side of what is `position` lines below the first hunk's head; `None` if no line is.
+
+    Heads of further hunks count, too. Source: `position` of docs.github.com/rest/pulls/reviews.
+    """
+    lines = patch.rstrip("\n").split("\n")
+    if not 0 < position < len(lines):
+        return None
+    old = new = 0
+    for text in lines[: position + 1]:
+        head = HUNK.match(text)
+        if head is not None:
+            old, new = int(head[1]) - 1, int(head[2]) - 1
+        old += text[:1] in {"-", " ", ""}
+        new += text[:1] in {"+", " ", ""}
+    if lines[position][:1] in {"@", "\\"}:
+        return None
+    return (old, "LEFT") if lines[position].startswith("-") else (new, "RIGHT")
+
+
 def _cut(hunk: str, line: int, side: str, old: int, new: int) -> str | None:
     lines = hunk.split("\n")
     for position, text in enumerate(lines[1:], start=1):

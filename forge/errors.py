@@ -1,6 +1,6 @@
 """The errors that the forge answers with, each with GitHub's status and body."""
 
-from typing import Any
+from typing import Any, Self
 
 DOCUMENTATION_URL = "https://docs.github.com/rest"
 
@@ -11,10 +11,15 @@ class ForgeError(Exception):
     status = 500
     graphql_type = "INTERNAL"
 
-    def __init__(self, message: str, errors: list[dict[str, Any]] | None = None) -> None:
+    def __init__(self, message: str, errors: list[Any] | None = None) -> None:
         self.message = message
         self.errors = errors or []
         super().__init__(message)
+
+    def in_words(self) -> Self:
+        """Return the same refusal with sentences for its errors, as some endpoints have them."""
+        said = [one.get("message") or f"{one['field'].capitalize()} is {one['code']}" for one in self.errors]
+        return type(self)("Unprocessable Entity", said or [self.message])
 
     def body(self) -> dict[str, Any]:
         """Return the JSON body as in docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api."""

@@ -3,14 +3,18 @@
 import socket
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import Any
 
 from flask import Flask, Response, g, jsonify, request
+from werkzeug.exceptions import ClientDisconnected
 
 from forge.access import Caller, identify
-from forge.errors import DOCUMENTATION_URL, ForgeError, UnauthorizedError
+from forge.errors import DOCUMENTATION_URL, ForbiddenError, ForgeError, UnauthorizedError
+from forge.graphql.cost import points
+from forge.judging import Exchange, Judge
 from forge.store import Store
 from forge.store.faults import ApiFault
 
@@ -21,19 +25,21 @@ SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One API request by an App."""
+    """One API request by an App; `cost` is its price of the hourly budget: points of GraphQL, or 1."""
 
     method: str
     path: str
     status: int
     operation: str
+    cost: int = 1
 
 
 class Gateway:
     """Counts and records API requests, and lets the faults happen that were asked for."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, judge: Judge | None = None) -> None:
         self.store = store
+        self._judge = judge
         self.calls: deque[Call] = deque(maxlen=MAX_CALLS)
         self._used: dict[str, tuple[int, int]] = {}
         self._lock = Lock()
@@ -48,7 +54,7 @@ class Gateway:
         """Identify the caller; return the answer when the request goes no further."""
         path = request.path.removeprefix("/api/v3").removeprefix("/api")
         g.api = (request.blueprint or "rest").startswith(("rest", "graphql"))
-        g.caller, g.fault = Caller(), None
+        g.caller, g.fault, g.faked = Caller(), None, False
         if not g.api:
             return None
         resource = "graphql" if path == "/graphql" else "core"
@@ -56,22 +62,22 @@ class Gateway:
             time.sleep(self.store.faults.latency_s)
         try:
             g.caller = identify(self.store, request.headers.get("Authorization", ""))
-        except UnauthorizedError as error:
-            g.budget = self._spend(g.caller, resource, free=True)
+        except (UnauthorizedError, ForbiddenError) as error:
+            g.budget = self._spend(g.caller, resource, cost=0)
             return self.refused(error)
-        g.budget = self._spend(g.caller, resource, free=path == "/rate_limit")
+        g.budget = self._spend(g.caller, resource, cost=_cost(path))
         if g.caller.token is None and g.caller.app is None:
             return None  # faults and limits are for Apps: the people of a test must be able to act
         return self._limited(path) or self._fault(path)
 
-    def _spend(self, caller: Caller, resource: str, *, free: bool) -> dict[str, int | str]:
+    def _spend(self, caller: Caller, resource: str, *, cost: int) -> dict[str, int | str]:
         now = int(self.store.clock.now().timestamp())
         limit, key = self.store.settings.rate_limit, f"{resource} {caller.budget_key}"
         with self._lock:
             used, reset = self._used.get(key, (0, now + WINDOW_S))
             if now >= reset:
                 used, reset = 0, now + WINDOW_S
-            used += 0 if free else 1
+            used += cost
             self._used[key] = (used, reset)
         return {
             "limit": limit,
@@ -79,6 +85,7 @@ class Gateway:
             "reset": reset,
             "used": used,
             "resource": resource,
+            "cost": cost,
         }
 
     def _limited(self, path: str) -> Response | None:
@@ -111,6 +118,7 @@ class Gateway:
         return self._faulty(fault) if fault.status else None
 
     def _faulty(self, fault: ApiFault) -> Response:
+        g.faked = True
         if fault.cut:
             connection = request.environ.get("werkzeug.socket")
             if isinstance(connection, socket.socket):
@@ -126,6 +134,8 @@ class Gateway:
             self.store.faults.hold(g.fault)
             response = self._faulty(g.fault) if g.fault.status else response
         for name, value in g.get("budget", {}).items():
+            if name == "cost":  # GraphQL's own field alone tells it
+                continue
             response.headers[f"X-RateLimit-{name.title()}"] = str(value)
         response.headers["X-GitHub-Request-Id"] = f"{id(response):X}"
         response.headers["X-GitHub-Api-Version-Selected"] = request.headers.get(
@@ -133,7 +143,11 @@ class Gateway:
         )
         if g.caller.token is not None or g.caller.app is not None:
             path = request.path.removeprefix("/api/v3").removeprefix("/api")
-            self.calls.append(Call(request.method, path, response.status_code, g.get("operation", "")))
+            cost = int(g.get("budget", {}).get("cost", 0))
+            self.calls.append(Call(request.method, path, response.status_code, g.get("operation", ""), cost))
+        if self._judge is not None:
+            with suppress(ClientDisconnected):  # who asked is gone, in the middle of it
+                self._judge.exchanged(_exchange(response))
         return response
 
     @staticmethod
@@ -146,6 +160,29 @@ class Gateway:
     def recorded(self) -> list[dict[str, Any]]:
         """Return the calls of Apps, oldest first."""
         return [asdict(call) for call in list(self.calls)]
+
+
+def _exchange(response: Response) -> Exchange:
+    return Exchange(
+        method=request.method,
+        # As it was sent: in `request.path`, a slash of a name cannot be told from one of the path.
+        path=str(request.environ["RAW_URI"]).partition("?")[0].removeprefix("/api/v3"),
+        query=request.query_string.decode(errors="replace"),
+        agent=request.headers.get("User-Agent", ""),
+        asked=request.get_data(),
+        status=response.status_code,
+        kind=response.mimetype or "",
+        answered=response.get_data(),
+        installed=g.caller.token is not None,
+        faked=g.faked,
+    )
+
+
+def _cost(path: str) -> int:
+    if path != "/graphql":
+        return int(path != "/rate_limit")
+    wanted = request.get_json(silent=True)
+    return points(wanted.get("query"), wanted.get("variables")) if isinstance(wanted, dict) else 1
 
 
 def _message(status: int, message: str, headers: dict[str, str]) -> Response:

@@ -5,6 +5,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
+from typing import ClassVar
 
 from flask import Flask, Response, jsonify, request
 from flask.typing import ResponseReturnValue
@@ -17,6 +18,7 @@ from forge.gateway import Gateway
 from forge.githttp import blueprint as git_blueprint
 from forge.graphql import blueprint as graphql_blueprint
 from forge.hooks import Sender
+from forge.judging import Judge
 from forge.payloads.webhook import Announcer
 from forge.rest import blueprints
 from forge.store import Store
@@ -52,11 +54,13 @@ class QuietHandler(WSGIRequestHandler):
 class Forge:
     """One forge: its state, its web server and its webhook sender. Repositories are kept under `root`."""
 
+    judge: ClassVar[Judge | None] = None  # set once by whoever wants to judge all forges of a process
+
     def __init__(self, root: Path, port: int = 0) -> None:
         self.store = Store(root)
         self.sender = Sender(self.store)
-        self.announcer = Announcer(self.store)
-        self.gateway = Gateway(self.store)
+        self.announcer = Announcer(self.store, self.judge)
+        self.gateway = Gateway(self.store, self.judge)
         self.store.listeners.append(self.announcer)
         self.app = self._build_app()
         self._server: BaseWSGIServer = make_server(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,15 @@ def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainRe
     """Put the back-up `source` in the place of the ledger at `url`; return what was checked before.
 
     Nothing may be running on the ledger. Raises NewerLedgerError when the ledger has more events than the
-    back-up, unless `overwrite_newer`; BackupError and BrokenChainError when the back-up is not whole.
+    back-up, unless `overwrite_newer`; BackupError and BrokenChainError when the back-up is not whole. A file
+    that is no database any more is set aside, under its name with `.broken`.
     """
     place = make_url(url)
     _require_sqlite(place.get_backend_name())
     report = check(source)
     target = Path(str(place.database))
+    if target.exists() and not _is_sound(target):
+        _set_aside(target)
     if target.exists() and not overwrite_newer:
         with _ledger_in(target) as db:
             found = last_seq(db)
@@ -73,6 +77,25 @@ def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainRe
     with _connected(str(source)) as copy, _connected(str(target)) as ledger:
         copy.backup(ledger, pages=-1)  # all at once: a reader of the target sees the one or the other
     return report
+
+
+def _is_sound(file: Path) -> bool:
+    with _connected(str(file)) as db:
+        try:
+            return bool(db.execute("PRAGMA quick_check").fetchone()[0] == "ok")
+        except sqlite.OperationalError:  # somebody uses it: that says nothing about what is in it
+            return True
+        except sqlite.DatabaseError:
+            return False
+
+
+def _set_aside(file: Path) -> None:
+    """Give a broken ledger another name, with what SQLite keeps beside it: nothing may be mixed with it."""
+    free = next(n for n in count() if not file.with_name(f"{file.name}.broken{n or ''}").exists())
+    for part in ("", "-wal", "-shm", "-journal"):
+        beside = file.with_name(file.name + part)
+        if beside.exists():
+            beside.rename(file.with_name(f"{file.name}.broken{free or ''}{part}"))
 
 
 def _require_sqlite(backend: str) -> None:

@@ -82,7 +82,7 @@ class OlderLedgerError(LedgerError):
     def __init__(self, found: int, known: int) -> None:
         self.found, self.known = found, known
         super().__init__(
-            f"the ledger is at migration {found} of {known}, or other code folded it: open it to migrate"
+            f"the ledger is at migration {found} of {known}, or other code folded it: run `cardinal up`"
         )
 
 

@@ -35,6 +35,15 @@ def take(db: Connection, name: str, holder: str, *, now: datetime, ttl_s: float)
     return lease
 
 
+def due(db: Connection, name: str, *, now: datetime, every_s: float) -> bool:
+    """Tell whether it is time for `name` again, for all who ask together; whoever hears yes does it now."""
+    found = one(db, Lease, pick(Lease, leases).where(leases.c.name == name))
+    if found is not None and found.until > now:
+        return False
+    take(db, name, name, now=now, ttl_s=every_s)
+    return True
+
+
 def renew(db: Connection, lease: Lease, *, now: datetime, ttl_s: float) -> Lease:
     """Return the lease with a later end. Raises StaleClaimError when it was taken over or released."""
     require(db, lease.name, lease.generation)

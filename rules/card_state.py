@@ -6,7 +6,9 @@ from datetime import datetime
 from ledger.events.board import CardExplained
 from ledger.states import CARD_STATES, CARD_STEPS, Archetype, CardState, Ending, RunState
 from rules import registry
-from rules.intents import ChangeCardState, Decision, Explain, Intent, UpdateFace
+from rules.depending import waiting
+from rules.intents import Decision, Intent, UpdateFace
+from rules.inward import ChangeCardState, Explain
 from rules.policy import Policy
 from rules.snapshot import RunSeen, Snapshot
 from rules.words import plain
@@ -70,9 +72,11 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
     """Return the state that the card ought to be in; None where it should stay as it is."""
     if snapshot.archived:
         return Rest(CardState.ARCHIVED, "the card left the board")
-    if snapshot.live_run:
-        return _of_live_run(snapshot.live_run)
     archetype = policy.archetype(snapshot.column)
+    if snapshot.lost and archetype is not Archetype.TERMINAL:
+        return Rest(CardState.BLOCKED, snapshot.lost)
+    if snapshot.live_run:
+        return _of_live_run(snapshot, snapshot.live_run)
     found: Rest | None = registry.part(COLUMNS, archetype.value).rest(policy, snapshot)
     return found
 
@@ -83,7 +87,7 @@ def feedback_waits(snapshot: Snapshot) -> bool:
         return False
     run = snapshot.run
     # A verdict stays on GitHub until its author looks again; a finished revision has served it.
-    served = run is not None and run.kind == "revision" and run.ending is Ending.SUCCEEDED
+    served = run is not None and run.kind in ("revision", "repair") and run.ending is Ending.SUCCEEDED
     asked = snapshot.verdict == "changes_requested" and not served
     return snapshot.pending_threads > 0 or asked or snapshot.state is CardState.CHANGES_REQUESTED
 
@@ -93,7 +97,7 @@ def _face(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
     return () if snapshot.archived or after is CardState.ARCHIVED else (UpdateFace(snapshot.card_id),)
 
 
-def _of_live_run(run: RunSeen) -> Rest | None:
+def _of_live_run(snapshot: Snapshot, run: RunSeen) -> Rest | None:
     name = run.run_id
     if run.question:
         return Rest(CardState.NEEDS_INPUT, f"{name} asks: {run.question.text}")
@@ -103,8 +107,10 @@ def _of_live_run(run: RunSeen) -> Rest | None:
         case RunState.PARKED:
             who = f" by {run.stop_by}" if run.stop_by else ""
             return Rest(CardState.BLOCKED, f"{name} is paused{who}") if run.stop_asked == "pause" else None
+        case RunState.QUEUED if held := waiting(snapshot):
+            return Rest(*held)
         case RunState.QUEUED | RunState.CLAIMED:
             return Rest(CardState.QUEUED, f"{name} waits for its turn")
         case _:
-            busy = CardState.REVISING if run.kind == "revision" else CardState.WORKING
+            busy = CardState.REVISING if run.kind in ("revision", "repair") else CardState.WORKING
             return Rest(busy, f"{name} is at work")

@@ -9,12 +9,14 @@ from rules.policy_checks import COMMANDS, command_names
 from rules.roles import Role, role_of
 from rules.words import alternatives, code, near, plain
 
+WORKFLOWS = "workflows"  # who asks before files of CI change, and what `/cardinal allow` calls them
 MAX_ARGUMENT = 8000  # characters; a longer text is cut, an agent could not use it anyway
 # At most three spaces: four make a code block in Markdown, and `>` or a backtick never begins a command.
 _FIRST_LINE = re.compile(r"\n* {0,3}/cardinal(?:[ \t]+(?P<rest>[^\n]*))?(?=\n|\Z)", re.IGNORECASE | re.ASCII)
 _BOXES = ("cancel", "finish", "pause", "resume", "retry")
 _APPROVE = re.compile(r"approve:(?P<run>r[0-9]{1,18}):(?P<revision>[0-9]{1,9})")
 _BUDGET = re.compile(r"budget:(?P<run>r[0-9]{1,18}):(?P<usd>[0-9]{1,6}\.[0-9]{2})")
+_BUTTON = re.compile(r"(?P<command>cancel|pause|resume|retry):(?P<run>r[0-9]{1,18})")
 _CHOICE = re.compile(r"choice:(?P<question>[A-Za-z0-9-]{1,40}):(?P<choice>[0-9]{1,3})")
 
 
@@ -68,9 +70,31 @@ def of_box(name: str) -> Parsed | None:
     return Parsed("answer", choice["choice"]) if choice else None
 
 
+def of_button(identifier: str) -> Parsed | None:
+    """Return the command that a pressed button of a check stands for; None for one that is none of ours."""
+    if identifier == "explain":
+        return Parsed(identifier, "")
+    if _APPROVE.fullmatch(identifier):
+        return Parsed("approve", "")
+    button = _BUTTON.fullmatch(identifier)
+    return Parsed(button["command"], "") if button else None
+
+
+def is_press(source: str) -> bool:
+    """Return whether a command was given by a button of a check, and not by a comment or a box."""
+    return source.startswith("button:")
+
+
+def pressed_run(source: str) -> str:
+    """Return the run in a pressed `button:<command>:<run>`, or an empty string."""
+    button = _BUTTON.fullmatch(source.removeprefix("button:")) if is_press(source) else None
+    return button["run"] if button else ""
+
+
 def approved_plan(source: str) -> tuple[str, int] | None:
-    """Return the run and the revision in a ticked `box:approve:<run>:<revision>`; None for anything else."""
-    plan = _APPROVE.fullmatch(source.removeprefix("box:")) if source.startswith("box:") else None
+    """Return the run and the revision in a `box:` or `button:approve:<run>:<revision>`; None else."""
+    kind, _, name = source.partition(":")
+    plan = _APPROVE.fullmatch(name) if kind in ("box", "button") else None
     return (plan["run"], int(plan["revision"])) if plan else None
 
 
@@ -103,11 +127,14 @@ def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitte
 def refusal_to_answer(policy: Policy, asker: str, *, role: str, login: str) -> str:
     """Return why somebody may not answer a question of that asker, in whatever way; empty when they may.
 
-    A limit is lifted with money or time, so whom the policy trusts with `budget` must answer there.
+    A limit is lifted with money or time, so whom the policy trusts with `budget` must answer there; whoever
+    changes what CI does runs programs with the repository's secrets, so it takes who may `allow`.
     """
     wanted = [needs(policy, "answer")]
     if asker in ("limit", "budget") and "budget" in policy.board.commands:
         wanted.append(policy.board.commands["budget"])
+    if asker == WORKFLOWS:
+        wanted.append(needs(policy, "allow"))
     for allowed in wanted:
         if not _covered(allowed, role_of(role), login):
             return _refusal("an answer to this question", allowed, role_of(role), login)

@@ -4,18 +4,26 @@ from dataclasses import replace
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, CommandRefused
-from rules import registry
+from rules import buttons, registry
+from rules.command_line import is_press
 from rules.intents import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
 from rules.policy import Policy
 from rules.policy_checks import COMMANDS
+from rules.replies import say
 from rules.roles import Role, role_of
 from rules.snapshot import Snapshot
+from rules.words import code
+
+ALWAYS = frozenset({"cancel", "pause", "stop-all"})  # what stops something is obeyed however fast it comes
 
 
 def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey the command; its comment gets a thumb, or eyes where there was nothing to do but to answer."""
-    part = registry.part(COMMANDS, event.command.replace("-", "_"))
-    obeyed: Decision = part.obey(policy, snapshot, event, now)
+    if snapshot.paced > policy.limits.commands_per_minute and event.command not in ALWAYS:
+        return _too_fast(policy, snapshot, event, now)
+    if is_press(event.source):
+        return _pressed(policy, snapshot, event, now)
+    obeyed = _obeyed(policy, snapshot, event, now)
     if not role_of(event.role).covers(Role.WRITE):
         obeyed = _once_an_hour(obeyed, event.by, now)
     if event.source.startswith("box:"):
@@ -28,9 +36,46 @@ def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
     return Decision((mark,)) + obeyed
 
 
+def _obeyed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+    part = registry.part(COMMANDS, event.command.replace("-", "_"))
+    obeyed: Decision = part.obey(policy, snapshot, event, now)
+    return obeyed
+
+
+def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+    """Obey a button of the check, unless it is about an older run than the card's newest."""
+    late = buttons.superseded(snapshot, event)
+    obeyed = say(snapshot, event, late) if late else _obeyed(policy, snapshot, event, now)
+    obeyed = buttons.answered(snapshot, obeyed, event, now)
+    return obeyed if role_of(event.role).covers(Role.WRITE) else _once_an_hour(obeyed, event.by, now)
+
+
+def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+    """Obey nothing more of somebody this minute, and say so once: two programs that answer each other never
+    end by themselves.
+    """
+    card, place = snapshot.card_id, "issue" if event.place == "issue" else "pull"
+    text = (
+        f"{code(event.by, 40)} gave more than {policy.limits.commands_per_minute} commands within a minute:"
+        " until that is over only `/cardinal cancel`, `pause` and `stop-all` are obeyed."
+    )
+    about = f"pace:{event.by}:{now:%Y%m%d%H}"
+    marks: tuple[Intent, ...] = (React(card, event.place, event.comment_id, "confused"),)
+    if event.source.startswith("box:"):
+        marks = (UntickBoxes(card, event.place, event.comment_id),)
+    elif is_press(event.source):
+        marks = ()
+    return Decision((*marks, Say(card, about, text, place)), (text,))
+
+
 def refused(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: datetime) -> Decision:
     """Say why the command was refused and which role it needs; a box that was ticked is restored."""
     card, place = snapshot.card_id, "issue" if event.place == "issue" else "pull"
+    if is_press(event.command):
+        # Once an hour for each button and person: it can be pressed without end.
+        about = f"{event.command}:{event.by}:{now:%Y%m%d%H}"
+        pressed = Decision((Say(card, about, event.because, place),), (event.because,))
+        return pressed if role_of(event.role).covers(Role.WRITE) else _once_an_hour(pressed, event.by, now)
     if event.command.startswith("box:"):
         about = f"command:{event.comment_id}:{event.by}:{event.command}"
         untick = UntickBoxes(card, event.place, event.comment_id)

@@ -7,12 +7,13 @@ from ledger.states import RUN_HELD, Archetype, CardState, RunState
 from rules import replies
 from rules.card_state import change, settle
 from rules.command_line import parse, refusal_to_answer
-from rules.intents import AskAssistant, Decision, Say, SteerRun
+from rules.intents import AskAssistant, Decision, Say
+from rules.inward import SteerRun
 from rules.leaving import ASKER
 from rules.occasion import stamp, was_before
 from rules.policy import Policy
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
-from rules.words import plain
+from rules.words import code, plain
 
 
 def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -> Decision:
@@ -25,10 +26,16 @@ def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -
         return _untrusted(snapshot, event)
     if event.place == "review":
         return Decision((), ("a comment on a line belongs to its review",))
+    return heard(policy, snapshot, event)
+
+
+def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
+    """Take trusted words to whoever listens: a run, its question, or the planning assistant."""
     if snapshot.live_run:
         return _to_run(policy, snapshot, snapshot.live_run, event)
     if policy.archetype(snapshot.column) is Archetype.PLANNING and event.comment_id > snapshot.last_answered:
-        return Decision((AskAssistant(snapshot.card_id, event.comment_id),), ("the assistant answers",))
+        newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
+        return Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
     return Decision((), ("nobody listens in this column",))
 
 
@@ -63,10 +70,22 @@ def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed,
 def _untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:
     run = snapshot.live_run
     because = ("a comment by somebody without write access steers nothing",)
-    if run is None or run.question is None:
+    if run is None:
         return Decision((), because)
+    if run.question is None:
+        text = (
+            f"{run.run_id} does not hear {code(event.author, 40)}, who has no write access here: the comment"
+            " is held. `/cardinal ok`, by somebody who has, hands it to the agent."
+        )
+        # Once a run: each comment is a mail to many, and anybody can write.
+        return Decision((Say(snapshot.card_id, f"held:{run.run_id}", text, _side(event)),), because)
     text = "Thank you. This question waits for an answer by somebody with write access."
+    text += " `/cardinal ok` lets a comment of others count as one."
     return Decision((Say(snapshot.card_id, f"untrusted:{run.question.question_id}", text),), because)
+
+
+def _side(event: PersonSaid) -> str:
+    return "issue" if event.place == "issue" else "pull"
 
 
 def _answer(

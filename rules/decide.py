@@ -5,16 +5,27 @@ from datetime import datetime
 from typing import Any
 
 from ledger.event import Event
-from ledger.events import agent, board, budget, conversation, publication, pull, related
+from ledger.events import access, agent, board, budget, conversation, publication, pull, related
 from ledger.events import policy as policies
 from ledger.events import run as runs
-from ledger.states import CardState
-from rules import boarding, card_state, commanding, conversing, entering, publishing, reviewing, running
-from rules.card_state import change
+from rules import (
+    boarding,
+    buttons,
+    card_state,
+    ci,
+    commanding,
+    conversing,
+    entering,
+    linking,
+    merging,
+    publishing,
+    reviewing,
+    running,
+)
+from rules.access import foreign
 from rules.intents import Decision, Intent, MoveCard, UpdateFace
 from rules.policy import Policy
 from rules.snapshot import Snapshot
-from rules.words import plain
 
 # The event's type chooses the rule, which alone knows its fields: hence Any.
 _OfCard = Callable[[Policy, Snapshot, Any, datetime], Decision]
@@ -24,6 +35,11 @@ BOARD_RULES: Mapping[type[Event], _OfBoard] = {
     board.BoardSeen: boarding.shaped,
     board.StopOrdered: boarding.ticked,
     board.StopLifted: boarding.ticked,
+    access.AccessLost: boarding.ticked,
+    access.AccessRegained: boarding.ticked,
+    access.RepositoryMoved: boarding.ticked,
+    board.BoardHalted: boarding.ticked,
+    board.HaltLifted: boarding.ticked,
     policies.PolicyLoaded: boarding.shaped,
     policies.PolicyRejected: boarding.rejected,
 }
@@ -47,6 +63,10 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     publication.EntryGivenUp: publishing.given_up,
     pull.PullOpened: reviewing.opened,
     pull.PullChanged: reviewing.changed,
+    pull.ChecksSettled: ci.settled,
+    pull.GroupFormed: merging.grouped,
+    pull.GroupGone: merging.ungrouped,
+    pull.MergeAwaited: merging.awaited,
     pull.ReviewSubmitted: reviewing.submitted,
     pull.ReviewDismissed: reviewing.dismissed,
     runs.RunQueued: running.stepped,
@@ -72,9 +92,13 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     budget.BudgetRaised: running.shown,
     related.CardProposed: running.card_proposed,
     related.CardLinked: running.card_linked,
+    related.LinksSeen: linking.linked,
     agent.TodoListed: running.shown,
     agent.ProviderFailed: running.shown,
 }
+
+# After these a merge that waits may be one that nobody wants any more.
+UNSETTLING = (board.CardMoved, pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed)
 
 
 def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetime) -> Decision:
@@ -87,13 +111,10 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
     if snapshot is None:
         return Decision((), (f"{kind.__name__} is about a card that is not known",))
     if snapshot.foreign and not snapshot.archived:
-        # Who has a role there was given it by other people: nothing that is said there is obeyed.
-        owner = plain(snapshot.board_owner, 60)
-        said = (
-            f"its issue is outside of {owner}: cards of other owners are shown, and nothing is done for them"
-        )
-        return _possible(snapshot, change(policy, snapshot, CardState.BLOCKED, said))
-    return _possible(snapshot, CARD_RULES[kind](policy, snapshot, event, now))
+        return _possible(snapshot, foreign(policy, snapshot))
+    unwanted = merging.astray(policy, snapshot) if kind in UNSETTLING else Decision()
+    decided = unwanted + CARD_RULES[kind](policy, snapshot, event, now)
+    return _possible(snapshot, decided + buttons.shown(snapshot, event))
 
 
 def _possible(snapshot: Snapshot, decided: Decision) -> Decision:

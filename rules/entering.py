@@ -3,16 +3,18 @@
 from datetime import datetime
 
 from ledger.events.board import CardConverted, CardDescribed, CardMoved, CardRestored, CardSeen
-from ledger.states import Archetype, CardState
+from ledger.states import Archetype, CardState, RunState
 from rules import registry
 from rules.acting import act
+from rules.binding import is_reworded
 from rules.card_state import COLUMNS, settle
 from rules.columns import planning
-from rules.intents import Decision, HoldBack
+from rules.intents import Decision, Say
+from rules.inward import HoldBack
 from rules.leaving import is_leaving, leave, returned
 from rules.occasion import Occasion
 from rules.policy import Policy
-from rules.snapshot import Snapshot
+from rules.snapshot import RunSeen, Snapshot
 
 CARD_MARK = "<!-- cardinal:card:"  # ends the text of an issue that an agent asked for
 UNDRAGGED = "an agent asked for this card: /cardinal retry, or drag it out and in again, to start work on it"
@@ -82,15 +84,28 @@ def converted(policy: Policy, snapshot: Snapshot, event: CardConverted, now: dat
         return planning.ask(snapshot)
     if column and column.archetype is Archetype.EXECUTION and snapshot.run is None:
         return enter(policy, snapshot, now)
-    return Decision()
+    # It may have been blocked because its repository was not found under the name that it had.
+    return settle(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
 
 
 def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:
     """Let the assistant begin once a card in planning says something."""
+    if snapshot.live_run and is_reworded(snapshot, snapshot.live_run):
+        return _reworded(snapshot, snapshot.live_run)
     begun = snapshot.last_answered > 0 or snapshot.last_said > 0 or snapshot.brief
     if policy.archetype(snapshot.column) is not Archetype.PLANNING or begun or snapshot.is_draft:
         return Decision()
     return planning.ask(snapshot)
+
+
+def _reworded(snapshot: Snapshot, run: RunSeen) -> Decision:
+    """Say, once a run, that its agent goes on with the text from before: an edit never acts by itself."""
+    text = f"The issue was edited, and {run.run_id} was not told: it goes by the text from before. "
+    if run.state is RunState.AWAITING_APPROVAL:
+        text += f"Approving plan {run.plan_revision} makes it anew."
+    else:
+        text += "What it should know: write a comment. To begin anew: `/cardinal cancel`, then retry."
+    return Decision((Say(snapshot.card_id, f"edited:{run.run_id}", text),), (text,))
 
 
 def restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: datetime) -> Decision:

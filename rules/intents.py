@@ -1,14 +1,12 @@
 """What the rules can ask for. An intent does nothing itself.
 
-Inward intents become events in the same transaction (`bot/apply.py`); outward ones become outbox entries,
-carried out by the file of the same name in `bot/github/acts/`.
+Here are the outward ones, which become outbox entries, carried out by the file of the same name in
+`bot/github/acts/`; the inward ones are in `rules/inward.py`.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 
-from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.states import CardState, Ending
+from ledger.ids import CardId, QuestionId, RunId
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,157 +14,6 @@ class Intent:
     """The base of all intents: the card they are about."""
 
     card_id: CardId
-
-
-# --- inward: they become events -------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeCardState(Intent):
-    """Move the card's state; `because` is read by people."""
-
-    after: CardState
-    because: str
-
-
-@dataclass(frozen=True, slots=True)
-class Explain(Intent):
-    """Say why the card waits, in one line."""
-
-    because: str
-
-
-@dataclass(frozen=True, slots=True)
-class HoldBack(Intent):
-    """Remember the column that the card was dragged to; empty `wanted` forgets it."""
-
-    wanted: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRun(Intent):
-    """Queue a new run. `kind`: first, revision or retry."""
-
-    kind: str
-    by: str
-    plan_required: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovePlan(Intent):
-    """Record the approval of the plan and let the run go on."""
-
-    run_id: RunId
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class RedirectPlan(Intent):
-    """Send the plan back with words."""
-
-    run_id: RunId
-    by: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerQuestion(Intent):
-    """Record the answer."""
-
-    run_id: RunId
-    question_id: QuestionId
-    by: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskQuestion(Intent):
-    """Ask people something on behalf of the rules; `asker` is `leave` for a card dragged out mid-run."""
-
-    run_id: RunId
-    asker: str
-    text: str
-    choices: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RaiseBudget(Intent):
-    """Add dollars to a run's own budget; `at` is the moment, by whose day the limits of a day are counted."""
-
-    run_id: RunId
-    usd: float
-    by: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class AllowTool(Intent):
-    """Allow the card's agents what matches the pattern, unasked."""
-
-    pattern: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class RequeueRun(Intent):
-    """Let a parked or waiting run go on. `why`: answered, approved, redirected or resumed."""
-
-    run_id: RunId
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class StopRun(Intent):
-    """Tell a run to stop: `how` is cancel or pause. A run that no worker holds stops at once."""
-
-    run_id: RunId
-    how: str
-    by: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class EndRun(Intent):
-    """End a run that no worker holds."""
-
-    run_id: RunId
-    ending: Ending
-    reason: str
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class SteerRun(Intent):
-    """Hand a person's message to the running agent."""
-
-    run_id: RunId
-    by: str
-    text: str
-    comment_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class OrderStop(Intent):
-    """Switch a kill switch on. `scope`: board, column or card."""
-
-    board_id: BoardId
-    scope: str
-    target: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class LiftStop(Intent):
-    """Switch a kill switch off."""
-
-    board_id: BoardId
-    scope: str
-    target: str
-    by: str
-
-
-# --- outward: they become outbox entries ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +111,21 @@ class ReportPolicy(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class WriteCheck(Intent):
+    """Write the check run on `head`, the pull request's commit: what the gate saw, which buttons fit."""
+
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckGroup(Intent):
+    """Say on `head`, a commit of the merge queue, what the gate saw of pull request `number` in it."""
+
+    number: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
 class MoveCard(Intent):
     """Move the card to a column; `about` makes it the same move.
 
@@ -324,6 +186,14 @@ class MergePull(Intent):
     head: str
     about: str = ""
     requires: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelMerge(Intent):
+    """Let GitHub no longer merge the pull request by itself at `head`; `because` is read by people."""
+
+    head: str
+    because: str
 
 
 @dataclass(frozen=True, slots=True)

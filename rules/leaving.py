@@ -4,7 +4,8 @@ from datetime import datetime
 
 from ledger.events.board import CardMoved
 from rules.card_state import settle
-from rules.intents import AnswerQuestion, AskQuestion, Decision, HoldBack, Intent, MoveCard, Say, StopRun
+from rules.intents import Decision, Intent, MoveCard, Say
+from rules.inward import AnswerQuestion, AskQuestion, HoldBack, StopRun
 from rules.occasion import stamp
 from rules.policy import Policy
 from rules.snapshot import LEAVE, RunSeen, Snapshot

@@ -44,6 +44,41 @@ class BoardLimits(Part):
     usd_total: Dollars = Field(
         default=None, description="Dollars of the board in all, ever; left out, no limit."
     )
+    automatic_runs_per_hour: int = Field(
+        default=6,
+        strict=True,
+        ge=1,
+        le=100,
+        description="Runs of one card in an hour beyond which none starts without a person's command.",
+    )
+    commands_per_minute: int = Field(
+        default=20,
+        strict=True,
+        ge=1,
+        le=1000,
+        description="Commands of one person, or of a program in their name, that are obeyed in a minute.",
+    )
+    repairs: int = Field(
+        default=2,
+        strict=True,
+        ge=0,
+        le=20,
+        description="Runs in a row that repair a pull request whose checks are red on GitHub; 0: none.",
+    )
+    ci_wait_minutes: int = Field(
+        default=60,
+        strict=True,
+        ge=1,
+        le=1440,
+        description="Minutes until a pull request's checks are taken as they are, finished or not.",
+    )
+    same_failures: int = Field(
+        default=3,
+        strict=True,
+        ge=2,
+        le=100,
+        description="Cards that fail within an hour for one cause, a bad key say, before the board halts.",
+    )
     points_per_hour: int = Field(
         default=2500,
         strict=True,

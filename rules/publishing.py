@@ -6,7 +6,8 @@ from ledger.events.board import DecisionFailed
 from ledger.events.publication import EntryGivenUp
 from ledger.states import CardState
 from rules.card_state import change
-from rules.intents import Decision, Explain, Say, UpdateFace
+from rules.intents import Decision, Say, UpdateFace
+from rules.inward import Explain
 from rules.occasion import stamp
 from rules.policy import Policy
 from rules.snapshot import Snapshot

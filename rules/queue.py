@@ -10,7 +10,7 @@ from ledger.limits import Limit
 from ledger.states import Archetype
 from rules.money import Grant, Purse, Share
 from rules.policy import Policy
-from rules.snapshot import Stop
+from rules.snapshot import Halt, Loss, Stop
 from rules.words import code, count, ordinal, plain
 
 
@@ -46,6 +46,7 @@ class Load:
     by_column: Mapping[str, int]
     spent: Mapping[tuple[Limit, str], float] = field(default_factory=dict)
     reserved: Sequence[Share] = ()
+    halt: Halt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,16 @@ class Choice:
 
 
 def choose(
-    policy: Policy, waiting: Sequence[Waiting], load: Load, stops: Sequence[Stop], *, slots: int
+    policy: Policy,
+    waiting: Sequence[Waiting],
+    load: Load,
+    stops: Sequence[Stop],
+    *,
+    slots: int,
+    losses: Sequence[Loss] = (),
 ) -> Choice:
     """Choose by the card's place in its column, then by age; `slots` is the number of free workers."""
-    gate = _Gate(policy, load, stops, slots)
+    gate = _Gate(policy, load, stops, slots, losses)
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
     places: Counter[str] = Counter()
@@ -89,12 +96,26 @@ def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> st
     return ""
 
 
+def lost_by(losses: Sequence[Loss], repository: str) -> str:
+    """Return the sentence about what keeps the repository out of reach, or an empty string."""
+    near = (repository, repository.partition("/")[0])
+    return next((one.sentence for one in losses if one.blocks and one.target in near), "")
+
+
+def _halted(halt: Halt) -> str:
+    tries = f"{halt.probe} tries" if halt.probe else f"one run tries at {halt.until:%H:%M} UTC"
+    return f"the board is halted: {plain(halt.because, 160)} ({tries}; /cardinal resume board)"
+
+
 class _Gate:
     """The limits, with the runs that were let through counted in."""
 
-    def __init__(self, policy: Policy, load: Load, stops: Sequence[Stop], slots: int) -> None:
-        self._policy, self._stops, self._slots = policy, stops, slots
+    def __init__(
+        self, policy: Policy, load: Load, stops: Sequence[Stop], slots: int, losses: Sequence[Loss]
+    ) -> None:
+        self._policy, self._stops, self._slots, self._losses = policy, stops, slots, losses
         self._total = load.total
+        self._halt, self._may_probe = load.halt, bool(load.halt and load.halt.probing and not load.halt.probe)
         self._purse = Purse(policy, load.spent, load.reserved)
         self.grants: dict[RunId, Grant] = {}
         self._by_repository = Counter(load.by_repository)
@@ -106,6 +127,7 @@ class _Gate:
         if isinstance(granted, Grant):
             self._purse.reserve(run.wish, granted)
             self.grants[run.run_id] = granted
+        self._may_probe = False
         self._slots -= 1
         self._total += 1
         self._by_repository[run.repository] += 1
@@ -117,8 +139,12 @@ class _Gate:
 
     def _obstacles(self, run: Waiting) -> Iterator[str]:
         limits, column = self._policy.limits, self._policy.column(run.column)
+        if lost := lost_by(self._losses, run.repository):
+            yield lost
         if stopped := stopped_by(self._stops, run.card_id, run.column):
             yield stopped
+        if self._halt and not self._may_probe:
+            yield _halted(self._halt)
         if column is None or column.archetype is not Archetype.EXECUTION:
             yield f"{code(run.column)} is no execution column in the policy any more"
         elif self._by_column[run.column] >= column.concurrency:

@@ -2,16 +2,20 @@
 
 from ledger.events.conversation import CommandGiven
 from ledger.states import RunState
-from rules.command_line import chosen_question
-from rules.intents import AnswerQuestion, Decision, Intent, RequeueRun, Say, StopRun
+from rules.command_line import WORKFLOWS, chosen_question
+from rules.intents import Decision, Intent, Say
+from rules.inward import AllowTool, AnswerQuestion, RequeueRun, StopRun
 from rules.leaving import ASKER, CANCEL, FINISH
+from rules.occasion import stamp
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
 
 
 def about(given: CommandGiven) -> str:
     """Return what makes an answer to this command the same comment."""
     if given.source.startswith("box:"):
-        return f"command:{given.comment_id}:{given.source}"
+        # The same box can be ticked again, and be answered otherwise then.
+        at = f":{stamp(given.said_at)}" if given.said_at else ""
+        return f"command:{given.comment_id}:{given.source}{at}"
     return f"command:{given.comment_id}"
 
 
@@ -38,11 +42,15 @@ def answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, te
     if question.asker == ASKER:
         stop = StopRun(card, run.run_id, "cancel", by, "the card was dragged out")
         return Decision((record, stop) if picked == CANCEL else (record,), because)
+    if question.asker == WORKFLOWS and question.choices and picked == question.choices[0]:
+        record_all: tuple[Intent, ...] = (record, AllowTool(card, WORKFLOWS, by))
+    else:
+        record_all = (record,)
     # Not parked yet: its worker still holds it, and parking with an answered question lets it go on.
     go: tuple[Intent, ...] = (
         (RequeueRun(card, run.run_id, "answered"),) if run.state is RunState.PARKED else ()
     )
-    return Decision((record, *go), because)
+    return Decision((*record_all, *go), because)
 
 
 def settle_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -> Decision:

@@ -12,15 +12,14 @@ from rules.intents import (
     ClosePull,
     Decision,
     DeleteBranch,
-    Explain,
     Intent,
     MarkReady,
     Say,
-    StopRun,
     UpdateFace,
     UpdatePull,
     WriteRunComment,
 )
+from rules.inward import Explain, StopRun
 from rules.policy import Policy
 from rules.snapshot import Snapshot
 from rules.words import plain

@@ -6,13 +6,14 @@ from ledger.events import related
 from ledger.events import run as runs
 from ledger.ids import CardId
 from ledger.states import Ending, RunState
+from rules import breaking, ci
 from rules.card_state import settle
+from rules.depending import asked as asked_of_others
 from rules.entering import enter
 from rules.intents import (
     AnswerThread,
     CreateCard,
     Decision,
-    EndRun,
     Intent,
     MarkReady,
     MoveCard,
@@ -20,7 +21,6 @@ from rules.intents import (
     PostPlan,
     PostQuestion,
     PostReport,
-    RequeueRun,
     Say,
     SettlePlan,
     SettleQuestion,
@@ -29,6 +29,7 @@ from rules.intents import (
     UpdateTicker,
     WriteRunComment,
 )
+from rules.inward import EndRun, QueueRun, RequeueRun
 from rules.leaving import ASKER, release
 from rules.policy import Policy
 from rules.queue import stopped_by
@@ -58,7 +59,9 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
         seen += _ticker(snapshot)
     if waits:
         seen = _posted(snapshot, run) + seen
-    return seen + _meanwhile(snapshot, run, event)
+    if run.state is RunState.QUEUED:
+        seen += asked_of_others(snapshot, run.run_id)
+    return seen + _meanwhile(snapshot, run, event) + breaking.came_through(snapshot, run, event)
 
 
 def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decision:
@@ -144,7 +147,10 @@ def card_linked(policy: Policy, snapshot: Snapshot, event: related.CardLinked, n
 def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     """Report, show the card's new state, and let it go where the policy or a person wanted it."""
     card, run = snapshot.card_id, _newest(snapshot, event)
-    report = Decision((PostReport(card, event.run_id),), (f"{event.run_id} ended: {event.ending}",))
+    told = breaking.halts(policy, snapshot, event) or breaking.is_shared(snapshot, event)
+    posted = () if told else (PostReport(card, event.run_id),)
+    report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
+    report += breaking.ended(policy, snapshot, event, now)
     seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
     if run is None:
         return report + seen
@@ -178,8 +184,11 @@ def _onward(
         return enter(policy, snapshot, now)  # it was let go at once; now that the run has ended, it is served
     column = policy.column(run.column)
     move = column.on_success if column and event.ending is Ending.SUCCEEDED else None
+    red = ci.after_run(policy, snapshot, event, now)
+    if any(isinstance(intent, QueueRun) for intent in red.intents):
+        return red
     if move is None:
-        return settle(policy, snapshot)
+        return settle(policy, snapshot) + red
     here = snapshot.column or ""
     onward = MoveCard(snapshot.card_id, move.move, about=f"success:{run.run_id}", source=here)
     return settle(policy, snapshot) + Decision((onward,), (f"the policy moves it to {move.move}",))

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
+from ledger.events.pull import CheckFailure
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, RunState
+from rules.words import plain
 
 LEAVE = "leave"  # who asks when a card is dragged away mid-run
 
@@ -46,6 +49,10 @@ class RunSeen:
     withdrawn: tuple[QuestionId, ...] = ()  # what it asked and nobody answered before it ended
     plan_at: datetime | None = None  # when the newest plan was proposed
     behind: OpenQuestion | None = None  # the open one about a card dragged away, if another was asked since
+    briefed: str = ""  # the digest of the issue's text that its agent was told
+    plan_digest: str = ""  # of the newest plan; then what that was made on
+    plan_base: str = ""
+    plan_policy: str = ""
 
     @property
     def alive(self) -> bool:
@@ -64,13 +71,67 @@ class RunSeen:
 
 @dataclass(frozen=True, slots=True)
 class PullSeen:
-    """The card's pull request. `state`: open, closed or merged."""
+    """The card's pull request. `state`: open, closed or merged.
+
+    `awaits`: GitHub merges it by itself at `awaited_head`: queue, auto, or empty when it does not.
+    """
 
     number: int
     state: str
     draft: bool
     head: str
     branch: str
+    awaits: str = ""
+    awaited_head: str = ""
+
+
+class Standing(StrEnum):
+    """How far an issue is that a card waits for."""
+
+    OPEN = "open"
+    DONE = "done"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockerSeen:
+    """An issue that blocks the card. `name`: #12 or owner/repository#12, empty for one out of sight."""
+
+    name: str
+    title: str
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class CiSeen:
+    """The commit for which the newest repair was queued, how many were queued in a row, and what is red."""
+
+    repaired: str
+    repairs: int
+    red: tuple[CheckFailure, ...] = ()  # on the pull request's head; only read when a run has just ended
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """The board waits, since several cards failed for one cause. `probe` is the run that tries, or empty."""
+
+    cause: str
+    because: str
+    until: datetime
+    tries: int
+    probing: bool
+    probe: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A comment by somebody without write access that nobody let through. `changed`: edited, or empty."""
+
+    comment_id: int
+    place: str
+    author: str
+    text: str
+    changed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +141,49 @@ class Stop:
     scope: str
     target: str
     by: str
+
+
+# Without these nothing can be done at all; without others some things wait.
+CORE_PERMISSIONS = ("contents:", "issues:", "pull_requests:", "organization_projects:")
+_LOST = {
+    "uninstalled": "the App is not installed on {target} any more: install it again, `cardinal init` "
+    "shows where",
+    "suspended": "the App is suspended on {target}: an owner lifts it in {target}'s settings, under "
+    "GitHub Apps",
+    "permissions": (
+        "{target} has not accepted what the App needs ({detail}): an owner does in {target}'s "
+        "settings, under "
+        "GitHub Apps"
+    ),
+    "archived": "{target} is archived, so nothing can be written there: unarchive it in its settings "
+    "to go on",
+    "removed": (
+        "the App cannot see {target}: an owner adds it to the App's repositories in the "
+        "organisation's settings, "
+        "under GitHub Apps"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """An organisation or a repository that Cardinal cannot work in; see AccessLost."""
+
+    target: str
+    reason: str
+    detail: str = ""
+
+    @property
+    def blocks(self) -> bool:
+        """Nothing can be done there; else some things wait, and the rest goes on."""
+        return self.reason != "permissions" or any(name in self.detail for name in CORE_PERMISSIONS)
+
+    @property
+    def sentence(self) -> str:
+        """What people read, with their next step."""
+        said = _LOST.get(self.reason, "{target} is out of reach ({reason}): see `cardinal doctor`")
+        names = {"target": self.target, "reason": self.reason, "detail": self.detail}
+        return said.format(**{name: plain(text, 140) for name, text in names.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +197,11 @@ class Snapshot:
     `approved_head` is the commit that the newest approval was about. `put_back` counts Cardinal's own moves
     since the newest run was queued. `begun` tells when the card's newest runs were queued, the newest first;
     of very many only some. `given_up`: its issue was closed as not planned by somebody with write access.
+    `held` has the newest comments that wait for a word by somebody with write access, where one is given.
+    `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
+    the commands in a minute by whoever just gave one.
+    `blockers` and `circle` (the names on the way on which the card waits for itself) are only read while its
+    run is queued.
     """
 
     card_id: CardId
@@ -123,6 +232,20 @@ class Snapshot:
     begun: tuple[datetime, ...] = ()
     board_owner: str = ""
     given_up: bool = False
+    losses: tuple[Loss, ...] = ()  # those of the card's own repository and of its owner
+    held: tuple[Held, ...] = ()
+    policy_digest: str = ""
+    halt: Halt | None = None
+    ci: CiSeen | None = None
+    struck: int = 0
+    paced: int = 0
+    blockers: tuple[BlockerSeen, ...] = ()
+    circle: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> str:
+        """Why nothing can be done for the card at all; empty while it is in reach."""
+        return next((one.sentence for one in self.losses if one.blocks), "")
 
     @property
     def foreign(self) -> bool:

@@ -3,13 +3,15 @@
 from datetime import datetime, timedelta
 
 from ledger.states import Archetype, CardState, Ending
+from rules.binding import is_reworded, moved_on
 from rules.card_state import change, feedback_waits, settle
-from rules.intents import ConvertDraft, Decision, QueueRun
+from rules.intents import ConvertDraft, Decision
+from rules.inward import QueueRun
 from rules.policy import Policy
 from rules.snapshot import Snapshot
 from rules.words import count
 
-MOST_AN_HOUR = 6  # runs of one card that begin by themselves; a person's word starts any number
+MOST_KEPT = 100  # of a card's newest runs; no policy allows as many in an hour by themselves
 
 
 def obstacle(policy: Policy, snapshot: Snapshot) -> str:
@@ -38,7 +40,7 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
     if run and run.ending is Ending.SUCCEEDED and not feedback_waits(snapshot):
         return settle(policy, snapshot, "there is nothing new to do; /cardinal retry starts another run")
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
-    if lately >= MOST_AN_HOUR:
+    if lately >= policy.limits.automatic_runs_per_hour:
         said = f"{lately} runs began within an hour: does an automation drag it? /cardinal retry starts one"
         return change(policy, snapshot, CardState.BLOCKED, said)
     return queue(policy, snapshot, by=by)
@@ -53,5 +55,7 @@ def queue(policy: Policy, snapshot: Snapshot, *, by: str) -> Decision:
         return Decision((QueueRun(card, "revision", by, plan_required=False),), (because,))
     if run is None:
         return Decision((QueueRun(card, "first", by, plan_required=required),), ("the first run",))
-    again = required and not run.plan_approved
+    # An approval was about one text and one policy: whoever edits later approves nothing.
+    holds = run.plan_approved and not is_reworded(snapshot, run) and not moved_on(snapshot, run, "")
+    again = required and not holds
     return Decision((QueueRun(card, "retry", by, plan_required=again),), (f"again after {run.run_id}",))

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from ledger.events.board import StopLifted, StopOrdered
 from ledger.states import RUN_HELD
-from rules.intents import Decision, RequeueRun, StopRun
+from rules.intents import Decision
+from rules.inward import RequeueRun, StopRun
 from rules.queue import stopped_by
 from rules.snapshot import Snapshot
 from rules.words import code

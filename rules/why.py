@@ -15,6 +15,8 @@ def why(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
     """Return the reason in one line, for every state and kind of column."""
     if snapshot.archived:
         return "the card left the board: restore it there to go on"
+    if snapshot.lost and policy.archetype(snapshot.column) is not Archetype.TERMINAL:
+        return plain(snapshot.lost, 400)
     run = snapshot.live_run
     stopped = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
     if run:

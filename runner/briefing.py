@@ -1,34 +1,36 @@
 """The briefing: what an agent is told about its card, bounded, with what was left out said. Pure."""
 
 import hashlib
-import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from runner.fence import fence, flat
 from runner.redact import redact
 from runner.texts import cut
+from runner.unseen import clean
 
 BODY_BYTES = 8_000
 FIELD_BYTES = 4_000
 COMMENT_BYTES = 2_000
 ATTEMPTS = 10
+RELATED = 6
 COMMENTS = 30
-_HTML_COMMENT = re.compile(r"<!--[\s\S]*?(?:-->|\Z)")
-# Format characters hide text from people but not from a model: zero-width, bidirectional controls, tags.
-_HIDDEN = ("Cf", "Cc", "Co")
-_KEPT = "\n\t\u200d"  # the last one joins emoji
+_MOST_NAMED = 20  # places from which hidden text was taken, by name; the rest is counted
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of the card's conversation; `trusted`: its author has write access."""
+    """One message of the card's conversation; `trusted`: its author has write access.
+
+    `vouched_by` is who, with write access, let the words of somebody without through; else empty.
+    """
 
     author: str
     trusted: bool
     text: str
     at: datetime
+    vouched_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,15 @@ class EarlierRun:
 
     run_id: str
     ending: str
+    report: str
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedReport:
+    """The report of another card's run: `name` is its issue, `relation` says what it is to this one."""
+
+    name: str
+    relation: str
     report: str
 
 
@@ -66,6 +77,7 @@ class BriefingSource:
     conversation: tuple[Said, ...] = ()
     earlier: tuple[EarlierRun, ...] = ()
     feedback: tuple[Feedback, ...] = ()
+    related: tuple[RelatedReport, ...] = ()
     repository_instructions: str = ""
     column_instructions: str = ""
 
@@ -84,16 +96,13 @@ class _Desk:
 
     def __init__(self) -> None:
         self.omitted: list[str] = []
-        self._hidden = 0
+        self._hidden: list[str] = []
 
     def clean(self, text: str, cap_bytes: int, what: str) -> str:
-        shown = _HTML_COMMENT.sub("", text) if "<!--" in text else text
-        # Each different character is judged once: there are few, however long the text is.
-        hidden = [char for char in set(shown) if unicodedata.category(char) in _HIDDEN and char not in _KEPT]
-        if hidden:
-            shown = shown.translate(dict.fromkeys(map(ord, hidden)))
-        self._hidden += shown != text.replace("\r", "")
-        shown = redact(shown.strip())
+        cleaned = clean(text)
+        if cleaned.found:
+            self._hidden.append(f"{what} ({', '.join(cleaned.found)})")
+        shown = redact(cleaned.text.strip())
         kept = cut(shown, cap_bytes)
         if kept != shown:
             self.omitted.append(f"{what}: {len(shown.encode()) - cap_bytes} bytes over {cap_bytes}")
@@ -107,23 +116,24 @@ class _Desk:
         return left
 
     def all_omitted(self) -> tuple[str, ...]:
-        if self._hidden:
-            return (*self.omitted, f"hidden text in {self._hidden} places")
-        return tuple(self.omitted)
+        """Return what is left out; hidden text by the places that it stood in."""
+        named = tuple(f"hidden text in {place}" for place in self._hidden[:_MOST_NAMED])
+        more = len(self._hidden) - _MOST_NAMED
+        return (*self.omitted, *named, *((f"hidden text in {more} more places",) if more > 0 else ()))
 
 
-def make_briefing(source: BriefingSource) -> Briefing:
-    """Return the briefing of a card, always the same for the same source.
+def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
+    """Return the briefing of a card, always the same for the same source and `nonce`.
 
     Text by people without write access stands between tags that it cannot forge: they carry a digest of all
-    the text.
+    the text and of `nonce`, which is chance.
     """
     desk = _Desk()
-    tag = f"untrusted-{hashlib.sha256(repr(source).encode()).hexdigest()[:16]}"
+    tag = f"untrusted-{hashlib.sha256(repr((nonce, source)).encode()).hexdigest()[:16]}"
     title = desk.clean(source.title, 500, "title")
     sections = list(_sections(source, desk, tag))
     if not source.author_trusted:  # in the heading a stranger's words would speak for the board
-        sections.insert(0, f"## Title, by {source.author}\n<{tag}>\n{title}\n</{tag}>")
+        sections.insert(0, f"## Title, by {source.author}\n{fence(title, tag)}")
         title = "The card"
     omitted = desk.all_omitted()
     rule = (
@@ -141,9 +151,13 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
+def _speaker(one: Said) -> str:
+    return f"{one.author}, let through by {one.vouched_by}," if one.vouched_by else one.author
+
+
 def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     def fenced(text: str, *, trusted: bool) -> str:
-        return text if trusted or not text else f"<{tag}>\n{text}\n</{tag}>"
+        return text if trusted or not text else fence(text, tag)
 
     if source.brief:
         yield "## Ready for execution\n" + desk.clean(source.brief, FIELD_BYTES, "brief")
@@ -153,8 +167,11 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     talk = source.conversation[desk.newest(source.conversation, COMMENTS, "comments") :]
     if talk:
         yield "## Conversation\n" + "\n\n".join(
-            f"{one.author} at {one.at:%Y-%m-%d %H:%M}:\n"
-            + fenced(desk.clean(one.text, COMMENT_BYTES, f"a comment by {one.author}"), trusted=one.trusted)
+            f"{_speaker(one)} at {one.at:%Y-%m-%d %H:%M}:\n"
+            + fenced(
+                desk.clean(one.text, COMMENT_BYTES, f"a comment by {one.author}"),
+                trusted=one.trusted or bool(one.vouched_by),
+            )
             for one in talk
         )
     attempts = source.earlier[desk.newest(source.earlier, ATTEMPTS, "attempts") :]
@@ -163,10 +180,18 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
             f"{one.run_id}: {one.ending}\n{desk.clean(one.report, FIELD_BYTES, f'report of {one.run_id}')}"
             for one in attempts
         )
+    reports = source.related[desk.newest(source.related, RELATED, "reports of related issues") :]
+    if reports:
+        # An agent wrote them after reading who knows what: they are material, and order nothing.
+        yield "## Reports of related issues\n" + "\n\n".join(
+            f"{one.name}, {one.relation}:\n"
+            + fenced(desk.clean(one.report, FIELD_BYTES, f"report of {one.name}"), trusted=False)
+            for one in reports
+        )
     threads = source.feedback[desk.newest(source.feedback, COMMENTS, "review threads") :]
     if threads:
         yield "## Review threads to answer\n" + "\n\n".join(
-            f"[{one.thread_id}] {one.path}{f':{one.line}' if one.line else ''}, by {one.author}:\n"
+            f"[{one.thread_id}] {flat(one.path)}{f':{one.line}' if one.line else ''}, by {one.author}:\n"
             + desk.clean(one.text, COMMENT_BYTES, f"thread {one.thread_id}")
             for one in threads
         )

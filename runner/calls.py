@@ -127,7 +127,7 @@ def _meaning(call: BoardCall, order: WorkOrder, history: History) -> tuple[RunEv
     match call.input:
         case PlanInput(summary=summary, steps=steps):
             revision = history.plan.revision + 1 if history.plan else 1
-            return (PlanProposed(run_id, revision, summary, steps),)
+            return (PlanProposed(run_id, revision, summary, steps, order.base, order.policy),)
         case TickInput(done=done):
             return (PlanTicked(run_id, min(done, len(history.plan.steps)) if history.plan else done),)
         case ProgressInput(text=text):

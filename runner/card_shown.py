@@ -6,6 +6,7 @@ from runner.history import History
 from runner.order import WorkOrder
 from runner.redact import redact
 from runner.texts import cut
+from runner.unseen import shown
 
 SHOWN_BYTES = 40_000  # an answer travels in one datagram
 _BRIEFING_BYTES = 8_000
@@ -16,9 +17,9 @@ _ITEMS = 20
 def card_shown(order: WorkOrder, history: History) -> dict[str, object]:
     """Return the card as facts for JSON, of at most SHOWN_BYTES; what is long or old is left out."""
     for share in (1, 2, 4):
-        shown = _facts(order, history, share)
-        if len(json.dumps(shown)) <= SHOWN_BYTES:
-            return shown
+        facts = _facts(order, history, share)
+        if len(json.dumps(facts)) <= SHOWN_BYTES:
+            return facts
     return _facts(order, history, 16)
 
 
@@ -27,7 +28,7 @@ def _facts(order: WorkOrder, history: History, share: int) -> dict[str, object]:
     answers = [asked for asked in history.questions if asked.answer is not None]
     return {
         "number": order.number,
-        "title": cut(order.title, _TEXT_BYTES),
+        "title": cut(shown(order.title), _TEXT_BYTES),
         "repository": order.repository,
         "branch": order.branch,
         "base_branch": order.base_branch,
@@ -39,14 +40,17 @@ def _facts(order: WorkOrder, history: History, share: int) -> dict[str, object]:
                 "thread_id": thread.thread_id,
                 "path": cut(thread.path, text_bytes),
                 "line": thread.line,
-                "text": cut(thread.text, text_bytes),
+                "text": cut(shown(thread.text), text_bytes),
                 "answered": thread.thread_id in history.threads,
             }
             for thread in order.threads[:items]
         ],
         "notes": [cut(note, text_bytes) for note in history.notes[-items:]],
         "answers": [
-            {"question": cut(asked.text, text_bytes), "answer": cut(redact(asked.answer or ""), text_bytes)}
+            {
+                "question": cut(asked.text, text_bytes),
+                "answer": cut(redact(shown(asked.answer or "")), text_bytes),
+            }
             for asked in answers[-items:]
         ],
         "briefing": cut(order.briefing, _BRIEFING_BYTES // share),

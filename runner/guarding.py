@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from runner.texts import one_line
 
+_ABOVE = (".github", ".github/workflows")  # a link in their place brings workflows of somebody else's
 _SHOWN = 5
 _PATH_BYTES = 200
 _TOKENS = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
@@ -20,6 +21,11 @@ def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str,
     rules = [(pattern, _compiled(pattern)) for pattern in patterns if pattern.strip(" /")]
     found = ((path, next((rule for rule, shape in rules if shape.fullmatch(path)), "")) for path in paths)
     return tuple((path, rule) for path, rule in found if rule)
+
+
+def is_workflow(path: str) -> bool:
+    """Whether GitHub Actions takes the file for a workflow; case counts for nothing on some file systems."""
+    return path.lower().startswith(".github/workflows/") or path.lower().rstrip("/") in _ABOVE
 
 
 def concern(found: tuple[tuple[str, str], ...]) -> str:

@@ -90,7 +90,8 @@ class History:
     version: int = 0
     state: RunState = RunState.QUEUED
     session_id: str = ""
-    briefed: bool = False
+    briefed: str = ""  # the newest briefing's digest
+    unread: bool = False  # no turn of this run has carried that briefing to its end
     plan: Plan | None = None
     questions: list[Question] = field(default_factory=list)
     asked: int = 0  # with those that the board asked
@@ -164,7 +165,7 @@ class History:
         """Return the newest question of Cardinal's own that was answered in words which no turn has carried
         to the agent.
         """
-        asked = self.newest("limit", "budget", "rebase")
+        asked = self.newest("limit", "budget", "rebase", "workflows")
         return asked if asked is not None and asked.words and not self._carried(asked) else None
 
     def _carried(self, asked: Question) -> bool:
@@ -211,8 +212,9 @@ def _ended(self: History, _event: Any, _seq: int) -> None:
     self.state = RunState.ENDED
 
 
-def _briefed(self: History, _event: Any, _seq: int) -> None:
-    self.briefed = True
+def _briefed(self: History, event: Any, _seq: int) -> None:
+    self.unread = bool(self.briefed)
+    self.briefed = event.digest
 
 
 def _session(self: History, event: Any, _seq: int) -> None:
@@ -257,6 +259,7 @@ def _turn_started(self: History, event: Any, seq: int) -> None:
 
 def _turn_ended(self: History, event: Any, _seq: int) -> None:
     self.turns[event.turn] = event.outcome
+    self.unread = self.unread and event.outcome not in ("done", "asked")
     if self.turn is not None and self.turn.turn == event.turn:
         self.turn.outcome = event.outcome
 

@@ -24,7 +24,8 @@ PUBLISH = "Publish it anyway"
 PUBLISH_PROTECTED = "Publish these files too"
 WITHOUT_REBASE = "Work on without the rebase"
 TRY_AGAIN = "I resolved it: try again"
-LIMITS = ("limit", "budget")  # who asks when a limit is reached: budget for the run's own dollars
+# Who asks when a limit is reached: budget for the run's own dollars, workflows for the files of CI.
+LIMITS = ("limit", "budget", "workflows")
 WEIGH_S = 5.0
 _REST = 10  # so many times as long as counting took, nothing is counted
 _BYTES_PER_MB = 1_000_000

@@ -103,7 +103,8 @@ class Committer:
 
 @dataclass(frozen=True, slots=True)
 class WorkOrder:
-    """One bounded attempt at a card. `kind`: first, revision or retry; `briefing` is what the agent reads.
+    """One bounded attempt at a card. `kind`: first, revision, retry or repair; `briefing` is what
+    the agent reads.
 
     `session_id` is that of the run which this one continues, or empty.
     """
@@ -139,6 +140,11 @@ class WorkOrder:
     allowed: tuple[str, ...] = ()  # patterns of commands that people allowed for this card
     protect: tuple[str, ...] = ()  # patterns of paths that it may change only with a person's word
     private_hosts: tuple[str, ...] = ()  # of the operator: hosts that may have a private address
+    issue: str = ""  # the digest of the issue's text in the briefing
+    base: str = ""  # the base branch's commit as the claim found it
+    policy: str = ""  # the digest of the policy file in force
+    workflows: bool = False  # a maintainer allowed that files of CI change
+    failing: str = ""  # what the red checks of the pull request said, as Markdown
 
 
 class Remote(Protocol):

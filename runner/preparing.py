@@ -31,10 +31,10 @@ def prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
     """
     order = run.order
     run.step(RunState.PREPARING)
-    if not run.history.briefed:
-        run.log.append(
-            BriefingMade(order.run_id, order.briefing, digest_of(order.briefing), order.briefing_omitted)
-        )
+    digest = digest_of(order.briefing)
+    if run.history.briefed != digest:
+        told = BriefingMade(order.run_id, order.briefing, digest, order.briefing_omitted, order.issue)
+        run.log.append(told)
     clear_away(order)
     run.heed_answers()
     if order.workspace not in run.agent.backends:

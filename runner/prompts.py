@@ -3,8 +3,10 @@
 from typing import assert_never
 
 from runner.agent import Phase
+from runner.fence import flat
 from runner.history import History, Plan
 from runner.order import WorkOrder
+from runner.unseen import shown
 
 _TOOLS = (
     "Say what you mean through the board tools: `plan`, `tick`, `progress`, `note`, `ask`, `thread`, `block` "
@@ -20,6 +22,11 @@ _WORK = (
     "Do the work on the branch you are on, commit in small steps, tick the plan's steps, and call `finish`."
 )
 _WORDS = "The run had stopped to ask people how to go on, and this is what they wrote"
+_CI = (
+    "Checks of the pull request are red on GitHub. Repair the cause on the branch you are on, commit in "
+    "small steps, and call `finish`. Do not weaken a check to make it pass."
+)
+CI_TURN = "repair-ci"
 _REPORT = (
     "You stopped without saying how it ended. Change nothing more; call `finish` with what was done, what "
     "changed, what to check and what is open, or `block` with what keeps you from going on."
@@ -35,14 +42,16 @@ def compose(phase: Phase, order: WorkOrder, history: History, *, turn: str = "",
     parts = [f"Run {order.run_id}, turn {turn or phase} ({phase})."]
     if not history.session(order.session_id):
         parts += [order.briefing, order.instructions, _TOOLS]
-    elif phase is Phase.REVISE:
+    elif phase is Phase.REVISE or history.unread:
         parts += [order.briefing]
-    parts += [_core(phase, order, history, detail)]
+    parts += [_core(phase, order, history, detail) if turn != CI_TURN or phase is not Phase.REPAIR else _CI]
+    if order.failing and turn in (CI_TURN, str(Phase.WORK), str(Phase.REVISE)):
+        parts += [f"This is what the red checks of the pull request said:\n\n{order.failing}"]
     words = history.unheeded_words()
     if words is not None and phase is not Phase.HEED:
-        parts += [f"{_WORDS}:\n{words.words}"]
+        parts += [f"{_WORDS}:\n{shown(words.words)}"]
     if history.steering:
-        parts += ["People wrote meanwhile:\n" + "\n\n".join(history.steering.values())]
+        parts += ["People wrote meanwhile:\n" + "\n\n".join(map(shown, history.steering.values()))]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -51,17 +60,18 @@ def _core(phase: Phase, order: WorkOrder, history: History, detail: str) -> str:
         case Phase.PLAN:
             return _PLAN
         case Phase.REDIRECT:
-            return f"The plan was not approved. Make another one; this is what was said:\n{detail}\n\n{_PLAN}"
+            said = f"Make another one; this is what was said:\n{shown(detail)}"
+            return f"The plan was not approved. {said}\n\n{_PLAN}"
         case Phase.WORK:
             return f"{_approved(history.plan)}{_WORK}"
         case Phase.REVISE:
             return f"People reviewed the branch. Do what the review asks for.\n\n{_threads(order)}{_WORK}"
         case Phase.ANSWER:
-            return f"Your question was answered:\n{detail}\n\nGo on from where you stopped."
+            return f"Your question was answered:\n{shown(detail)}\n\nGo on from where you stopped."
         case Phase.REPAIR:
             return f"The repository's checks fail. Repair the cause, commit, and end the turn.\n\n{detail}"
         case Phase.HEED:
-            return f"{_WORDS}:\n{detail}\n\nDo what they ask for, commit, and end the turn."
+            return f"{_WORDS}:\n{shown(detail)}\n\nDo what they ask for, commit, and end the turn."
         case Phase.REPORT:
             return _REPORT
         case Phase.CHAT:
@@ -79,8 +89,9 @@ def _approved(plan: Plan | None) -> str:
 def _threads(order: WorkOrder) -> str:
     if not order.threads:
         return ""
-    shown = (
-        f"[{thread.thread_id}] {thread.path}{f':{thread.line}' if thread.line else ''}\n{thread.text}"
+    asked = (
+        f"[{thread.thread_id}] {flat(thread.path)}{f':{thread.line}' if thread.line else ''}\n"
+        f"{shown(thread.text)}"
         for thread in order.threads
     )
-    return "Answer each of these review threads with `thread`:\n\n" + "\n\n".join(shown) + "\n\n"
+    return "Answer each of these review threads with `thread`:\n\n" + "\n\n".join(asked) + "\n\n"

@@ -5,7 +5,7 @@ from ledger.states import Ending, RunState
 from runner.calls import report
 from runner.errors import MovedBranchError
 from runner.exporting import bring_out
-from runner.guarding import concern, protected
+from runner.guarding import concern, is_workflow, protected
 from runner.leaving import failed
 from runner.live import PUBLISH, PUBLISH_PROTECTED, STOP, LiveRun
 from runner.mirror import DiffStat
@@ -71,11 +71,14 @@ def _guard_protected(run: LiveRun, change: DiffStat, head: str) -> None:
     known = seen(run)
     theirs = frozenset(change.paths) - run.mirror.differing(known, head) if known else frozenset()
     paths = (path for path in change.paths if path not in theirs)
-    said = concern(protected(paths, run.order.protect))
-    if said:
+    found = protected(paths, run.order.protect)
+    workflows = tuple(one for one in found if is_workflow(one[0]))
+    others = tuple(one for one in found if one not in workflows)
+    for asker, some in (("workflows", () if run.order.workflows else workflows), ("limit", others)):
+        said = concern(some)
         text = f"{said} Publish that too?"
-        if not run.may_publish_protected(text):
-            run.ask("limit", text, (PUBLISH_PROTECTED, STOP))
+        if said and not run.may_publish_protected(text):
+            run.ask(asker, text, (PUBLISH_PROTECTED, STOP))
 
 
 def _guard(run: LiveRun, change: DiffStat, head: str) -> None:

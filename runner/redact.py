@@ -12,7 +12,7 @@ _SHAPES = re.compile(
     | xox[abprs]-[A-Za-z0-9-]{10,}
     | (?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}   # JWT
     | (?i:(?<=authorization:[ ])(?:basic|bearer|token)[ ]+[A-Za-z0-9+/=._-]{8,})
-    | (?<=://)[^\s/:@"'<>`]{1,100}:[^\s/@"'<>`]{3,200}(?=@)   # a password in an address
+    | (?<=://)[^\s/:@"'<>`]{0,100}:[^\s/@"'<>`]{3,200}(?=@)   # a password in an address
     | -----BEGIN[ ][A-Z0-9 ]{0,40}PRIVATE[ ]KEY-----[\s\S]*?
       (?:-----END[ ][A-Z0-9 ]{0,40}PRIVATE[ ]KEY-----|\Z)
     """,

@@ -17,6 +17,7 @@ from runner.stop import PATIENT, Patience
 from runner.stream import Closed, Flooded, Heard, Line
 from runner.texts import one_line, tail
 from runner.transcript import Transcript
+from runner.unseen import shown
 from runner.watch import Spent, Verdict
 
 ASKED_GRACE_S = 1.5  # after a question the agent may end by itself for so long
@@ -149,7 +150,7 @@ class Turn:
     def _steer(self) -> None:
         heard = []
         for comment_id, text in self._run.log.steering().items():
-            message = None if comment_id in self._steered else self._dialogue.steer(text)
+            message = None if comment_id in self._steered else self._dialogue.steer(shown(text))
             if message is not None and self._child.write(message):
                 heard.append(comment_id)
         if heard:

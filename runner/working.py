@@ -11,10 +11,12 @@ from runner.history import Question
 from runner.leaving import AwaitApproval, Obey, Park, failed
 from runner.limit_asked import ask_limit
 from runner.live import LiveRun
-from runner.prompts import compose
+from runner.prompts import CI_TURN, compose
 from runner.turn import TurnResult, play
 from runner.watch import ASKS, Verdict
 
+# The first turn of the work, by the kind of the run.
+_FIRST = {"revision": (Phase.REVISE, "revise"), "repair": (Phase.REPAIR, CI_TURN)}
 REPORTS = 1  # how often an agent that ended without a word is asked for its report
 
 
@@ -24,7 +26,7 @@ def needs_plan(run: LiveRun) -> bool:
     """
     order = run.order
     goes_on = order.kind == "retry" and run.history.session(order.session_id) and not order.plan_required
-    return order.kind != "revision" and not goes_on
+    return order.kind not in ("revision", "repair") and not goes_on
 
 
 def make_plan(run: LiveRun) -> None:
@@ -52,8 +54,7 @@ def make_plan(run: LiveRun) -> None:
 
 def work(run: LiveRun) -> None:
     """Return once the agent has said that it is finished, and no turn of it is cut short."""
-    revision = run.order.kind == "revision"
-    phase, turn = (Phase.REVISE, "revise") if revision else (Phase.WORK, "work")
+    phase, turn = _FIRST.get(run.order.kind, (Phase.WORK, "work"))
     cut_short = _cut_short(run)
     if cut_short:
         run.step(RunState.WORKING)

@@ -2,16 +2,30 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from forge.server import Forge
+from tests.published import coverage
+from tests.published.court import Court
+
 TESTS = Path(__file__).parent
 # How long an example takes says nothing on a shared machine; a test that hangs ends by its own limit.
 settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
+COURT = Court()
+Forge.judge = COURT
+
+
+@pytest.fixture(autouse=True)
+def court() -> Iterator[Court]:
+    """Fail a test whose forge or whose Cardinal spoke as GitHub does not; returns the judge."""
+    yield COURT
+    faults = COURT.take()
+    assert not faults, "GitHub publishes it otherwise:\n" + "\n".join(faults)
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +59,11 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     fail_if_skipped_in_ci(report)
     return report
+
+
+def pytest_sessionfinish() -> None:
+    """Note what Cardinal sent in the tests of this process."""
+    coverage.note(COURT)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

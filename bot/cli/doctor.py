@@ -1,13 +1,30 @@
 """`cardinal doctor`: what is wrong here, and what to do about it."""
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
+from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import DBAPIError
 
-from bot.checkup import Level, Patient, examine
+from bot import bundle, mending
+from bot.checkup import Finding, Level, Patient, examine
 from bot.cli import _desk
 from bot.cli._show import json_option, line, show
+from bot.config import Config, ConfigError
 from bot.github.hub import Hub
+from ledger.errors import CardinalError, LedgerError, OlderLedgerError
+
+CORRECT = "correct it in the home's file env, or in the environment"
+
+
+class BundleError(CardinalError):
+    """The archive could not be written."""
+
+    def __init__(self, path: Path, because: str) -> None:
+        self.path = path
+        super().__init__(f"no archive was written to {path}: {because}; name a file in a folder of yours")
 
 
 def _now() -> datetime:
@@ -15,20 +32,65 @@ def _now() -> datetime:
 
 
 @click.command("doctor")
+@click.option(
+    "--fix", is_flag=True, help="Repair what is safe: fields, column descriptions, lost deliveries."
+)
+@click.option(
+    "--bundle",
+    "archive",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write findings, settings and logs, without secrets, into this .tar.gz.",
+)
 @json_option
-def command(as_json: bool) -> None:
-    """Check settings, ledger, Redis, GitHub, board and policy. Exit code 1 when something fails."""
-    config = _desk.settings()
+def command(fix: bool, archive: Path | None, as_json: bool) -> None:
+    """Check settings, ledger, machine, GitHub, board and policy. Exit code 1 when something fails."""
     try:
-        engine = _desk.open_engine(config)
-    except _desk.NoLedgerError:
-        engine = None
-    findings = list(examine(Patient(config, engine, Hub(config, _now), _now())))
-    if engine is not None:
-        engine.dispose()
-    lines = [
-        f"{one.level:<5} {one.name:<14} {line(one.found)}" + (f" → {one.next_step}" if one.next_step else "")
-        for one in findings
-    ]
-    show(findings, as_json=as_json, text=lambda: lines)
+        config = _desk.settings()
+    except ConfigError as error:  # nothing else can be looked at without them
+        wrong = [Finding("settings", Level.FAIL, one, CORRECT) for one in error.problems]
+        show(wrong, as_json=as_json, text=lambda: _lines(wrong, ()))
+        raise SystemExit(1) from None
+    engine, trouble = _ledger(config)
+    patient = Patient(config, engine, Hub(config, _now), _now(), trouble)
+    try:
+        findings = list(examine(patient))
+        mended = list(mending.mend(patient, findings)) if fix else []
+        show(findings, as_json=as_json, text=lambda: _lines(findings, mended))
+        if archive is not None:
+            _pack(archive, patient, findings)
+    finally:
+        if engine is not None:
+            engine.dispose()
     raise SystemExit(1 if any(one.level is Level.FAIL for one in findings) else 0)
+
+
+def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
+    """Return the ledger, or why there is none to be read: a doctor is called when things are broken."""
+    try:
+        return _desk.open_engine(config), None
+    except _desk.NoLedgerError:
+        return None, None
+    except OlderLedgerError as error:
+        return None, (str(error), "start `cardinal up`")
+    except LedgerError as error:
+        return None, (str(error), "do what the sentence says")
+    except DBAPIError as error:
+        because = f"it cannot be opened: {' '.join(str(error.orig).split())[:300]}"
+        if make_url(config.database_url).get_backend_name() == "sqlite":
+            return None, (because, "`cardinal restore FILE` with a back-up; what is there is set aside")
+        return None, (because, "start that database, or correct CARDINAL_DATABASE_URL")
+
+
+def _pack(archive: Path, patient: Patient, findings: Sequence[Finding]) -> None:
+    try:
+        size = bundle.write(archive, patient, findings)
+    except OSError as error:
+        raise BundleError(archive, error.strerror or str(error)) from error
+    click.echo(f"{archive}: {size} bytes; look through it before you send it", err=True)
+
+
+def _lines(findings: Sequence[Finding], mended: Sequence[str]) -> Iterable[str]:
+    for one in findings:
+        step = f" → {one.next_step}" if one.next_step else ""
+        yield f"{one.level:<5} {one.name:<14} {line(one.found)}{step}"
+    yield from (f"fixed {line(one)}" for one in mended)

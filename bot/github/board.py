@@ -1,13 +1,13 @@
 """Reads and writes the board: cards, columns, project fields, status updates."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bot.github import documents
+from bot.github import documents, linked
 from bot.github.errors import NotFoundError, RefusedError
 from bot.github.hub import Hub
-from bot.github.looks import BoardLook, CardLook, CardStub, ConvertedDraft
+from bot.github.looks import BoardLook, CardLook, ConvertedDraft
 from bot.github.reviews import mark_ready, resolve_thread
 from ledger.events.board import Column, Field
 from ledger.ids import BoardId, CardId
@@ -16,19 +16,34 @@ STATUS = "Status"
 GHOST = "ghost"  # GitHub's own stand-in for an account that was deleted
 MOST_PAGES = 200  # 20,000 cards; GitHub's own limit is 50,000 with the archived ones
 CARDS = ("Issue", "DraftIssue")
+COLORS = (
+    "GRAY",
+    "BLUE",
+    "GREEN",
+    "YELLOW",
+    "ORANGE",
+    "PURPLE",
+    "PINK",
+    "RED",
+)  # of new columns, by their place
+MAY_MISS = frozenset({"node", "node.content.parent", "node.content.blockedBy"})
 MOST_FIELDS = 20  # of one item in one request
 
 __all__ = [
     "BoardLook",
     "CardLook",
-    "CardStub",
     "ConvertedDraft",
     "add_card",
+    "add_columns",
     "cards_of_issue",
+    "column_of",
+    "condition",
     "convert_draft",
     "create_field",
     "describe_columns",
     "edit_status_update",
+    "kind_of",
+    "list_boards",
     "mark_ready",
     "move_card",
     "post_status_update",
@@ -38,23 +53,33 @@ __all__ = [
     "resolve_thread",
     "set_field",
     "set_fields",
-    "sweep",
+    "shape_of",
 ]
 
 # --- reads ------------------------------------------------------------------------------------------
 
 
+def list_boards(hub: Hub, owner: str) -> tuple[tuple[int, str], ...]:
+    """Return number and title of the open projects of an organisation or a person, of the first hundred."""
+    found = hub.graphql(documents.BOARDS, {"owner": owner}).get("repositoryOwner") or {}
+    nodes = (found.get("projectsV2") or {}).get("nodes") or ()
+    return tuple((int(one["number"]), str(one["title"])) for one in nodes if one and not one["closed"])
+
+
 def read_board(hub: Hub, owner: str, number: int) -> BoardLook:
-    """Return the board's shape.
+    """Return the board's shape, of an organisation's board or a person's.
 
     Raises NotFoundError when there is no such project, RefusedError when it has no Status field.
     """
     found = hub.graphql(documents.BOARD, {"owner": owner, "number": number})
-    board = (found.get("organization") or {}).get("projectV2")
+    return shape_of(found, owner, number)
+
+
+def shape_of(found: Mapping[str, Any], owner: str, number: int) -> BoardLook:
+    """Return the board's shape from an answer that holds it; raises what `read_board` raises."""
+    board = (found.get("repositoryOwner") or {}).get("projectV2")
     if board is None:
-        raise NotFoundError(
-            f"the board {owner}/{number}", 200, "no such project, or it is not an organisation's"
-        )
+        raise NotFoundError(f"the board {owner}/{number}", 200, "no such project, or no such owner")
     fields = [field for field in board["fields"]["nodes"] if field]
     status = next((field for field in fields if field.get("name") == STATUS and "options" in field), None)
     if status is None:
@@ -71,11 +96,11 @@ def read_board(hub: Hub, owner: str, number: int) -> BoardLook:
 
 
 def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
-    """Return the card as it is now; None when it is not on any board any more."""
-    try:
-        item = hub.graphql(documents.CARD, {"card": card_id}).get("node")
-    except NotFoundError:
-        return None
+    """Return the card as it is now; None when it is not on any board any more.
+
+    What its issue is linked with may be out of sight. Raises NotFoundError where anything else is missing.
+    """
+    item = hub.graphql(documents.CARD, {"card": card_id}, may_miss=MAY_MISS).get("node")
     if not item:
         return None
     content = item.get("content") or {}
@@ -83,10 +108,10 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
     return CardLook(
         card_id=CardId(item["id"]),
         board_id=BoardId(item["project"]["id"]),
-        owner=item["project"]["owner"].get("login", ""),  # none: not an organisation's board
+        owner=item["project"]["owner"].get("login", ""),
         board_number=item["project"]["number"],
         content_id=content.get("id", ""),
-        kind=_kind(item["type"]) if content else "Redacted",
+        kind=kind_of(item["type"]) if content else "Redacted",
         repository=repository.get("nameWithOwner"),
         default_branch=(repository.get("defaultBranchRef") or {}).get("name"),
         number=content.get("number"),
@@ -96,41 +121,26 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
         state=(content.get("state") or content.get("pullState") or "").lower(),
         state_reason=(content.get("stateReason") or "").lower(),
         labels=tuple(sorted(label["name"] for label in (content.get("labels") or {}).get("nodes") or ())),
-        column=_column(item),
+        column=column_of(item),
         archived=item["isArchived"],
         updated_at=datetime.fromisoformat(item["updatedAt"]),
+        blocked_by=linked.blockers(content),
+        hidden_blockers=linked.hidden(content),
+        parent=linked.parent(content),
     )
 
 
 def read_column(hub: Hub, board_id: BoardId, column: str) -> tuple[CardId, ...]:
     """Return the column's cards from top to bottom, without the archived ones."""
-    items = _items(hub, board_id, _filter("status", column))
+    items = _items(hub, board_id, condition("status", column))
     # The filter ignores case and may know more than it says: the field's own value decides.
-    return tuple(CardId(item["id"]) for item in items if _column(item) == column and not item["isArchived"])
-
-
-def sweep(hub: Hub, board_id: BoardId, skip_columns: tuple[str, ...]) -> tuple[CardStub, ...]:
-    """Return every issue and draft that stands in none of `skip_columns`, in board order.
-
-    A pull request that somebody put on the board is no card.
-    """
-    items = _items(hub, board_id, " ".join(_filter("-status", name) for name in skip_columns))
-    stubs = (
-        CardStub(
-            CardId(item["id"]),
-            _column(item),
-            datetime.fromisoformat(item["updatedAt"]),
-            item["isArchived"],
-            closed=(item.get("content") or {}).get("state") == "CLOSED",
-        )
-        for item in items
-        if _kind(item["type"]) in CARDS
-    )
-    return tuple(stub for stub in stubs if stub.column not in skip_columns)
+    return tuple(CardId(item["id"]) for item in items if column_of(item) == column and not item["isArchived"])
 
 
 def cards_of_issue(hub: Hub, repository: str, number: int) -> tuple[CardId, ...]:
-    """Return the issue's cards on all boards that the App may see; none when there is no such issue."""
+    """Return the issue's cards on all boards that the App may see, but for archived ones; none when there is
+    no such issue.
+    """
     owner, _, name = repository.partition("/")
     try:
         found = hub.graphql(documents.CARDS_OF_ISSUE, {"owner": owner, "name": name, "number": number})
@@ -156,7 +166,7 @@ def _items(hub: Hub, board_id: BoardId, query: str) -> Iterator[dict[str, Any]]:
     raise RefusedError(f"the board {board_id}", 200, f"it has more than {MOST_PAGES * 100} cards")
 
 
-def _filter(name: str, value: str) -> str:
+def condition(name: str, value: str) -> str:
     """Return a filter of the board. A quote inside cannot be written: left out, the caller sorts the cards.
 
     Source: docs.github.com/issues/planning-and-tracking-with-projects, "Filtering projects".
@@ -164,11 +174,12 @@ def _filter(name: str, value: str) -> str:
     return "" if '"' in value else f'{name}:"{value}"'
 
 
-def _column(item: Mapping[str, Any]) -> str | None:
+def column_of(item: Mapping[str, Any]) -> str | None:
+    """Return the column that an item stands in; None without one."""
     return (item.get("fieldValueByName") or {}).get("name")
 
 
-def _kind(item_type: str) -> str:
+def kind_of(item_type: str) -> str:
     """Return `DraftIssue` for DRAFT_ISSUE and so on."""
     return "".join(word.capitalize() for word in item_type.split("_"))
 
@@ -237,6 +248,24 @@ def describe_columns(hub: Hub, status_field_id: str, descriptions: Mapping[str, 
     return True
 
 
+def add_columns(hub: Hub, status_field_id: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Make the columns that are missing and put all of `names` in their order; return those that were made.
+
+    Columns with other names stay, behind them: a column that is not sent is dropped, with its cards' place.
+    """
+    node = hub.graphql(documents.OPTIONS, {"field": status_field_id}).get("node")
+    there = {option["name"]: option for option in (node or {}).get("options") or ()}
+    wanted = [
+        there.get(name) or {"name": name, "color": COLORS[place % len(COLORS)], "description": ""}
+        for place, name in enumerate(names)
+    ]
+    options = [*wanted, *(option for name, option in there.items() if name not in names)]
+    made = tuple(name for name in names if name not in there)
+    if made:
+        hub.graphql(documents.DESCRIBE_COLUMNS, {"field": status_field_id, "options": options})
+    return made
+
+
 def add_card(hub: Hub, board_id: BoardId, content_id: str) -> CardId:
     """Put an issue on the board and return its card; one that is there already stays the same card.
 
@@ -255,6 +284,16 @@ def convert_draft(hub: Hub, card_id: CardId, repository: str) -> ConvertedDraft:
     found = hub.graphql(documents.CONVERT_DRAFT, {"card": card_id, "repository": home["id"]})
     issue = found["convertProjectV2DraftIssueItemToIssue"]["item"]["content"]
     return ConvertedDraft(issue["id"], issue["repository"]["nameWithOwner"], issue["number"])
+
+
+def own_status_update(hub: Hub, board_id: BoardId) -> str:
+    """Return the id of the App's newest status update among the board's last twenty; empty without one."""
+    board = hub.graphql(documents.STATUS_UPDATES, {"board": board_id}).get("node") or {}
+    name = hub.bot_login.removesuffix("[bot]")
+    for update in (board.get("statusUpdates") or {}).get("nodes") or ():
+        if str((update.get("creator") or {}).get("login")).removesuffix("[bot]") == name:
+            return str(update["id"])
+    return ""
 
 
 def post_status_update(hub: Hub, board_id: BoardId, body: str, status: str = "ON_TRACK") -> str:

@@ -1,7 +1,8 @@
 """What GitHub lets the App spend: calls left in the hour, points a minute, contents a minute and an hour.
 
-The figures are shared by all processes of this machine through one small file;
-losing it costs precision only.
+The figures are those of one installation, which is what GitHub counts: another App, or another owner's board,
+has its own. They are shared by all processes of this home through one small file; losing it costs precision
+only.
 """
 
 import fcntl
@@ -12,11 +13,17 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+from bot import private_file
 
 # Source: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits
 POINTS_PER_MINUTE = 900
 CONTENTS_PER_MINUTE = 80
 CONTENTS_PER_HOUR = 500
+SOON_S = 120  # after a wait: a limit that is met again by then was not waited out
+LONGEST_GUESS_S = 900
+MOST_INSTALLATIONS = 10  # that are remembered; of more, those that were heard of longest ago are forgotten
 # How much of each allowance an act of that priority may use up: a question all of it, a ticker leaves room.
 SHARES = (1.0, 0.9, 0.75, 0.6)
 
@@ -32,20 +39,28 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What is known of the spending; seconds are Unix times, counts are per second of them."""
+    """What is known of the spending; seconds are Unix times, counts are per second of them.
+
+    `strikes` counts the limits in a row of which GitHub did not say how long they last.
+    """
 
     windows: dict[str, Window] = field(default_factory=dict)
     points: dict[int, int] = field(default_factory=dict)
     contents: dict[int, int] = field(default_factory=dict)
     closed_until_s: float = 0
+    strikes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Counts what is spent and says how long an act should wait; `path` None counts this process alone."""
+    """Counts what an installation spends and says how long an act should wait.
+
+    `path` None counts this process alone; `installation` names whose figures these are in the file.
+    """
 
     clock: Callable[[], datetime]
     path: Path | None = None
+    installation: str = ""
     _own: list[Spent] = field(default_factory=lambda: [Spent()])
 
     def count(self, headers: Mapping[str, str], *, points: int, creates: bool) -> None:
@@ -59,13 +74,23 @@ class Budget:
             if all(figure.isdigit() for figure in figures):
                 spent.windows[resource] = Window(*(int(figure) for figure in figures))
 
-    def close(self, for_s: float) -> None:
-        """Let nobody spend for `for_s` seconds: GitHub said that a limit is reached."""
-        until_s = self.clock().timestamp() + for_s
+    def close(self, for_s: float, *, told: bool = True) -> None:
+        """Let nobody spend for `for_s` seconds: GitHub said that a limit is reached.
+
+        Where it was not `told` how long, each such limit soon after the last one doubles the wait.
+        """
+        now_s = self.clock().timestamp()
         with self._changing() as spent:
+            again = not told and spent.closed_until_s and now_s < spent.closed_until_s + SOON_S
+            strikes = spent.strikes + 1 if again else 0
+            until_s = now_s + min(for_s * 2**strikes, max(for_s, LONGEST_GUESS_S))
             self._own[0] = Spent(
-                spent.windows, spent.points, spent.contents, max(spent.closed_until_s, until_s)
+                spent.windows, spent.points, spent.contents, max(spent.closed_until_s, until_s), strikes
             )
+
+    def shut_s(self) -> float:
+        """Return for how many seconds more nobody may call at all; 0 when anybody may."""
+        return max(0.0, self.seen().closed_until_s - self.clock().timestamp())
 
     def spare(self, priority: int, *, points_per_hour: int | None = None) -> float:
         """Return the seconds that an act of `priority` (0 first, 3 last) should wait; 0 when it may go now.
@@ -88,7 +113,11 @@ class Budget:
         return max(0.0, *waits)
 
     def seen(self) -> Spent:
-        """Return what all processes of this machine spent, as far as known."""
+        """Return what all processes of this home spent for the installation, as far as known; leaves nothing
+        behind.
+        """
+        if self.path is not None and not self.path.exists():
+            return Spent()
         with self._changing(write=False) as spent:
             return spent
 
@@ -97,14 +126,16 @@ class Budget:
         if self.path is None:
             yield self._own[0]
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        private_file.make_folder(self.path.parent)
         with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            self._own[0] = _parsed(file.read())
+            known = _parsed(file.read())
+            self._own[0] = known.pop(self.installation, Spent())
             yield self._own[0]
             if write:
+                newest = [*known.items(), (self.installation, self._own[0])][-MOST_INSTALLATIONS:]
                 file.seek(0)
-                json.dump(asdict(self._own[0]), file)
+                json.dump({name: asdict(spent) for name, spent in newest}, file)
                 file.truncate()
 
 
@@ -128,15 +159,24 @@ def _until_below(counts: Mapping[int, int], allowed: float, window_s: int, now_s
     return 0.0
 
 
-def _parsed(text: str) -> Spent:
-    """Return what the file says; a file torn by a crash says nothing."""
+def until_now(counts: Mapping[int, int], window_s: int, now_s: float) -> int:
+    """Return what was counted in the last `window_s` seconds."""
+    return sum(count for second, count in counts.items() if second > now_s - window_s)
+
+
+def _parsed(text: str) -> dict[str, Spent]:
+    """Return what the file says of each installation; a file torn by a crash says nothing."""
     try:
-        found = json.loads(text)
-        return Spent(
-            {name: Window(**window) for name, window in found["windows"].items()},
-            {int(second): count for second, count in found["points"].items()},
-            {int(second): count for second, count in found["contents"].items()},
-            float(found["closed_until_s"]),
-        )
+        return {name: _spent(found) for name, found in json.loads(text).items()}
     except (ValueError, KeyError, TypeError, AttributeError):
-        return Spent()
+        return {}
+
+
+def _spent(found: Mapping[str, Any]) -> Spent:
+    return Spent(
+        {name: Window(**window) for name, window in found["windows"].items()},
+        {int(second): count for second, count in found["points"].items()},
+        {int(second): count for second, count in found["contents"].items()},
+        float(found["closed_until_s"]),
+        int(found["strikes"]),
+    )

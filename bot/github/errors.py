@@ -41,8 +41,12 @@ class RateLimitedError(GithubError):
 
     advice = "wait, then try again"
 
-    def __init__(self, call: str, status: int, because: str, retry_after_s: float) -> None:
+    def __init__(
+        self, call: str, status: int, because: str, retry_after_s: float, *, told: bool = True
+    ) -> None:
+        """`told`: GitHub said how long; otherwise the wait is a guess, which should grow each time."""
         self.retry_after_s = min(max(retry_after_s, LEAST_WAIT_S), LONGEST_WAIT_S)
+        self.told = told
         super().__init__(call, status, because)
 
 
@@ -83,7 +87,7 @@ def from_answer(
     """
     because, messages = _said(body)
     if status == 429 or (status == 403 and _is_rate_limit(headers, because)):
-        return RateLimitedError(call, status, because, wait_s(headers, now_s))
+        return _limited(call, status, because, headers, now_s)
     if status == 401 and "not accessible" in because:  # GraphQL's word for a missing permission
         return PermissionMissingError(call, status, because)
     if status == 403:
@@ -107,26 +111,32 @@ def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], n
     messages = tuple(str(error.get("message", "")) for error in known)
     because = "; ".join(messages)
     types = [str(error.get("type") or "") for error in known]
-    if any(kind in ("RATE_LIMITED", "RATE_LIMIT") for kind in types):
-        return RateLimitedError(call, 200, because, wait_s(headers, now_s))
+    if any(kind in ("RATE_LIMITED", "RATE_LIMIT") for kind in types) or _says_rate_limit(because):
+        return _limited(call, 200, because, headers, now_s)
     if any(kind in ("FORBIDDEN", "INSUFFICIENT_SCOPES") for kind in types):
         return PermissionMissingError(call, 200, because)
     if "NOT_FOUND" in types:
         return NotFoundError(call, 200, because)
-    if "SERVICE_UNAVAILABLE" in types or "Something went wrong while executing your query" in because:
+    if "not accessible by integration" in because:
+        return PermissionMissingError(call, 200, because)
+    # The second is a query that took too much of GitHub's machines: the sweep asks for less and tries again.
+    away = {"SERVICE_UNAVAILABLE", "RESOURCE_LIMITS_EXCEEDED"}.intersection(types)
+    if away or "Something went wrong while executing your query" in because:
         return UnavailableError(call, 200, because)
     return RefusedError(call, 200, because, messages)
 
 
-def wait_s(headers: Mapping[str, str], now_s: float) -> float:
-    """Return the seconds to wait after a limit: `retry-after`, else until the reset, else a minute."""
+def _limited(
+    call: str, status: int, because: str, headers: Mapping[str, str], now_s: float
+) -> RateLimitedError:
+    """Return the limit with the seconds to wait: `retry-after`, else until the reset, else a minute."""
     retry_after = _number(headers.get("retry-after"))
     if retry_after is not None:
-        return retry_after
+        return RateLimitedError(call, status, because, retry_after)
     reset = _number(headers.get("x-ratelimit-reset"))
     if reset is not None and _number(headers.get("x-ratelimit-remaining")) == 0:
-        return reset - now_s
-    return SECONDARY_WAIT_S
+        return RateLimitedError(call, status, because, reset - now_s)
+    return RateLimitedError(call, status, because, SECONDARY_WAIT_S, told=False)
 
 
 def _number(text: str | None) -> float | None:
@@ -137,9 +147,15 @@ def _number(text: str | None) -> float | None:
 
 
 def _is_rate_limit(headers: Mapping[str, str], because: str) -> bool:
-    if "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0":
+    """Tell a limit from a missing permission: both are 403, and every answer says how many calls are left."""
+    if "retry-after" in headers or _says_rate_limit(because):
         return True
-    return "rate limit" in because.lower()
+    return headers.get("x-ratelimit-remaining") == "0" and "not accessible" not in because
+
+
+def _says_rate_limit(because: str) -> bool:
+    said = because.lower()
+    return "rate limit" in said or "abuse detection" in said
 
 
 def _said(body: object) -> tuple[str, tuple[str, ...]]:

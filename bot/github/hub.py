@@ -9,9 +9,17 @@ from urllib.parse import quote
 
 from bot.clock import Clock
 from bot.config import Config
+from bot.github import reach
 from bot.github.budget import Budget
-from bot.github.errors import RefusedError, TokenError, UnavailableError, from_graphql
+from bot.github.errors import (
+    PermissionMissingError,
+    RefusedError,
+    TokenError,
+    UnavailableError,
+    from_graphql,
+)
 from bot.github.kept import Kept
+from bot.github.places import Places
 from bot.github.timed import Timed
 from bot.github.tokens import Tokens
 from bot.github.wire import CREATE, READ, WRITE, Answer, Price, Wire
@@ -36,15 +44,18 @@ class Hub:
     def __init__(self, config: Config, clock: Clock, *, read_s: float = READ_S) -> None:
         self._config = config
         self._clock = clock
-        self.budget = Budget(clock, config.home / "run" / "budget.json")
+        # The name of an installation that needs no question: what it is of, and where.
+        whose = f"App {config.app_id} at {config.board.owner.casefold()} of {config.github_url}"
+        self.budget = Budget(clock, config.home / "run" / "budget.json", whose)
         self.roles: Timed[tuple[str, str], str] = Timed(clock, keep_s=ROLES_KEPT_S, most=ROLES_KEPT)
         scope = (config.github_url, str(config.app_id), config.board.owner)
         self._kept = Kept(config.home / "run" / "github.kept", config.private_key, scope)
         self._tokens = Tokens(
             config.app_id, config.private_key, config.board.owner, self._ask_as_app, clock, self._kept
         )
-        self._app = Wire(config.github_url, self._tokens.app_word, clock, None, read_s)
-        self._installed = Wire(config.github_url, self._tokens.installation, clock, self.budget, read_s)
+        url, places = config.github_url, Places(config.home / "run" / "calls")
+        self._app = Wire(url, lambda _: self._tokens.app_word(), clock, None, read_s, places)
+        self._installed = Wire(url, self._tokens.reaching, clock, self.budget, read_s, places)
         self._bot: tuple[str, int] | None = None
 
     @property
@@ -65,9 +76,23 @@ class Hub:
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> Answer:
-        """Return the answer to one REST call as the installation. `path` starts with a slash."""
+        """Return the answer to one REST call as the installation. `path` starts with a slash.
+
+        What concerns one repository is asked with a token for that repository and kind of call.
+        """
         price = READ if method == "GET" else CREATE if method == "POST" else WRITE
-        return self._refreshing(method, path, body, params, price)
+        return self._refreshing(method, path, body, params, price, reach.of_call(method, path))
+
+    def address_of(self, path: str) -> str:
+        """Return where GitHub sends whoever asks for `path`: a download, for which no token is needed.
+
+        Raises UnavailableError where it sends nowhere.
+        """
+        narrow = reach.of_call("GET", path)
+        answer = self._refreshing("GET", path, None, None, READ, narrow, redirects=True)
+        if answer.status != 302:
+            raise UnavailableError(f"GET {path}", answer.status, "no address of a download")
+        return str(answer.headers["location"])
 
     def pages(self, path: str, *, params: Mapping[str, Any] | None = None, most: int) -> Iterator[Any]:
         """Yield the elements of a REST listing, page by page, at most `most` pages of 100."""
@@ -79,22 +104,58 @@ class Hub:
             if len(found) < PAGE:
                 return
 
-    def as_app(self, method: str, path: str, *, params: Mapping[str, Any] | None = None) -> Answer:
+    def as_app(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Answer:
         """Return the answer to one REST call as the App itself; for what belongs to no installation."""
-        self._config.require_github()
-        return self._app.send(method, path, params=params, price=READ)
+        self._config.require_app()
+        return self._app.send(method, path, body=body, params=params, price=READ)
 
-    def graphql(self, document: str, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the `data` of one GraphQL call. Anything under `errors` raises, even beside partial data."""
+    def graphql(
+        self,
+        document: str,
+        variables: Mapping[str, Any],
+        *,
+        repository: str | None = None,
+        may_miss: frozenset[str] = frozenset(),
+    ) -> dict[str, Any]:
+        """Return the `data` of one GraphQL call. Anything under `errors` raises, even beside partial data.
+
+        But for one of the fields `may_miss` that is not found: that one is None. `node.content.parent` is a
+        field below others: it, and what is in it, may be forbidden, too. A call that concerns `repository`
+        (owner/name) alone is asked with a token for it.
+        """
         mutates = document.lstrip().startswith("mutation")
         price = Price(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
         body = {"query": document, "variables": dict(variables)}
-        answer = self._refreshing("POST", self._installed.graphql_url, body, None, price)
+        narrow = reach.Reach(repository) if repository else None
         call = " ".join(document.split("(", 1)[0].split())
+        try:
+            return self._queried(call, body, price, narrow, may_miss)
+        except PermissionMissingError:  # GraphQL's word for it is an answer like any other
+            if not self._tokens.renew(self._within(narrow)):
+                raise
+        return self._queried(call, body, price, narrow, may_miss)
+
+    def _queried(
+        self,
+        call: str,
+        body: Mapping[str, Any],
+        price: Price,
+        narrow: reach.Reach | None,
+        may_miss: frozenset[str],
+    ) -> dict[str, Any]:
+        answer = self._refreshing("POST", self._installed.graphql_url, body, None, price, narrow)
         found = answer.body if isinstance(answer.body, dict) else {}
-        if found.get("errors"):
+        errors = [one for one in found.get("errors") or () if not _may_miss(one, may_miss)]
+        if errors:
             now_s = self._clock().timestamp()
-            error = from_graphql(call, found["errors"], answer.headers, now_s)
+            error = from_graphql(call, errors, answer.headers, now_s)
             self._installed.note(error)
             raise error
         if not isinstance(found.get("data"), dict):
@@ -105,12 +166,13 @@ class Hub:
         """Return the address that git clones and pushes; it holds no token."""
         return f"{self._config.git_url}/{_checked(repository)}.git"
 
-    def git_environment(self, repository: str) -> Mapping[str, str]:
+    def git_environment(self, repository: str, *, workflows: bool = False) -> Mapping[str, str]:
         """Return the variables that let git read and push `repository` for up to an hour, and ask nobody.
 
-        The token can do nothing else, is sent to that repository's address only and shows in no command line.
+        With `workflows` what is pushed may change files of CI. The token can do nothing else, is sent to that
+        repository's address only and shows in no command line.
         """
-        token = self._tokens.for_pushing(_checked(repository))
+        token = self._tokens.for_pushing(_checked(repository), workflows=workflows)
         word = base64.b64encode(f"x-access-token:{token}".encode()).decode()
         settings = (
             (f"http.{self.git_url(repository)}.extraHeader", f"Authorization: Basic {word}"),
@@ -121,15 +183,45 @@ class Hub:
         return {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(settings)), **numbered}
 
     def _refreshing(
-        self, method: str, path: str, body: Any, params: Mapping[str, Any] | None, price: Price
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        params: Mapping[str, Any] | None,
+        price: Price,
+        narrow: reach.Reach | None,
+        *,
+        redirects: bool = False,
     ) -> Answer:
-        """Send, and once more with a fresh token when GitHub no longer takes the kept one."""
-        self._config.require_github()
+        """Send, and once more with a fresh token when the kept one is worth nothing any more, or too weak."""
+        self._config.require_installation()
+        narrow = self._within(narrow)
         try:
-            return self._installed.send(method, path, body=body, params=params, price=price)
+            return self._send(method, path, body, params, price, narrow, redirects)
         except TokenError:
             self._tokens.forget()
-        return self._installed.send(method, path, body=body, params=params, price=price)
+        except PermissionMissingError:
+            if not self._tokens.renew(narrow):
+                raise
+        return self._send(method, path, body, params, price, narrow, redirects)
+
+    def _within(self, narrow: reach.Reach | None) -> reach.Reach | None:
+        # A repository elsewhere is none of the installation's, which can read a public one all the same.
+        return narrow if narrow is not None and self._tokens.covers(narrow) else None
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        params: Mapping[str, Any] | None,
+        price: Price,
+        narrow: reach.Reach | None,
+        redirects: bool,
+    ) -> Answer:
+        return self._installed.send(
+            method, path, body=body, params=params, price=price, reach=narrow, redirects=redirects
+        )
 
     def _ask_as_app(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         return self._app.send(method, path, body=body, price=READ).body
@@ -148,6 +240,16 @@ class Hub:
         bot_id = int(found["id"])
         self._kept.put("bot", json.dumps([login, bot_id, self._clock().timestamp()]))
         return login, bot_id
+
+
+def _may_miss(error: object, names: frozenset[str]) -> bool:
+    if not isinstance(error, Mapping) or not isinstance(error.get("path"), list):
+        return False
+    place, kind = [step for step in error["path"] if isinstance(step, str)], error.get("type")
+    if kind == "NOT_FOUND" and ".".join(place) in names:
+        return True
+    above = {".".join(place[:n]) for n in range(2, len(place) + 1)}
+    return kind in ("NOT_FOUND", "FORBIDDEN") and bool(above & names)
 
 
 def repository_path(repository: str) -> str:

@@ -16,9 +16,10 @@ from typing import IO
 
 from cryptography.fernet import Fernet, InvalidToken
 
+from bot import private_file
 from bot.secret import Secret
 
-MOST = 200  # texts; a tidy memory is not worth more than starting afresh
+MOST = 200  # texts; of more, those that were kept longest are forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,16 @@ class Kept:
         self._change({}, without=text)
 
     def _change(self, more: Mapping[str, str], *, without: str | None) -> None:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_file.make_folder(self.path.parent)
         with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            known = {name: text for name, text in self._opened(file.read()).items() if text != without}
-            self._write(file, {**(known if len(known) < MOST else {}), **more})
+            known = {
+                name: text
+                for name, text in self._opened(file.read()).items()
+                if text != without and name not in more
+            }
+            newest = list({**known, **more}.items())[-MOST:]
+            self._write(file, dict(newest))
 
     def _write(self, file: IO[bytes], texts: Mapping[str, str]) -> None:
         file.seek(0)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.events.board import Column, Field
+from ledger.events.related import Blocker
 from ledger.ids import BoardId, CardId
 
 
@@ -13,6 +14,7 @@ class CardLook:
 
     `repository`, `number`, `default_branch` are None for a draft issue; the branch also in an empty one;
     `state` (open, closed, merged) and `state_reason` (completed, not_planned, …) are empty if there is none.
+    `hidden_blockers` are open and out of the App's sight; `parent` is owner/repository#number, or empty.
     """
 
     card_id: CardId
@@ -33,6 +35,9 @@ class CardLook:
     column: str | None
     archived: bool
     updated_at: datetime
+    blocked_by: tuple[Blocker, ...] = ()
+    hidden_blockers: int = 0
+    parent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ def role(hub: Hub, repository: str, login: str) -> str:
     Whom GitHub does not know there has none. A custom role counts as the standard one that it is built on.
     Source: docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user.
     """
+    if not login:  # nobody, and no path
+        return NONE
     return hub.roles.get((repository, login.lower()), lambda: _asked(hub, repository, login))
 
 

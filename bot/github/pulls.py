@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from bot.github.hub import Hub
 
 
+UNREADY = "[not ready] "  # begins the title of a pull request that ought to be a draft
+
+
 @dataclass(frozen=True, slots=True)
 class PullLook:
     """A pull request as GitHub has it now. `state`: open, closed or merged.
@@ -26,6 +29,7 @@ class PullLook:
     mergeable: bool | None
     head: str
     merge_commit: str
+    title: str = ""
 
 
 def read(hub: "Hub", repository: str, number: int) -> PullLook:
@@ -37,13 +41,14 @@ def find_open(hub: "Hub", repository: str, branch: str) -> PullLook | None:
     """Return the open pull request from `branch` of the same repository, or None."""
     params = {"head": f"{repository.partition('/')[0]}:{branch}", "state": "open"}
     found = hub.rest("GET", f"{repository_path(repository)}/pulls", params=params).body
-    return _look(found[0]) if found else None
+    return next((_look(one) for one in found if _is_of(one, repository)), None)
 
 
 def open_draft(hub: "Hub", repository: str, *, branch: str, title: str, body: str) -> PullLook:
     """Open a pull request into the default branch, a draft where there are drafts; return one that is open.
 
-    Private repositories of some plans have no drafts; only the refusal tells (github.com/cli/cli, issue 520).
+    Where there are none, its title says by UNREADY that it is not ready. Private repositories of some plans
+    have no drafts; only the refusal tells (github.com/cli/cli, issue 520).
     """
     asked = {"title": title, "head": branch, "base": default_branch(hub, repository), "body": body}
     path = f"{repository_path(repository)}/pulls"
@@ -53,6 +58,7 @@ def open_draft(hub: "Hub", repository: str, *, branch: str, title: str, body: st
         except RefusedError as error:
             if "draft" not in error.because.lower():
                 raise
+            asked["title"] = f"{UNREADY}{title}"
             return _look(hub.rest("POST", path, body={**asked, "draft": False}).body)
     except RefusedError as error:
         there = find_open(hub, repository, branch) if "already exists" in error.because.lower() else None
@@ -97,6 +103,12 @@ def delete_branch(hub: "Hub", repository: str, branch: str) -> None:
             raise
 
 
+def _is_of(found: Any, repository: str) -> bool:
+    """Whether its branch is in the repository itself: a fork of the same owner can have one of that name."""
+    home = found["head"].get("repo") or {}
+    return str(home.get("full_name", "")).casefold() == repository.casefold()
+
+
 def _look(found: Any) -> PullLook:
     return PullLook(
         number=int(found["number"]),
@@ -106,4 +118,5 @@ def _look(found: Any) -> PullLook:
         mergeable=found.get("mergeable"),
         head=str(found["head"]["sha"]),
         merge_commit=str(found.get("merge_commit_sha") or ""),
+        title=str(found.get("title") or ""),
     )

@@ -6,3 +6,8 @@ from bot.github.hub import Hub, repository_path
 def default_branch(hub: Hub, repository: str) -> str:
     """Return the branch that work starts from; raises NotFoundError for a repository that is gone."""
     return str(hub.rest("GET", repository_path(repository)).body["default_branch"])
+
+
+def head(hub: Hub, repository: str) -> str:
+    """Return the newest commit of the default branch; raises NotFoundError without a repository."""
+    return str(hub.rest("GET", f"{repository_path(repository)}/commits/HEAD").body["sha"])

@@ -37,7 +37,9 @@ def node_of_thread(hub: Hub, repository: str, number: int, thread_id: str) -> st
     after: str | None = None
     for _ in range(MOST_PAGES):
         variables = {"owner": owner, "name": name, "number": number, "after": after}
-        pull = (hub.graphql(documents.THREADS, variables).get("repository") or {}).get("pullRequest") or {}
+        pull = (hub.graphql(documents.THREADS, variables, repository=repository).get("repository") or {}).get(
+            "pullRequest"
+        ) or {}
         threads = pull.get("reviewThreads") or {"nodes": (), "pageInfo": {"hasNextPage": False}}
         for thread in threads["nodes"]:
             if thread_id in [str(comment["databaseId"]) for comment in thread["comments"]["nodes"]]:
@@ -48,15 +50,15 @@ def node_of_thread(hub: Hub, repository: str, number: int, thread_id: str) -> st
     raise NotFoundError(f"the thread of comment {thread_id}", 200, f"not in {repository}#{number}")
 
 
-def resolve_thread(hub: Hub, thread_node_id: str) -> None:
+def resolve_thread(hub: Hub, repository: str, thread_node_id: str) -> None:
     """Resolve a thread by its node id; one that is resolved already stays so."""
-    hub.graphql(documents.RESOLVE_THREAD, {"thread": thread_node_id})
+    hub.graphql(documents.RESOLVE_THREAD, {"thread": thread_node_id}, repository=repository)
 
 
-def mark_ready(hub: Hub, pull_node_id: str) -> None:
+def mark_ready(hub: Hub, repository: str, pull_node_id: str) -> None:
     """Take a pull request out of draft; one that is no draft stays so. REST cannot do it."""
     try:
-        hub.graphql(documents.MARK_READY, {"pull": pull_node_id})
+        hub.graphql(documents.MARK_READY, {"pull": pull_node_id}, repository=repository)
     except RefusedError as error:
         if "not a draft" not in error.because.lower():
             raise

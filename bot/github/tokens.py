@@ -9,8 +9,9 @@ from typing import Any
 import jwt
 
 from bot.clock import Clock
-from bot.github.errors import NotFoundError, RefusedError, TokenError
+from bot.github.errors import GithubError, NotFoundError, RefusedError, TokenError
 from bot.github.kept import Kept
+from bot.github.reach import Reach, pushing, refusal
 from bot.secret import Secret
 
 # At most ten minutes, and a minute back for clocks that differ. Source: docs.github.com/apps,
@@ -19,6 +20,7 @@ BACKDATED_S = 60
 VALID_S = 540
 EARLY = timedelta(minutes=5)  # a token is renewed this long before it expires
 MOST_NARROWED = 100
+YOUNG = timedelta(minutes=1)  # what such a token may not do was not granted
 
 Ask = Callable[
     [str, str, Mapping[str, Any] | None], Any
@@ -27,10 +29,11 @@ Ask = Callable[
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An installation token, opaque; `expires_at` is GitHub's."""
+    """An installation token, opaque; `expires_at` is GitHub's, `asked_at` this machine's time."""
 
     secret: Secret
     expires_at: datetime
+    asked_at: datetime
 
 
 class Tokens:
@@ -45,7 +48,8 @@ class Tokens:
         self._app_id, self._private_key, self._owner = app_id, private_key, owner
         self._ask, self._clock, self._shared = ask, clock, shared
         self._installation_id: int | None = None
-        self._kept: dict[str, Token] = {}  # by repository name; the unnarrowed one under the empty name
+        self._signer: Any = None  # the key as it was read once: reading it takes longer than signing with it
+        self._kept: dict[str, Token] = {}  # by the reach's name; the unnarrowed one under the empty name
 
     def app_word(self) -> str:
         """Return a fresh JWT that says "I am the App"; good for nine minutes.
@@ -55,19 +59,46 @@ class Tokens:
         now_s = int(self._clock().timestamp())
         claims = {"iat": now_s - BACKDATED_S, "exp": now_s + VALID_S, "iss": str(self._app_id)}
         try:
-            return jwt.encode(claims, self._private_key.reveal(), algorithm="RS256")
-        except (jwt.PyJWTError, ValueError, TypeError) as error:
+            if self._signer is None:
+                self._signer = jwt.get_algorithm_by_name("RS256").prepare_key(self._private_key.reveal())
+            return jwt.encode(claims, self._signer, algorithm="RS256")
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:  # the last: a public key
             raise TokenError(
                 "sign as the App", 0, f"the private key cannot sign: {type(error).__name__}"
             ) from None
 
+    def reaching(self, reach: Reach | None) -> str:
+        """Return a token that reaches just so far; one for everything that the installation may do for None.
+
+        At most one is asked for in 55 minutes for each reach, by all processes of this machine together.
+        """
+        name = reach.name if reach else ""
+        kept = self._kept.pop(name, None)
+        if kept is None or self._stale(kept):
+            kept = self._fresh(name, reach)
+        self._kept[name] = kept  # the newest use last
+        while len(self._kept) > MOST_NARROWED:
+            del self._kept[next(iter(self._kept))]
+        return kept.secret.reveal()
+
     def installation(self) -> str:
         """Return a token for everything that the installation may do."""
-        return self._token("")
+        return self.reaching(None)
 
-    def for_pushing(self, repository: str) -> str:
-        """Return a token that can only read and write the contents of `repository` (owner/name)."""
-        return self._token(repository)
+    def for_pushing(self, repository: str, *, workflows: bool = False) -> str:
+        """Return a token that can only read and write the contents of `repository` (owner/name); its files
+        of CI only with `workflows`.
+
+        Raises RefusedError for another owner's: the token would be for another repository of that name.
+        """
+        reach = pushing(repository, workflows=workflows)
+        if not self.covers(reach):
+            raise RefusedError("ask for a token", 0, f"{repository} is not of {self._owner}")
+        return self.reaching(reach)
+
+    def covers(self, reach: Reach) -> bool:
+        """Tell whether the installation is where the repository is."""
+        return reach.owner.casefold() == self._owner.casefold()
 
     def forget(self) -> None:
         """Drop every kept token: GitHub refused one. Newer ones of other processes stay."""
@@ -75,58 +106,73 @@ class Tokens:
             self._shared.drop(_written(kept))
         self._kept.clear()
 
-    def _token(self, repository: str) -> str:
-        kept = self._kept.get(repository)
-        if kept is None or self._stale(kept):
-            if len(self._kept) >= MOST_NARROWED:
-                self._kept.clear()
-            kept = self._kept[repository] = self._fresh(repository)
-        return kept.secret.reveal()
+    def renew(self, reach: Reach | None) -> bool:
+        """Drop the token that reaches just so far, unless it is young; return whether the next is another.
 
-    def _fresh(self, repository: str) -> Token:
-        found = self._others(repository)
+        A permission may have been accepted, or a repository added, since GitHub gave it.
+        """
+        kept = self._kept.get(reach.name if reach else "")
+        if kept is None or self._clock() < kept.asked_at + YOUNG:
+            return False
+        self._shared.drop(_written(kept))
+        del self._kept[reach.name if reach else ""]
+        return True
+
+    def _fresh(self, name: str, reach: Reach | None) -> Token:
+        found = self._others(name)
         if found is None or self._stale(found):
-            found = self._new(repository)
-            self._shared.put(_name(repository), _written(found))
+            found = self._new(reach)
+            self._shared.put(_name(name), _written(found))
         return found
 
     def _stale(self, token: Token) -> bool:
         return token.expires_at - EARLY <= self._clock()
 
-    def _others(self, repository: str) -> Token | None:
-        text = self._shared.get(_name(repository))
+    def _others(self, name: str) -> Token | None:
+        text = self._shared.get(_name(name))
         if text is None:
             return None
-        secret, expires_at = json.loads(text)
-        return Token(Secret(secret), datetime.fromisoformat(expires_at))
+        secret, expires_at, asked_at = json.loads(text)
+        return Token(Secret(secret), datetime.fromisoformat(expires_at), datetime.fromisoformat(asked_at))
 
-    def _new(self, repository: str) -> Token:
+    def _new(self, reach: Reach | None) -> Token:
         """Ask for a token. Source: docs.github.com/rest/apps/apps, "Create an installation access token"."""
-        body: dict[str, Any] | None = None
-        owner, _, name = repository.partition("/")
-        if repository:
-            if owner.lower() != self._owner.lower():  # the token would be for another repository of that name
-                raise RefusedError("ask for a token", 0, f"{repository} is not of {self._owner}")
-            body = {"repositories": [name], "permissions": {"contents": "write"}}
         path = f"/app/installations/{self._installation()}/access_tokens"
-        found = self._ask("POST", path, body)
-        return Token(Secret(found["token"]), datetime.fromisoformat(found["expires_at"]))
+        try:
+            found = self._ask("POST", path, reach.body() if reach else None)
+        except GithubError as error:
+            if isinstance(error, NotFoundError):  # installed anew, under another id
+                self._installation_id = None
+            if reach is None:
+                raise
+            raise refusal(error, reach) from error
+        expires_at = datetime.fromisoformat(found["expires_at"])
+        return Token(Secret(found["token"]), expires_at, self._clock())
 
     def _installation(self) -> int:
         if self._installation_id is None:
-            path = f"/orgs/{self._owner}/installation"
-            try:
-                found = self._ask("GET", path, None)
-            except NotFoundError as error:
-                because = f"the App is not installed on {self._owner}, or that is not an organisation"
-                raise NotFoundError(error.call, error.status, because) from error
-            self._installation_id = int(found["id"])
+            self._installation_id = int(self._found()["id"])
         return self._installation_id
 
+    def _found(self) -> Any:
+        """Return the installation at the owner, an organisation or a person.
 
-def _name(repository: str) -> str:
-    return f"token {repository}"
+        Source: docs.github.com/rest/apps/apps, "Get an organization installation", "Get a user installation".
+        """
+        try:
+            return self._ask("GET", f"/orgs/{self._owner}/installation", None)
+        except NotFoundError:
+            pass
+        try:
+            return self._ask("GET", f"/users/{self._owner}/installation", None)
+        except NotFoundError as error:
+            because = f"the App is not installed on {self._owner}"
+            raise NotFoundError(error.call, error.status, because) from error
+
+
+def _name(reach: str) -> str:
+    return f"token: {reach}"
 
 
 def _written(token: Token) -> str:
-    return json.dumps([token.secret.reveal(), token.expires_at.isoformat()])
+    return json.dumps([token.secret.reveal(), token.expires_at.isoformat(), token.asked_at.isoformat()])

@@ -14,6 +14,8 @@ from github.Requester import Requester
 from bot.clock import Clock
 from bot.github.budget import Budget
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
+from bot.github.places import Places
+from bot.github.reach import Reach
 
 API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
 CONNECT_S = 10.0
@@ -30,10 +32,11 @@ class Answer:
 
 
 class Speaker(Auth):
-    """Gives PyGithub the token of the moment, and keeps it out of its debug log."""
+    """Gives PyGithub the token of the moment, as far as `reach` says, and keeps it out of its debug log."""
 
-    def __init__(self, token: Callable[[], str]) -> None:
+    def __init__(self, token: Callable[[Reach | None], str]) -> None:
         self._current = token
+        self.reach: Reach | None = None
 
     @property
     def token_type(self) -> str:
@@ -41,15 +44,22 @@ class Speaker(Auth):
 
     @property
     def token(self) -> str:
-        return self._current()
+        return self._current(self.reach)
 
 
 class Wire:
     """Sends as one identity. Connections are made at the first call of each process: none crosses a fork."""
 
     def __init__(
-        self, base_url: str, token: Callable[[], str], clock: Clock, budget: Budget | None, read_s: float
+        self,
+        base_url: str,
+        token: Callable[[Reach | None], str],
+        clock: Clock,
+        budget: Budget | None,
+        read_s: float,
+        places: Places,
     ) -> None:
+        self._places = places
         self._base_url, self._clock, self._budget, self._read_s = base_url, clock, budget, read_s
         self._speaker = Speaker(token)
         self._made: tuple[int, Requester] | None = None
@@ -67,16 +77,23 @@ class Wire:
         body: Any = None,
         params: Mapping[str, Any] | None = None,
         price: "Price",
+        reach: Reach | None = None,
+        redirects: bool = False,
     ) -> Answer:
-        """Return GitHub's answer to one call; nothing is tried twice.
+        """Return GitHub's answer to one call, whose token goes as far as `reach`; nothing is tried twice.
+
+        With `redirects` a redirection is an answer, too: its address is in the header `location`.
 
         Raises the GithubError that fits; UnavailableError where a write may or may not have happened.
         """
         call = f"{method} {path}"
+        self._keep_still(call)
+        self._speaker.reach = reach
         try:
-            status, headers, text = self._requester().requestJson(
-                method, path, parameters=dict(params or {}), headers={"Accept": ACCEPT}, input=body
-            )
+            with self._places.one(call):
+                status, headers, text = self._requester().requestJson(
+                    method, path, parameters=dict(params or {}), headers={"Accept": ACCEPT}, input=body
+                )
         except requests.RequestException as error:
             raise UnavailableError(call, 0, type(error).__name__) from error
         except RuntimeError as error:  # PyGithub's word for a redirect that it will not follow
@@ -84,6 +101,8 @@ class Wire:
         if self._budget is not None:
             self._budget.count(headers, points=price.points, creates=price.creates)
         found = _parsed(text)
+        if redirects and status == 302 and headers.get("location"):
+            return Answer(status, headers, None)
         if 200 <= status < 300:
             if text and found is None:
                 raise UnavailableError(call, status, "an answer that is not JSON")
@@ -92,10 +111,19 @@ class Wire:
         self.note(refusal)
         raise refusal
 
+    def _keep_still(self, call: str) -> None:
+        """Ask nothing while a limit lasts: GitHub bans who goes on.
+
+        Source: docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api.
+        """
+        left_s = self._budget.shut_s() if self._budget is not None else 0.0
+        if left_s > 0:
+            raise RateLimitedError(call, 429, "not asked before the limit that GitHub told is over", left_s)
+
     def note(self, error: Exception) -> None:
         """Close the budget for as long as a rate limit says."""
         if isinstance(error, RateLimitedError) and self._budget is not None:
-            self._budget.close(error.retry_after_s)
+            self._budget.close(error.retry_after_s, told=error.told)
 
     def _requester(self) -> Requester:
         pid = os.getpid()

@@ -1,6 +1,6 @@
 """What a new comment and a ticked checkbox have in common, on issues, pull requests and in reviews."""
 
-from bot.facts import BoxTicked, Fact, Said
+from bot.facts import BoxTicked, Fact, Said, Unsaid
 from bot.intake._payload import Payload, account, find, login, moment, number, number_or_zero, own, text
 from bot.texts import boxes
 
@@ -8,8 +8,9 @@ from bot.texts import boxes
 def read_comment(payload: Payload, *, bot_id: int, subject: str, place: str) -> tuple[Fact, ...]:
     """Return what was said or ticked on the `subject` (issue or pull_request); nothing for an own echo.
 
-    Only a *new* comment speaks, and only for the one who sent it. An edit means something in one case: a
-    person ticked a box in a comment of Cardinal's: then GitHub's sender is the person, its author Cardinal.
+    Only a *new* comment speaks, and only for the one who sent it. An edit never does, but it ticks boxes in a
+    comment of Cardinal's: then GitHub's sender is the person, its author Cardinal. That somebody changed a
+    comment of people is told as just that.
     """
     if own(payload, bot_id):
         return ()
@@ -19,6 +20,10 @@ def read_comment(payload: Payload, *, bot_id: int, subject: str, place: str) -> 
             return (_said(payload, subject, place),)
         case "edited" if author_id == bot_id:
             return _ticked(payload, subject, place)
+        case "edited" if find(payload, "changes.body.from") is not None:
+            return (_unsaid(payload, subject, place, "edited"),)
+        case "deleted" if author_id != bot_id:
+            return (_unsaid(payload, subject, place, "deleted"),)
         case _:
             return ()
 
@@ -35,6 +40,17 @@ def _said(payload: Payload, subject: str, place: str) -> Said:
         at=moment(payload, "comment.created_at"),
         reply_to=number_or_zero(payload, "comment.in_reply_to_id"),
         review_id=number_or_zero(payload, "comment.pull_request_review_id"),
+    )
+
+
+def _unsaid(payload: Payload, subject: str, place: str, how: str) -> Unsaid:
+    return Unsaid(
+        repository=text(payload, "repository.full_name"),
+        number=number(payload, f"{subject}.number"),
+        comment_id=number(payload, "comment.id"),
+        place=place,
+        how=how,
+        by=login(payload, "sender"),
     )
 
 

@@ -1,12 +1,12 @@
-"""Repositories were taken out of the App's reach.
+"""Repositories were taken out of the App's reach, or given to it.
 
 Source: docs.github.com/webhooks/webhook-events-and-payloads#installation_repositories; sent to every App.
 """
 
-from bot.facts import Fact, RepositoryGone
-from bot.intake._payload import Payload, objects, text
+from bot.facts import AccessChanged, Fact
+from bot.intake._payload import Payload
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- no echo: people choose repositories
-    """Return the repositories that are out of reach from now on."""
-    return tuple(RepositoryGone(text(gone, "full_name")) for gone in objects(payload, "repositories_removed"))
+    """Return that access changed: what it is now is asked, since deliveries come in any order."""
+    return (AccessChanged(),)

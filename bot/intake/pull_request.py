@@ -1,17 +1,25 @@
-"""A pull request opened, moved, left draft, closed or was merged.
+"""A pull request opened, moved, left draft, closed or was merged, or GitHub merges it no more by itself.
 
 Source: docs.github.com/webhooks/webhook-events-and-payloads#pull_request.
 """
 
-from bot.facts import Fact, PullSeen
+from bot.facts import Fact, MergeLeft, PullSeen
 from bot.intake._payload import Payload, flag, login, moment, number, own, text, text_or_empty
 
 SEEN_ON = {"opened", "reopened", "closed", "synchronize", "ready_for_review", "converted_to_draft"}
+LEFT_ON = {"dequeued", "auto_merge_disabled"}
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
-    """Return the pull request as it was, nothing for an own echo or an action that does not change it."""
-    if own(payload, bot_id) or text_or_empty(payload, "action") not in SEEN_ON:
+    """Return the pull request as it was, nothing for an own echo or an action that does not change it.
+
+    What GitHub merges by itself for Cardinal is told as if Cardinal had, so the end is heard from anybody.
+    """
+    action = text_or_empty(payload, "action")
+    if action in LEFT_ON:
+        repository, left = text(payload, "repository.full_name"), number(payload, "pull_request.number")
+        return (MergeLeft(repository, left, text_or_empty(payload, "reason")),)
+    if action not in SEEN_ON or (own(payload, bot_id) and action != "closed"):
         return ()
     merged = flag(payload, "pull_request.merged")
     return (

@@ -28,6 +28,7 @@ RUN_WORDS: Mapping[RunState, str] = {
     RunState.AWAITING_APPROVAL: "its plan waits",
     RunState.PARKED: "paused",
 }
+WAITS = "waits for "  # other issues: how the rules begin the sentence
 PLACE = " in the queue: "  # what stands before it is a place, what comes after it is why the run waits
 
 
@@ -90,6 +91,8 @@ def _run(card: CardRow, run: RunRow | None) -> str:
     if run.ending is not None:
         return f"{name} · {run.ending}"
     if run.state is RunState.QUEUED:
+        if card.because.startswith(WAITS):
+            return _one_line(f"{name} · {card.because}")
         place, queued, _why = card.because.partition(PLACE)
         return _one_line(f"{name} · {f'{place} in the queue' if queued else 'queued'}")
     if run.state is RunState.PARKED and run.question_id:

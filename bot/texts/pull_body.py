@@ -28,3 +28,8 @@ def write(story: Story) -> str:
             f" · the conversation and the plan are on #{story.card.number}",
         )
     )
+
+
+def unready(body: str) -> str:
+    """Return the description of a pull request that cannot be a draft, while an agent works on it."""
+    return f"**Not ready for review: an agent still works on this.** It says here when it is.\n\n{body}"

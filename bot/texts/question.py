@@ -10,6 +10,7 @@ ASKERS: Mapping[str, str] = {
     "agent": "has a question",
     "rebase": "needs you: its branch conflicts with the base branch",
     "limit": "reached a limit: may it go on?",
+    "workflows": "wants to change what CI does",
     "budget": "has spent its budget: may it go on?",
     "permission": "asks before it uses a tool",
     "validation": "cannot make the checks pass",
@@ -57,6 +58,12 @@ def _how_to_answer(question: QuestionRow) -> tuple[str, ...]:
         )
     if question.asker == "budget":
         return boxes, "Tick one or simply reply; `/cardinal budget +2` adds dollars, and it goes on as well."
+    if question.asker == "workflows":
+        return (
+            boxes,
+            "It takes a maintainer: tick one, or `/cardinal allow workflows` for the whole card. Whatever"
+            " changes the files of CI runs with this repository's secrets: read it first.",
+        )
     if question.asker == "permission":
         return (
             boxes,

@@ -39,7 +39,7 @@ def write(story: Story) -> str:
 
 
 def _breadcrumbs(run: RunRow) -> str:
-    first = 1 if run.kind == "revision" and run.plan_revision == 0 else 0
+    first = 1 if run.kind in ("revision", "repair") and run.plan_revision == 0 else 0
     here = _stage(run)
     crumbs = []
     for position, name in list(enumerate(STAGES))[first:]:
@@ -61,7 +61,7 @@ def _stage(run: RunRow) -> int:
     for state, stage in _STAGE_OF.items():
         if run.last_known.partition(":")[0].strip() == state:
             return stage
-    return 1 if run.plan_approved or run.kind == "revision" else 0
+    return 1 if run.plan_approved or run.kind in ("revision", "repair") else 0
 
 
 def _facts(story: Story) -> str:

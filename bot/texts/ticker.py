@@ -1,24 +1,36 @@
 """The board's status update: how much runs, waits and needs somebody."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from bot.texts.safe import cut, line, tame
+
+MOST_LOST, LONGEST = 10, 400
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Cards of one board: with a working agent, waiting for a person, and queued."""
+    """Cards of one board: with a working agent, waiting for a person, and queued; why it is halted."""
 
     running: int
     waiting: int
     queued: int
+    halted: str = ""
 
 
-def write(counts: Counts) -> str:
-    """Return the ticker's one line."""
-    return f"{counts.running} running · {counts.waiting} waiting on you · {counts.queued} queued"
+def write(counts: Counts, lost: Sequence[str] = ()) -> str:
+    """Return the ticker's one line, and one for each thing that is out of reach."""
+    halted = f"halted: {line(counts.halted, 200)} · " if counts.halted else ""
+    ticker = f"{halted}{counts.running} running · {counts.waiting} waiting on you · {counts.queued} queued"
+    return "\n\n".join([ticker, *(f"⛔ {cut(tame(one), LONGEST)}" for one in lost[:MOST_LOST])])
 
 
-def status(counts: Counts) -> str:
-    """Return GitHub's word for it: AT_RISK while a person is waited for, INACTIVE when nothing runs."""
-    if counts.waiting:
+def status(counts: Counts, lost: Sequence[str] = ()) -> str:
+    """Return GitHub's word for it: OFF_TRACK while it is halted, AT_RISK while a person is waited for,
+    INACTIVE when nothing runs.
+    """
+    if counts.halted:
+        return "OFF_TRACK"
+    if counts.waiting or lost:
         return "AT_RISK"
     return "ON_TRACK" if counts.running or counts.queued else "INACTIVE"

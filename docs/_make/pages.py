@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from docs._make import agents, policy, reference, states
+from docs._make import agents, peer, policy, reference, states
 
 ROOT = Path(__file__).parents[2]
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -20,6 +20,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "agents": agents.table,
     "board tools": agents.tools,
     "engine troubles": agents.troubles,
+    "peer divergences": peer.divergences,
 }
 _BLOCK = re.compile(
     r"(?P<start><!-- made by scripts/docs: (?P<name>[a-z ]+) -->\n).*?(?P<end><!-- end of (?P=name) -->)",

@@ -8,7 +8,7 @@ from forge.graphql.connections import connection
 from forge.graphql.resolving import Resolvers
 from forge.graphql.scope import Scope
 from forge.store.board import DraftIssue, Field, FieldType, Item, Option, Project, StatusUpdate, Value
-from forge.store.models import Pull
+from forge.store.models import Pull, UserType
 
 resolvers = Resolvers()
 
@@ -16,7 +16,8 @@ resolvers = Resolvers()
 @resolvers.field("ProjectV2.url")
 def url(source: Project, scope: Scope) -> str:
     """Return the page of a project."""
-    return scope.view.html(f"/orgs/{source.owner.login}/projects/{source.number}")
+    owners = "orgs" if source.owner.type is UserType.ORGANIZATION else "users"
+    return scope.view.html(f"/{owners}/{source.owner.login}/projects/{source.number}")
 
 
 @resolvers.field("ProjectV2.public")

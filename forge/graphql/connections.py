@@ -33,15 +33,15 @@ def connection(nodes: Sequence[Any], name: str, arguments: dict[str, Any]) -> di
                 f"{MAX_PAGE} records."
             )
             raise PaginationError(message, "EXCESSIVE_PAGINATION")
-    start = _place(arguments["after"], name) if arguments.get("after") else 0
-    end = _place(arguments["before"], name) - 1 if arguments.get("before") else len(nodes)
+    start = _place(arguments["after"], name, nodes) if arguments.get("after") else 0
+    end = _place(arguments["before"], name, nodes) - 1 if arguments.get("before") else len(nodes)
     start, end = min(start, len(nodes)), min(max(end, start), len(nodes))
     if first is not None:
         end = min(end, start + first)
     elif last is not None:
         start = max(start, end - last)
     page = list(nodes[start:end])
-    cursors = [_cursor(start + offset) for offset in range(1, len(page) + 1)]
+    cursors = [_cursor(start + offset, node) for offset, node in enumerate(page, start=1)]
     return {
         "nodes": page,
         "edges": [{"node": node, "cursor": at} for node, at in zip(page, cursors, strict=True)],
@@ -55,13 +55,19 @@ def connection(nodes: Sequence[Any], name: str, arguments: dict[str, Any]) -> di
     }
 
 
-def _cursor(place: int) -> str:
-    return base64.b64encode(f"cursor:{place}".encode()).decode()
+def _cursor(place: int, node: Any) -> str:
+    return base64.b64encode(f"cursor:{place}:{getattr(node, 'node_id', '')}".encode()).decode()
 
 
-def _place(cursor: str, name: str) -> int:
+def _place(cursor: str, name: str, nodes: Sequence[Any]) -> int:
+    """Return how many nodes a cursor lies behind: it goes with its node, and stays where that is gone."""
     try:
-        return int(base64.b64decode(cursor, validate=True).decode().removeprefix("cursor:"))
+        _, place, node_id = base64.b64decode(cursor, validate=True).decode().split(":", 2)
+        known = int(place)
     except (binascii.Error, ValueError) as error:
         message = f"`{cursor}` does not appear to be a valid cursor of the `{name}` connection."
         raise PaginationError(message, "INVALID_CURSOR_ARGUMENTS") from error
+    if not node_id or (0 < known <= len(nodes) and getattr(nodes[known - 1], "node_id", "") == node_id):
+        return known
+    places = (at for at, node in enumerate(nodes, start=1) if getattr(node, "node_id", "") == node_id)
+    return next(places, known)

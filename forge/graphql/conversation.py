@@ -102,10 +102,19 @@ def blocked_by(source: Issue, _scope: Scope, **arguments: Any) -> Any:
 @resolvers.field("Issue.blocking")
 def blocking(source: Issue, scope: Scope, **arguments: Any) -> Any:
     """Return what waits for an issue."""
-    others = [
-        one for repo in scope.store.repos.all() for one in repo.issues.values() if source in one.blocked_by
-    ]
-    return connection(others, "blocking", arguments)
+    return connection(scope.store.links.blocking(source), "blocking", arguments)
+
+
+@resolvers.field("Issue.issueDependenciesSummary")
+def dependencies_summary(source: Issue, scope: Scope) -> Any:
+    """Return how many issues it waits for and how many wait for it: the open ones, and all."""
+    others = scope.store.links.blocking(source)
+    return {
+        "blockedBy": sum(one.state == "open" for one in source.blocked_by),
+        "totalBlockedBy": len(source.blocked_by),
+        "blocking": sum(one.state == "open" for one in others),
+        "totalBlocking": len(others),
+    }
 
 
 @resolvers.field("Label.url")
@@ -167,6 +176,15 @@ def add_sub_issue(scope: Scope, given: Input) -> Input:
     scope.require(parent, "write", Role.TRIAGE)
     replace = bool(given.get("replaceParent"))
     scope.store.links.add_sub_issue(parent, child, actor=scope.actor, replace=replace)
+    return {"issue": parent, "subIssue": child}
+
+
+@resolvers.mutation("removeSubIssue")
+def remove_sub_issue(scope: Scope, given: Input) -> Input:
+    """Let an issue no longer be a part of another one."""
+    parent, child = scope.node(given["issueId"], Issue), scope.node(given["subIssueId"], Issue)
+    scope.require(parent, "write", Role.TRIAGE)
+    scope.store.links.remove_sub_issue(parent, child, actor=scope.actor)
     return {"issue": parent, "subIssue": child}
 
 

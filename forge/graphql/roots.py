@@ -79,7 +79,7 @@ def rate_limit(_source: Any, scope: Scope) -> Any:
     budget = g.budget
     reset = scope.store.clock.now().fromtimestamp(budget["reset"]).astimezone()
     left = {key: budget[key] for key in ("limit", "remaining", "used")}
-    return {**left, "cost": 1, "nodeCount": 0, "resetAt": rfc3339(reset)}
+    return {**left, "cost": budget["cost"], "nodeCount": 0, "resetAt": rfc3339(reset)}
 
 
 @resolvers.field("Query.repository")
@@ -94,17 +94,26 @@ def repository(_source: Any, scope: Scope, owner: str, name: str) -> Repo:
     return found
 
 
-@resolvers.field("Organization.projectV2")
+@resolvers.field("Query.repositoryOwner")
+def repository_owner(_source: Any, scope: Scope, login: str) -> User | None:
+    """Return an organisation or a person; `None` when there is nobody of that name."""
+    try:
+        return _account(scope, login, {UserType.ORGANIZATION, UserType.USER}, "an owner")
+    except NotFoundError:
+        return None
+
+
+@resolvers.field("Organization.projectV2", "User.projectV2")
 def project(source: User, scope: Scope, number: int) -> Project:
-    """Return a project of an organisation; raises NotFoundError."""
+    """Return a project of an organisation or a person; raises NotFoundError."""
     found = scope.store.projects.get(source, number)
     scope.require(found, "read")
     return found
 
 
-@resolvers.field("Organization.projectsV2")
+@resolvers.field("Organization.projectsV2", "User.projectsV2")
 def projects(source: User, scope: Scope, **arguments: Any) -> Any:
-    """Return the projects of an organisation that the caller may see."""
+    """Return the projects of an owner that the caller may see."""
     mine = [one for one in scope.store.projects.all() if one.owner is source and scope.may_see(one)]
     return connection(mine, "projectsV2", arguments)
 

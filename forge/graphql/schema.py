@@ -5,7 +5,7 @@ from importlib.resources import files
 
 from graphql import GraphQLObjectType, GraphQLSchema, build_schema
 
-from forge.graphql import boards, cards, conversation, reviewing, roots
+from forge.graphql import boards, cards, conversation, merging, reviewing, roots
 from forge.graphql.resolving import Resolvers
 
 
@@ -13,7 +13,7 @@ from forge.graphql.resolving import Resolvers
 def schema() -> GraphQLSchema:
     """Return the schema, built once."""
     made = build_schema(files("forge").joinpath("schema.graphql").read_text())
-    for part in (roots, boards, cards, conversation, reviewing):
+    for part in (roots, boards, cards, conversation, merging, reviewing):
         attach(made, part.resolvers)
     return made
 

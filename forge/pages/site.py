@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
@@ -37,6 +38,7 @@ class Site:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._secret = secrets.token_bytes(32)
+        self._abroad: set[str] = set()  # views that change nothing, and that forms elsewhere lead to
         self.blueprint = Blueprint(
             "pages",
             "forge.pages",
@@ -51,8 +53,9 @@ class Site:
         for name, looks in FILTERS.items():
             self.blueprint.add_app_template_filter(looks, name)
 
-    def route(self, rule: str, *, post: bool = False) -> Callable[[View], View]:
-        """Mount a view under `rule`, for GET or for POST."""
+    def route(self, rule: str, *, post: bool = False, abroad: bool = False) -> Callable[[View], View]:
+        """Mount a view under `rule`, for GET or for POST; other sites may post to one that is for "
+        "`abroad`."""
 
         def mount(view: View) -> View:
             @wraps(view)
@@ -60,6 +63,8 @@ class Site:
                 with self.store.lock:
                     return view(**parts)
 
+            if abroad:
+                self._abroad.add(f"{self.blueprint.name}.{view.__name__}")
             self.blueprint.add_url_rule(rule, view.__name__, locked, methods=["POST" if post else "GET"])
             return view
 
@@ -109,7 +114,7 @@ class Site:
         # A page of another site must neither read this one (DNS rebinding) nor make it change something.
         if request.host.rsplit(":", 1)[0] not in LOOPBACK and request.host not in LOOPBACK:
             raise ForbiddenError("The forge answers on this machine only.")
-        if request.method != "POST":
+        if request.method != "POST" or request.endpoint in self._abroad:
             return
         origin = request.headers.get("Origin")
         foreign = origin is not None and origin != request.host_url.rstrip("/")
@@ -119,6 +124,10 @@ class Site:
 
     def _finish(self, response: Response) -> Response:
         response.headers.update(HEADERS)
+        if "forge_way_out" in g:  # a form of this page ends at another site, which its policy must name
+            policy = HEADERS["Content-Security-Policy"]
+            allowed = policy.replace("form-action 'self'", f"form-action 'self' {g.forge_way_out}")
+            response.headers["Content-Security-Policy"] = allowed
         response.set_cookie(VISIT_COOKIE, self._visit(), httponly=True, samesite="Strict")
         if response.status_code == 200 and request.method == "GET" and not response.direct_passthrough:
             response.add_etag()
@@ -149,6 +158,12 @@ class Site:
 def is_quiet() -> bool:
     """Return whether the page's script made this request, and will refresh the page itself."""
     return request.headers.get("X-Forge-Quiet") == "1"
+
+
+def way_out(address: str) -> None:
+    """Let the forms of the page that is being made end at another site, by a redirect."""
+    parts = urlsplit(address)
+    g.forge_way_out = f"{parts.scheme}://{parts.netloc}"
 
 
 def done(where: str) -> ResponseReturnValue:

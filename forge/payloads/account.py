@@ -1,5 +1,7 @@
 """Accounts, organisations and repositories as GitHub writes them."""
 
+from urllib.parse import quote
+
 from forge.clock import rfc3339
 from forge.payloads.view import Json, View
 from forge.store.models import Label, Reaction, Repo, Role, User, UserType
@@ -75,6 +77,13 @@ def organization(view: View, account: User) -> Json:
         "avatar_url": view.html(f"/_forge/avatars/{account.id}"),
         "description": account.name,
     }
+
+
+def owner_by_kind(view: View, account: User) -> Json:
+    """Return whom a repository belonged to, as `repository.transferred` tells it."""
+    if account.type is UserType.ORGANIZATION:
+        return {"organization": organization(view, account)}
+    return {"user": user(view, account)}
 
 
 REPOSITORY_URLS = {
@@ -165,14 +174,32 @@ def repository(view: View, repo: Repo) -> Json:
         "open_issues": still_open,
         "watchers": 0,
         "default_branch": repo.default_branch,
-        "custom_properties": {},
     }
+
+
+def hook_repository(view: View, repo: Repo) -> Json:
+    """Return a `repository-webhooks`, of which a payload is."""
+    return {**repository(view, repo), "custom_properties": {}}
+
+
+def repository_stubs(_view: View, repos: list[Repo]) -> list[Json]:
+    """Return repositories as an installation's payloads list them."""
+    return [
+        {
+            "id": repo.id,
+            "node_id": repo.node_id,
+            "name": repo.name,
+            "full_name": repo.full_name,
+            "private": repo.private,
+        }
+        for repo in repos
+    ]
 
 
 def full_repository(view: View, repo: Repo, role: Role) -> Json:
     """Return a `full-repository` as one with `role` sees it."""
     return {
-        **repository(view, repo),
+        **hook_repository(view, repo),
         "permissions": {
             "admin": role.reaches(Role.ADMIN),
             "maintain": role.reaches(Role.MAINTAIN),
@@ -183,7 +210,7 @@ def full_repository(view: View, repo: Repo, role: Role) -> Json:
         "allow_squash_merge": True,
         "allow_merge_commit": True,
         "allow_rebase_merge": True,
-        "allow_auto_merge": False,
+        "allow_auto_merge": repo.auto_merge_allowed,
         "delete_branch_on_merge": False,
         "network_count": 0,
         "subscribers_count": 0,
@@ -196,7 +223,7 @@ def label(view: View, one: Label, repo: Repo) -> Json:
     return {
         "id": one.id,
         "node_id": one.node_id,
-        "url": view.repo_api(repo, f"/labels/{one.name}"),
+        "url": view.repo_api(repo, f"/labels/{quote(one.name, safe='/:')}"),
         "name": one.name,
         "color": one.color,
         "default": False,

@@ -3,7 +3,7 @@
 import json
 
 from forge.clock import rfc3339
-from forge.payloads.account import repository, user
+from forge.payloads.account import repository, user, user_or_none
 from forge.payloads.view import Json, View
 from forge.store.registration import App, Delivery, Installation, Token
 
@@ -28,12 +28,20 @@ def app(view: View, one: App) -> Json:
     }
 
 
+def hook_config(one: App) -> Json:
+    """Return a `webhook-config`; the secret is never shown, and an address that was never given is no key."""
+    config = {"content_type": "json", "insecure_ssl": "0"}
+    if one.webhook_url:
+        config["url"] = one.webhook_url
+    return {**config, "secret": "********"} if one.webhook_secret else config
+
+
 def installation(view: View, one: Installation) -> Json:
     """Return an `installation`."""
     return {
         "id": one.id,
         "account": user(view, one.account),
-        "repository_selection": "all",
+        "repository_selection": "all" if one.repo_ids is None else "selected",
         "access_tokens_url": view.api(f"/app/installations/{one.id}/access_tokens"),
         "repositories_url": view.api("/installation/repositories"),
         "html_url": view.html(f"/organizations/{one.account.login}/settings/installations/{one.id}"),
@@ -49,8 +57,8 @@ def installation(view: View, one: Installation) -> Json:
         "single_file_name": None,
         "has_multiple_single_files": False,
         "single_file_paths": [],
-        "suspended_by": None,
-        "suspended_at": None,
+        "suspended_by": user_or_none(view, one.suspended_by),
+        "suspended_at": rfc3339(one.suspended_at) if one.suspended_at else None,
     }
 
 

@@ -1,9 +1,11 @@
-"""Check runs as GitHub writes them."""
+"""Check runs, their suites and commit statuses as GitHub writes them."""
 
 from forge.clock import rfc3339, rfc3339_or_none
+from forge.payloads import commit
+from forge.payloads.account import user
 from forge.payloads.application import app
 from forge.payloads.view import Json, View
-from forge.store.models import CheckRun, Pull
+from forge.store.models import CheckRun, CommitStatus, Pull
 
 
 def check_run(view: View, one: CheckRun) -> Json:
@@ -73,3 +75,77 @@ def hook_check_run(view: View, one: CheckRun) -> Json:
         "updated_at": rfc3339(one.started_at),
     }
     return run
+
+
+RANKS = ("failure", "timed_out", "action_required", "cancelled", "stale", "success", "neutral", "skipped")
+
+
+def hook_check_suite(view: View, last: CheckRun) -> Json:
+    """Return the suite of which `last` was the last to end, as webhooks carry it."""
+    suite: Json = hook_check_run(view, last)["check_suite"]
+    runs = view.store.checks.in_suite(last)
+    found = {one.conclusion or "neutral" for one in runs}
+    head = view.store.repos.git(last.repo).commit(last.head_sha)
+    return {
+        **suite,
+        "app": _without(suite["app"], "installations_count"),
+        "conclusion": min(found, key=RANKS.index),
+        "updated_at": rfc3339_or_none(last.completed_at),
+        "latest_check_runs_count": len(runs),
+        "check_runs_url": f"{suite['url']}/check-runs",
+        "rerequestable": True,
+        "runs_rerequestable": True,
+        "head_commit": {
+            "id": head.sha,
+            "tree_id": head.tree,
+            "message": head.message,
+            "timestamp": rfc3339(head.committer.date),
+            "author": {"name": head.author.name, "email": head.author.email},
+            "committer": {"name": head.committer.name, "email": head.committer.email},
+        },
+    }
+
+
+def status(view: View, one: CommitStatus) -> Json:
+    """Return a `simple-commit-status`."""
+    return {
+        "id": one.id,
+        "node_id": one.node_id,
+        "state": one.state,
+        "context": one.context,
+        "description": one.description,
+        "target_url": one.target_url,
+        "avatar_url": user(view, one.creator)["avatar_url"],
+        "url": view.repo_api(one.repo, f"/statuses/{one.sha}"),
+        "created_at": rfc3339(one.created_at),
+        "updated_at": rfc3339(one.created_at),
+    }
+
+
+def hook_status(view: View, one: CommitStatus) -> Json:
+    """Return what only a `status` carries: all of it stands at the top."""
+    git = view.store.repos.git(one.repo)
+    heads = ((ref, sha) for ref, sha in git.refs().items() if ref.startswith("refs/heads/"))
+    told = _without(status(view, one), "node_id", "url")
+    said = commit.commit(view, one.repo, git.commit(one.sha))
+    people = {role: said[role] and _without(said[role], "user_view_type") for role in ("author", "committer")}
+    return {
+        **told,
+        "sha": one.sha,
+        "name": one.repo.full_name,
+        "commit": {**said, **people},
+        "branches": [
+            {
+                "name": ref.removeprefix("refs/heads/"),
+                "commit": {"sha": sha, "url": view.repo_api(one.repo, f"/commits/{sha}")},
+                "protected": ref.removeprefix("refs/heads/") in one.repo.protected,
+            }
+            for ref, sha in heads
+            if sha == one.sha
+        ],
+    }
+
+
+def _without(whole: Json, *names: str) -> Json:
+    """Leave out what this payload does not carry."""
+    return {name: value for name, value in whole.items() if name not in names}

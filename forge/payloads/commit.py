@@ -66,7 +66,7 @@ def _signature(one: Signature) -> Json:
 
 def file_commit(view: View, repo: Repo, one: Commit) -> Json:
     """Return the commit of a `file-commit`."""
-    return {
+    answer: Json = {
         "sha": one.sha,
         "node_id": f"C_{one.sha}",
         "html_url": view.repo_html(repo, f"/commit/{one.sha}"),
@@ -80,6 +80,8 @@ def file_commit(view: View, repo: Repo, one: Commit) -> Json:
         ],
         **_git_commit(view, repo, one),
     }
+    del answer["comment_count"]
+    return answer
 
 
 def file_change(view: View, repo: Repo, sha: str, one: FileChange) -> Json:
@@ -131,6 +133,19 @@ def push(view: View, repo: Repo, actor: User, moved: dict[str, Any]) -> Json:
         "commits": entries,
         "head_commit": head,
         "pusher": {"name": actor.login, "email": actor.email},
+    }
+
+
+def simple_commit(git: Git, sha: str) -> Json:
+    """Return a `simple-commit`."""
+    one = git.commit(sha)
+    return {
+        "id": one.sha,
+        "tree_id": one.tree,
+        "message": one.message,
+        "timestamp": one.committer.date.astimezone(UTC).isoformat(),
+        "author": {"name": one.author.name, "email": one.author.email},
+        "committer": {"name": one.committer.name, "email": one.committer.email},
     }
 
 

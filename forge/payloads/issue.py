@@ -51,6 +51,16 @@ def issue(view: View, one: Issue) -> Json:
     return answer
 
 
+def hook_issue(view: View, one: Issue) -> Json:
+    """Return an `issue` as webhooks carry it: who closed it is not said, and less of the App."""
+    answer = issue(view, one)
+    del answer["closed_by"]
+    if answer["performed_via_github_app"] is not None:
+        for name in ("client_id", "installations_count"):
+            del answer["performed_via_github_app"][name]
+    return answer
+
+
 def _links(one: Issue) -> Json:
     """Return what only an issue has: the counts of its sub-issues and dependencies."""
     done = sum(child.state == "closed" for child in one.sub_issues)

@@ -22,16 +22,16 @@ def item(view: View, one: Item) -> Json:
 
 
 def status_update(view: View, one: StatusUpdate) -> Json:
-    """Return a `projects_v2_status_update`."""
-    return {
+    """Return a `projects_v2_status_update`; a date that nobody set is left out, for it may not be null."""
+    answer: Json = {
         "id": one.id,
         "node_id": one.node_id,
         "project_node_id": one.project.node_id,
         "creator": user(view, one.creator),
         "body": one.body,
-        "start_date": one.start_date,
-        "target_date": one.target_date,
         "status": one.status,
         "created_at": rfc3339(one.created_at),
         "updated_at": rfc3339(one.updated_at),
     }
+    dates = {"start_date": one.start_date, "target_date": one.target_date}
+    return answer | {name: date for name, date in dates.items() if date is not None}

@@ -4,8 +4,9 @@ from forge.clock import rfc3339, rfc3339_or_none
 from forge.git import GitError
 from forge.merging import ahead_behind, changed_files
 from forge.payloads.account import label, reaction_rollup, repository, user, user_or_none
+from forge.payloads.commit import simple_commit
 from forge.payloads.view import Json, View
-from forge.store.models import Pull, Review, ReviewComment, Thread
+from forge.store.models import Group, Pull, Repo, Review, ReviewComment, Thread
 
 
 def pull_simple(view: View, one: Pull) -> Json:
@@ -43,12 +44,24 @@ def pull_simple(view: View, one: Pull) -> Json:
         "review_comment_url": links["review_comment"],
         "comments_url": links["comments"],
         "statuses_url": links["statuses"],
-        "head": _side(view, one, one.head_ref, one.head_sha),
-        "base": _side(view, one, one.base_ref, one.base_sha),
+        "head": _side(view, one.fork or one.repo, one.head_ref, one.head_sha),
+        "base": _side(view, one.repo, one.base_ref, one.base_sha),
         "_links": {key: {"href": href} for key, href in links.items()},
         "author_association": view.association(repo, issue.author),
-        "auto_merge": None,
+        "auto_merge": _auto_merge(view, one),
         "active_lock_reason": None,
+    }
+
+
+def _auto_merge(view: View, one: Pull) -> Json | None:
+    """Return an `auto-merge`; `None` for a pull request that waits for a person."""
+    if one.auto_merge is None:
+        return None
+    return {
+        "enabled_by": user(view, one.auto_merge.enabled_by),
+        "merge_method": one.auto_merge.merge_method,
+        "commit_title": one.auto_merge.title or "",
+        "commit_message": one.auto_merge.message or "",
     }
 
 
@@ -67,14 +80,14 @@ def _links(view: View, one: Pull) -> dict[str, str]:
     }
 
 
-def _side(view: View, one: Pull, ref: str, sha: str) -> Json:
-    owner = one.repo.owner
+def _side(view: View, repo: Repo, ref: str, sha: str) -> Json:
+    owner = repo.owner
     return {
         "label": f"{owner.login}:{ref}",
         "ref": ref,
         "sha": sha,
         "user": user(view, owner),
-        "repo": repository(view, one.repo),
+        "repo": repository(view, repo),
     }
 
 
@@ -176,3 +189,15 @@ def thread(view: View, one: Thread) -> Json:
 def hook_review(view: View, one: Review) -> Json:
     """Return a review as webhooks carry it: its state in small letters."""
     return {**review(view, one), "state": one.state.lower()}
+
+
+def merge_group(view: View, one: Group) -> Json:
+    """Return a `merge-group`."""
+    git = view.store.repos.git(one.pull.repo)
+    return {
+        "head_sha": one.head_sha,
+        "head_ref": one.head_ref,
+        "base_sha": one.base_sha,
+        "base_ref": one.base_ref,
+        "head_commit": simple_commit(git, one.head_sha),
+    }

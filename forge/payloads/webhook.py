@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from forge.judging import Judge
 from forge.payloads import account, application, check, commit, issue, project, pull
 from forge.payloads.view import Json, View
 from forge.store import Store
@@ -13,10 +14,14 @@ from forge.store.base import Occurrence
 from forge.store.models import Repo
 from forge.store.registration import App, Installation
 
-ALWAYS_SENT = {"ping", "installation"}  # an App gets these without a subscription
+ALWAYS_SENT = {
+    "ping",
+    "installation",
+    "installation_repositories",
+}  # an App gets these without a subscription
 
-BUILDERS: dict[str, Callable[[View, Any], Json]] = {
-    "issue": issue.issue,
+BUILDERS: dict[str, Callable[[View, Any], Any]] = {
+    "issue": issue.hook_issue,
     "comment": issue.comment,
     "pull_request": pull.pull,
     "review": pull.hook_review,
@@ -24,28 +29,41 @@ BUILDERS: dict[str, Callable[[View, Any], Json]] = {
     "thread": pull.thread,
     "assignee": account.user,
     "check_run": check.hook_check_run,
+    "merge_group": pull.merge_group,
+    "check_suite": check.hook_check_suite,
     "installation": application.installation,
+    "repositories_added": account.repository_stubs,
+    "repositories_removed": account.repository_stubs,
     "projects_v2_item": project.item,
     "projects_v2_status_update": project.status_update,
     "sub_issue": issue.issue,
     "parent_issue": issue.issue,
     "blocked_issue": issue.issue,
     "blocking_issue": issue.issue,
+    "sub_issue_repo": account.repository,
+    "parent_issue_repo": account.repository,
+    "blocked_issue_repo": account.repository,
+    "blocking_issue_repo": account.repository,
 }
 
 
 class Announcer:
     """Listens to the store and records one delivery for every App that is told."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, judge: Judge | None = None) -> None:
         self.store = store
+        self._judge = judge
 
     def __call__(self, happened: Occurrence) -> None:
         """Record the deliveries of an occurrence; those of Apps without a webhook are not made."""
         for app in self.store.apps.all():
             installation = self._installation(app, happened)
             wanted = happened.event in app.events or happened.event in ALWAYS_SENT
-            if app.webhook_url and installation is not None and wanted:
+            if happened.action == "requested_action":  # only to the App that is asked
+                wanted = wanted and happened.subjects["check_run"].app_slug == app.slug
+            if installation is not None and installation.suspended_at is not None:
+                wanted = happened.event == "installation"
+            if app.webhook_url and app.webhook_active and installation is not None and wanted:
                 self._record(app, installation, happened)
 
     def _installation(self, app: App, happened: Occurrence) -> Installation | None:
@@ -69,7 +87,7 @@ class Announcer:
     ) -> None:
         """Record a delivery of `body`, signed with the App's secret."""
         raw = json.dumps(body, separators=(",", ":")).encode()
-        self.store.deliveries.record(
+        recorded = self.store.deliveries.record(
             app,
             event,
             action,
@@ -78,6 +96,8 @@ class Announcer:
             installation_id=installation.id if installation else None,
             repository_id=repo.id if repo else None,
         )
+        if self._judge is not None:
+            self._judge.announced(recorded.headers, raw)
 
     def ping(self, app: App) -> None:
         """Record a `ping` of an App's webhook."""
@@ -90,34 +110,38 @@ def payload(view: View, happened: Occurrence) -> Json:
     body: Json = {} if happened.action is None else {"action": happened.action}
     body |= happened.plain
     for name, subject in happened.subjects.items():
-        if name == "push":
-            assert happened.repo is not None
-            body |= commit.push(view, happened.repo, happened.actor, subject)
-        elif name == "label":
-            assert happened.repo is not None
-            body["label"] = account.label(view, subject, happened.repo)
-        else:
-            body["comment" if name == "review_comment" else name] = BUILDERS[name](view, subject)
-    if "pull_request" in body and happened.event == "pull_request":
+        body |= _told_of(view, happened, name, subject)
+    if happened.event == "pull_request":
         body["number"] = body["pull_request"]["number"]
     if happened.event == "installation":
-        body["repositories"] = [_repository_stub(repo) for repo in view.store.repos.all()]
+        body["repositories"] = account.repository_stubs(view, _reached(view, happened))
     if happened.repo is not None:
-        body["repository"] = account.repository(view, happened.repo)
+        body["repository"] = account.hook_repository(view, happened.repo)
     if happened.organization is not None:
         body["organization"] = account.organization(view, happened.organization)
     body["sender"] = account.user(view, happened.actor)
     return body
 
 
-def _repository_stub(repo: Repo) -> Json:
-    return {
-        "id": repo.id,
-        "node_id": repo.node_id,
-        "name": repo.name,
-        "full_name": repo.full_name,
-        "private": repo.private,
-    }
+def _told_of(view: View, happened: Occurrence, name: str, subject: Any) -> Json:
+    """Return what a payload says of one of its subjects."""
+    if name == "push":
+        assert happened.repo is not None
+        return commit.push(view, happened.repo, happened.actor, subject)
+    if name == "status":
+        return check.hook_status(view, subject)
+    if name == "pull_request" and happened.event != "pull_request":
+        return {name: pull.pull_simple(view, subject)}
+    if name == "former_owner":
+        return {"changes": {"owner": {"from": account.owner_by_kind(view, subject)}}}
+    if name == "label":
+        assert happened.repo is not None
+        return {name: account.label(view, subject, happened.repo)}
+    return {"comment" if name == "review_comment" else name: BUILDERS[name](view, subject)}
+
+
+def _reached(view: View, happened: Occurrence) -> list[Repo]:
+    return view.store.access.repositories(happened.subjects["installation"])
 
 
 def headers(app: App, event: str, raw: bytes) -> dict[str, str]:

@@ -1,13 +1,14 @@
 """Apps: themselves, their installations, tokens and deliveries, with the App's JWT."""
 
-import json
+from secrets import token_hex
 
 from flask import Blueprint, Response, request
-from werkzeug.exceptions import NotFound
 
-from forge.errors import UnauthorizedError, UnprocessableError
+from forge.errors import ForbiddenError, NotFoundError, UnauthorizedError, UnprocessableError
 from forge.payloads import account, application
-from forge.rest.context import answer, body, caller, page_of, store, view
+from forge.rest.context import answer, body, caller, page_of, store, text_of, view
+from forge.store.manifests import slug_of
+from forge.store.models import UserType
 from forge.store.registration import App
 
 blueprint = Blueprint("apps", __name__)
@@ -49,6 +50,15 @@ def show_installation(number: int) -> Response:
 @blueprint.get("/orgs/<login>/installation")
 def organization_installation(login: str) -> Response:
     """Answer with the App's installation in an organisation."""
+    account_ = store().users.get(login)
+    if account_.type is not UserType.ORGANIZATION:
+        raise NotFoundError
+    return answer(application.installation(view(), store().apps.installation_of(signed_app(), account_)))
+
+
+@blueprint.get("/users/<login>/installation")
+def user_installation(login: str) -> Response:
+    """Answer with the App's installation at an account: a person's, and an organisation's too."""
     found = store().apps.installation_of(signed_app(), store().users.get(login))
     return answer(application.installation(view(), found))
 
@@ -65,7 +75,9 @@ def create_token(number: int) -> Response:
     """Answer with a new installation token, narrowed as asked."""
     installation = store().apps.get_installation(signed_app(), number)
     wanted = body()
-    mine = [repo for repo in store().repos.all() if repo.owner is installation.account]
+    if installation.suspended_at is not None:
+        raise ForbiddenError("This installation has been suspended")
+    mine = store().access.repositories(installation)
     repo_ids: set[int] | None = None
     if "repository_ids" in wanted or "repositories" in wanted:
         ids, names = wanted.get("repository_ids") or [], wanted.get("repositories") or []
@@ -89,12 +101,8 @@ def installation_repositories() -> Response:
     token = caller().token
     if token is None:
         raise UnauthorizedError("Requires authentication")
-    account_ = token.installation.account
-    repos = [
-        repo
-        for repo in store().repos.all()
-        if repo.owner is account_ and (token.repo_ids is None or repo.id in token.repo_ids)
-    ]
+    within = store().access.repositories(token.installation)
+    repos = [repo for repo in within if token.repo_ids is None or repo.id in token.repo_ids]
     found, links = page_of(repos)
     return answer(
         {
@@ -142,19 +150,39 @@ def redeliver(number: int) -> Response:
 @blueprint.post("/app-manifests/<code>/conversions")
 def convert_manifest(code: str) -> Response:
     """Register the App of a manifest and answer with its secrets, this once."""
-    try:
-        manifest = json.loads(store().apps.take_manifest(code))
-    except ValueError as error:
-        raise NotFound from error
-    owner = next(one for one in store().users.all() if one.members)
-    slug = str(manifest.get("name", "app")).lower().replace(" ", "-")
+    offer = store().manifests.take(code)
+    manifest = offer.manifest
+    name = str(manifest["name"])
+    store().manifests.check_name(name)
     app, pem = store().apps.register(
-        owner,
-        str(manifest.get("name", "app")),
-        slug,
+        offer.owner,
+        name,
+        slug_of(name),
         permissions=manifest.get("default_permissions"),
         events=manifest.get("default_events"),
     )
-    app.webhook_url = (manifest.get("hook_attributes") or {}).get("url", "")
-    secrets = {"client_secret": "", "webhook_secret": app.webhook_secret, "pem": pem}
+    hook = manifest.get("hook_attributes") or {}
+    app.webhook_url, app.webhook_active = hook.get("url", ""), bool(hook) and hook.get("active", True)
+    if not hook:
+        app.webhook_secret = ""
+    secrets = {
+        "client_secret": token_hex(20),
+        "webhook_secret": app.webhook_secret or None,
+        "pem": pem,
+    }
     return answer({**application.app(view(), app), **secrets}, 201)
+
+
+@blueprint.get("/app/hook/config")
+def show_hook() -> Response:
+    """Answer with where the App's webhooks go."""
+    return answer(application.hook_config(signed_app()))
+
+
+@blueprint.patch("/app/hook/config")
+def change_hook() -> Response:
+    """Change where the App's webhooks go, or the secret that signs them."""
+    app, wanted = signed_app(), body()
+    app.webhook_url = text_of(wanted, "url", "Hook") or app.webhook_url
+    app.webhook_secret = text_of(wanted, "secret", "Hook") or app.webhook_secret
+    return answer(application.hook_config(app))

@@ -1,11 +1,11 @@
-"""Check runs; only an App may write them."""
+"""Check runs, which only an App may write, and commit statuses."""
 
 from flask import Blueprint, Response, request
 
-from forge.errors import ForbiddenError
-from forge.payloads import check
+from forge.errors import ForbiddenError, NotFoundError
+from forge.payloads import account, check
 from forge.rest.context import actor, answer, body, caller, needed_text, page_of, repo_for, store, view
-from forge.store.models import Repo
+from forge.store.models import Repo, Role
 from forge.store.registration import App
 
 blueprint = Blueprint("checks", __name__, url_prefix="/repos/<owner>/<name>")
@@ -47,13 +47,68 @@ def update_check_run(owner: str, name: str, number: int) -> Response:
     return answer(check.check_run(view(), run))
 
 
+@blueprint.get("/actions/jobs/<int:number>/logs")
+def job_log(owner: str, name: str, number: int) -> Response:
+    """Send whoever asks to the log of a job, which has its check run's id: a download without a token."""
+    repo = repo_for(owner, name, "actions")
+    run = store().checks.get(repo, number)
+    if not run.log:
+        raise NotFoundError()
+    place = f"{store().base_url}/_forge/logs/{repo.owner.login}/{repo.name}/{number}"
+    return Response(status=302, headers={"Location": place})
+
+
 @blueprint.get("/commits/<path:ref>/check-runs")
 def list_check_runs(owner: str, name: str, ref: str) -> Response:
-    """Answer with the check runs of a commit."""
+    """Answer with the check runs of a commit: of each App's name the newest, or all.
+
+    Source: docs.github.com/rest/checks/runs#list-check-runs-for-a-git-reference (filter).
+    """
     repo = repo_for(owner, name, "checks")
     sha = store().repos.commit_of(repo, ref)
     wanted = request.args.get("check_name")
     runs = [run for run in store().checks.on_commit(repo, sha) if wanted in (None, run.name)]
+    if request.args.get("filter", "latest") == "latest":
+        runs = list({(run.app_slug, run.name): run for run in reversed(runs)}.values())[::-1]
     found, links = page_of(runs)
     shown = [check.check_run(view(), run) for run in found]
     return answer({"total_count": len(runs), "check_runs": shown}, headers=links)
+
+
+@blueprint.post("/statuses/<sha>")
+def create_status(owner: str, name: str, sha: str) -> Response:
+    """Say something of a commit in the older way."""
+    repo = repo_for(owner, name, "statuses", "write", Role.WRITE)
+    wanted = body()
+    made = store().statuses.create(
+        repo,
+        sha,
+        wanted.get("context") or "default",
+        needed_text(wanted, "state", "Status"),
+        actor=actor(),
+        description=wanted.get("description"),
+        target_url=wanted.get("target_url"),
+    )
+    return answer({**check.status(view(), made), "creator": account.user(view(), made.creator)}, 201)
+
+
+@blueprint.get("/commits/<path:ref>/status")
+def combined_status(owner: str, name: str, ref: str) -> Response:
+    """Answer with the newest status of each context, and what they come to."""
+    repo = repo_for(owner, name, "contents|statuses")
+    sha = store().repos.commit_of(repo, ref)
+    found = store().statuses.on_commit(repo, sha)
+    states = {one.state for one in found}
+    pending = not states or "pending" in states
+    state = "failure" if states & {"failure", "error"} else "pending" if pending else "success"
+    return answer(
+        {
+            "state": state,
+            "statuses": [check.status(view(), one) for one in found],
+            "sha": sha,
+            "total_count": len(found),
+            "repository": account.repository(view(), repo),
+            "commit_url": view().repo_api(repo, f"/commits/{sha}"),
+            "url": view().repo_api(repo, f"/commits/{sha}/status"),
+        }
+    )

@@ -22,7 +22,7 @@ def list_pulls(owner: str, name: str) -> Response:
         one
         for one in store().pulls.all(repo)
         if state in ("all", one.issue.state)
-        and (head is None or f"{repo.owner.login}:{one.head_ref}" == head)
+        and (head is None or f"{(one.fork or repo).owner.login}:{one.head_ref}" == head)
         and base in (None, one.base_ref)
     ]
     found, links = page_of(pulls)

@@ -78,9 +78,14 @@ def show_branch(owner: str, name: str, branch: str) -> Response:
     if sha is None:
         raise NotFoundError("Branch not found")
     url = view().repo_api(repo, f"/branches/{branch}")
+    required = list(repo.required_checks.get(branch, ()))
     protection = {
-        "enabled": branch in repo.protected,
-        "required_status_checks": {"contexts": [], "checks": []},
+        "enabled": branch in repo.protected or bool(required),
+        "required_status_checks": {
+            "enforcement_level": "non_admins" if required else "off",
+            "contexts": required,
+            "checks": [{"context": name, "app_id": None} for name in required],
+        },
     }
     return answer(
         {
@@ -91,6 +96,25 @@ def show_branch(owner: str, name: str, branch: str) -> Response:
             "protection_url": f"{url}/protection",
         }
     )
+
+
+@blueprint.get("/rules/branches/<path:branch>")
+def branch_rules(owner: str, name: str, branch: str) -> Response:
+    """Answer with the rules of rulesets for a branch: those about checks are all that there are."""
+    repo = repo_for(owner, name, "metadata")
+    wanted = repo.ruleset_checks.get(branch, ())
+    parameters = {
+        "strict_required_status_checks_policy": False,
+        "required_status_checks": [{"context": context} for context in wanted],
+    }
+    rule = {
+        "type": "required_status_checks",
+        "parameters": parameters,
+        "ruleset_source_type": "Repository",
+        "ruleset_source": repo.full_name,
+        "ruleset_id": repo.id,
+    }
+    return answer([rule] if wanted else [])
 
 
 @blueprint.get("/git/ref/<path:ref>")
@@ -168,24 +192,6 @@ def show_commit(owner: str, name: str, ref: str) -> Response:
             **commit.commit(view(), repo, one),
             "stats": {"additions": added, "deletions": removed, "total": added + removed},
             "files": [commit.file_change(view(), repo, sha, file) for file in files],
-        }
-    )
-
-
-@blueprint.get("/commits/<path:ref>/status")
-def combined_status(owner: str, name: str, ref: str) -> Response:
-    """Answer with the combined commit status; the forge has check runs only, so it has no statuses."""
-    repo = repo_for(owner, name, "contents|statuses")
-    sha = store().repos.commit_of(repo, ref)
-    return answer(
-        {
-            "state": "pending",
-            "statuses": [],
-            "sha": sha,
-            "total_count": 0,
-            "repository": account.repository(view(), repo),
-            "commit_url": view().repo_api(repo, f"/commits/{sha}"),
-            "url": view().repo_api(repo, f"/commits/{sha}/status"),
         }
     )
 

@@ -39,26 +39,30 @@ def create_review(owner: str, name: str, number: int) -> Response:
     repo = repo_for(owner, name, "pull_requests", "write")
     wanted = body()
     comments = [_line_comment(entry) for entry in wanted.get("comments") or []]
-    made = store().reviews.submit(
-        store().pulls.get(repo, number),
-        needed_text(wanted, "event", "PullRequestReview"),
-        text_of(wanted, "body", "PullRequestReview") or "",
-        comments,
-        actor=actor(),
-    )
+    try:
+        made = store().reviews.submit(
+            store().pulls.get(repo, number),
+            needed_text(wanted, "event", "PullRequestReview"),
+            text_of(wanted, "body", "PullRequestReview") or "",
+            comments,
+            actor=actor(),
+        )
+    except UnprocessableError as error:
+        raise error.in_words() from error
     return answer(pull.review(view(), made))
 
 
 def _line_comment(entry: Any) -> LineComment:
     if not isinstance(entry, dict):
         raise UnprocessableError.on_field("PullRequestReviewComment", "comments", "invalid")
-    line = entry.get("line")
+    line, position = entry.get("line"), entry.get("position")
     return LineComment(
         path=needed_text(entry, "path", "PullRequestReviewComment"),
         body=needed_text(entry, "body", "PullRequestReviewComment"),
         line=line if isinstance(line, int) else None,
         side=entry.get("side") or "RIGHT",
         start_line=entry.get("start_line"),
+        position=position if isinstance(position, int) else None,
     )
 
 

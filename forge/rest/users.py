@@ -29,5 +29,5 @@ def show_organization(login: str) -> Response:
 @blueprint.get("/rate_limit")
 def rate_limit() -> Response:
     """Answer with what is left; asking costs nothing."""
-    budget = g.budget
+    budget = {name: value for name, value in g.budget.items() if name not in ("resource", "cost")}
     return answer({"resources": {"core": budget, "graphql": budget, "search": budget}, "rate": budget})

@@ -7,20 +7,25 @@ from typing import Any
 
 from forge.clock import Clock
 from forge.errors import NotFoundError
+from forge.store.access import Access
 from forge.store.apps import Apps
 from forge.store.base import Occurrence
 from forge.store.checks import Checks
 from forge.store.deliveries import Deliveries
 from forge.store.faults import Faults
+from forge.store.groups import Groups
 from forge.store.identifiers import Identifiers
 from forge.store.issues import Issues
 from forge.store.links import Links
+from forge.store.manifests import Manifests
+from forge.store.merges import Merges
 from forge.store.models import Repo, User, UserType
 from forge.store.projects import Projects
 from forge.store.pulls import Pulls
 from forge.store.repos import Repos
 from forge.store.reviews import Reviews
 from forge.store.settings import Settings
+from forge.store.statuses import Statuses
 from forge.store.users import Users
 
 AUTOMATION_LOGIN = "github-project-automation[bot]"
@@ -45,10 +50,15 @@ class Store:
         self.issues = Issues(self)
         self.links = Links(self)
         self.pulls = Pulls(self)
+        self.merges = Merges(self)
+        self.groups = Groups(self)
         self.reviews = Reviews(self)
         self.checks = Checks(self)
+        self.statuses = Statuses(self)
         self.projects = Projects(self)
         self.apps = Apps(self)
+        self.manifests = Manifests(self)
+        self.access = Access(self)
         self.deliveries = Deliveries(self)
 
     def emit(

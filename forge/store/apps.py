@@ -27,14 +27,20 @@ ALL_PERMISSIONS = {
     "contents": "write",
     "checks": "write",
     "metadata": "read",
+    "statuses": "read",
+    "actions": "read",
+    "workflows": "write",
+    "merge_queues": "read",
 }
 ALL_EVENTS = [
     "check_run",
+    "check_suite",
     "create",
     "delete",
     "issue_comment",
     "issue_dependencies",
     "issues",
+    "merge_group",
     "projects_v2_item",
     "projects_v2_status_update",
     "pull_request",
@@ -43,6 +49,7 @@ ALL_EVENTS = [
     "pull_request_review_thread",
     "push",
     "repository",
+    "status",
     "sub_issues",
 ]
 
@@ -55,7 +62,6 @@ class Apps(Part):
         self._apps: list[App] = []
         self._installations: list[Installation] = []
         self._tokens: dict[str, Token] = {}
-        self._manifest_codes: dict[str, str] = {}
 
     def all(self) -> list[App]:
         """Return every App, oldest first."""
@@ -119,6 +125,22 @@ class Apps(Part):
             "installation", "created", actor, None, organization=account, installation=installation
         )
         return installation
+
+    @exclusive
+    def uninstall(self, installation: Installation, *, actor: User) -> None:
+        """Take an App out of an organisation, and announce it; its tokens are worth nothing from then on."""
+        self.store.emit(
+            "installation",
+            "deleted",
+            actor,
+            None,
+            organization=installation.account,
+            installation=installation,
+        )
+        self._installations.remove(installation)
+        self._tokens = {
+            value: token for value, token in self._tokens.items() if token.installation is not installation
+        }
 
     @exclusive
     def get(self, app_id: int | str) -> App | None:
@@ -205,17 +227,3 @@ class Apps(Part):
         for token in live:
             token.expires_at = now
         return len(live)
-
-    @exclusive
-    def offer_manifest(self, manifest: str) -> str:
-        """Return the code that a manifest can be converted with, once."""
-        code = secrets.token_hex(20)
-        self._manifest_codes[code] = manifest
-        return code
-
-    @exclusive
-    def take_manifest(self, code: str) -> str:
-        """Return the manifest behind a code and forget it; raises NotFoundError."""
-        if code not in self._manifest_codes:
-            raise NotFoundError()
-        return self._manifest_codes.pop(code)

@@ -1,4 +1,4 @@
-"""Check runs and the limits that GitHub puts on them."""
+"""Check runs, their suites, and the limits that GitHub puts on them."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ class Checks(Part):
         self._apply(run, changes)
         self.store.emit("check_run", "created", actor, repo, check_run=run)
         if run.status == "completed":
-            self.store.emit("check_run", "completed", actor, repo, check_run=run)
+            self._complete(run, actor)
         return run
 
     @exclusive
@@ -63,7 +63,26 @@ class Checks(Part):
         was = run.status
         self._apply(run, changes)
         if run.status == "completed" and was != "completed":
-            self.store.emit("check_run", "completed", actor, run.repo, check_run=run)
+            self._complete(run, actor)
+
+    def _complete(self, run: CheckRun, actor: User) -> None:
+        """Announce that the check run ended, and its suite when it was the last one of it.
+
+        Source: docs.github.com/webhooks/webhook-events-and-payloads#check_suite (completed).
+        """
+        self.store.emit("check_run", "completed", actor, run.repo, check_run=run)
+        if all(one.status == "completed" for one in self.in_suite(run)):
+            self.store.emit("check_suite", "completed", actor, run.repo, check_suite=run)
+        self.store.merges.reconsider(run.repo, run.head_sha)
+
+    @exclusive
+    def in_suite(self, run: CheckRun) -> list[CheckRun]:
+        """Return the newest check run of each name in the suite of this one."""
+        newest: dict[str, CheckRun] = {}
+        for one in reversed(self._runs.values()):
+            if one.suite_id == run.suite_id:
+                newest.setdefault(one.name, one)
+        return list(newest.values())
 
     @exclusive
     def request(self, run: CheckRun, identifier: str, *, actor: User) -> None:
@@ -80,6 +99,11 @@ class Checks(Part):
         if run is None or run.repo is not repo:
             raise NotFoundError()
         return run
+
+    @exclusive
+    def all(self, repo: Repo) -> list[CheckRun]:
+        """Return the check runs of a repository, newest first."""
+        return [run for run in reversed(self._runs.values()) if run.repo is repo]
 
     @exclusive
     def on_commit(self, repo: Repo, sha: str) -> list[CheckRun]:

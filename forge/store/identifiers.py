@@ -20,6 +20,7 @@ PREFIXES = {
     "reaction": "REA",
     "check_run": "CR",
     "check_suite": "CS",
+    "status": "SC",
     "project": "PVT",
     "item": "PVTI",
     "draft_issue": "DI",

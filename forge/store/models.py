@@ -79,6 +79,10 @@ class Repo:
     issues: dict[int, "Issue"] = field(default_factory=dict)
     next_number: int = 1
     protected: dict[str, int] = field(default_factory=dict)
+    required_checks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # names, by branch
+    ruleset_checks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the same, by a ruleset
+    merge_queues: set[str] = field(default_factory=set)  # branches that are merged through a queue only
+    auto_merge_allowed: bool = False
 
     @property
     def full_name(self) -> str:
@@ -141,6 +145,28 @@ class Comment:
     minimized_reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AutoMerge:
+    """How a pull request is merged by itself once nothing stands in its way; `method` as REST writes it."""
+
+    enabled_by: User
+    enabled_at: datetime
+    merge_method: str
+    title: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The commit of a queued pull request on its branch, on which the merge queue wants the checks."""
+
+    pull: "Pull"
+    head_sha: str
+    head_ref: str
+    base_sha: str
+    base_ref: str
+
+
 @dataclass(slots=True, eq=False)
 class Pull:
     """The part of a pull request that an issue does not have."""
@@ -153,9 +179,12 @@ class Pull:
     head_sha: str
     base_sha: str
     draft: bool = False
+    fork: Repo | None = None  # where its head branch is, unless that is the repository itself
     merged_at: datetime | None = None
     merged_by: User | None = None
     merge_commit_sha: str | None = None
+    auto_merge: AutoMerge | None = None
+    queued_at: datetime | None = None
     reviews: list["Review"] = field(default_factory=list)
     threads: list["Thread"] = field(default_factory=list)
 
@@ -238,3 +267,20 @@ class CheckRun:
     details_url: str = ""
     output: dict[str, Any] = field(default_factory=dict)
     actions: list[dict[str, str]] = field(default_factory=list)
+    log: str = ""  # of the job, for a check run of GitHub Actions
+
+
+@dataclass(slots=True, eq=False)
+class CommitStatus:
+    """What somebody's CI says of a commit in the older way; the newest of each context counts."""
+
+    id: int
+    node_id: str
+    repo: Repo
+    sha: str
+    context: str
+    state: str
+    description: str | None
+    target_url: str | None
+    creator: User
+    created_at: datetime

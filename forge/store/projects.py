@@ -344,6 +344,8 @@ class Projects(Part):
         self._announce_update(update, "edited", actor)
 
     def _announce_update(self, update: StatusUpdate, action: str, actor: User) -> None:
+        if update.project.owner.type is not UserType.ORGANIZATION:
+            return
         self.store.emit(
             "projects_v2_status_update",
             action,
@@ -357,6 +359,8 @@ class Projects(Part):
         item.updated_at = item.project.updated_at = self.store.clock.now()
         plain = {"changes": changes} if changes else {}
         owner = item.project.owner
+        if owner.type is not UserType.ORGANIZATION:
+            return  # a person's board tells nobody: docs.github.com/webhooks/types-of-webhooks
         self.store.emit(
             "projects_v2_item", action, actor, None, organization=owner, plain=plain, projects_v2_item=item
         )

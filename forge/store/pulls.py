@@ -67,6 +67,29 @@ class Pulls(Part):
         self.announce(pull, "opened", actor)
         return pull
 
+    @exclusive
+    def create_from_fork(
+        self, repo: Repo, fork: Repo, title: str, head: str, base: str = "main", *, actor: User
+    ) -> Pull:
+        """Return a new pull request from a branch of another repository; its commits come along."""
+        sha = self._fetch(repo, fork, head)
+        base_sha = self.store.repos.git(repo).refs()[f"refs/heads/{base}"]
+        issue = self.store.issues.new_entry(repo, title, "", "pull", actor)
+        pull = Pull(
+            self.store.identifiers.next_id(), issue.node_id, issue, head, base, sha, base_sha, fork=fork
+        )
+        issue.pull = pull
+        self.store.nodes[pull.node_id] = pull
+        self.announce(pull, "opened", actor)
+        return pull
+
+    def _fetch(self, repo: Repo, fork: Repo, branch: str) -> str:
+        """Bring a fork's branch over, under a name of its own; return its commit."""
+        name = f"refs/forks/{fork.id}/{branch}"
+        git, theirs = self.store.repos.git(repo), self.store.repos.git(fork)
+        git.run("fetch", "--quiet", str(theirs.path), f"+refs/heads/{branch}:{name}")
+        return git.line("rev-parse", name)
+
     def _check_branches(self, repo: Repo, head: str, base: str) -> tuple[str, str]:
         git = self.store.repos.git(repo)
         refs = git.refs()
@@ -76,7 +99,8 @@ class Pulls(Part):
         if base_sha is None:
             raise UnprocessableError.on_field("PullRequest", "base", "invalid")
         fault = ""
-        if any(p.head_ref == head and p.base_ref == base and p.issue.state == "open" for p in self.all(repo)):
+        own = (p for p in self.all(repo) if p.fork is None and p.issue.state == "open")
+        if any(p.head_ref == head and p.base_ref == base for p in own):
             fault = f"A pull request already exists for {repo.owner.login}:{head}."
         elif merge_base(git, base_sha, head_sha) is None:
             fault = f"The {head} branch has no history in common with {base}"
@@ -120,14 +144,28 @@ class Pulls(Part):
                 continue
             if pull.base_ref == branch and new != ZERO_SHA:
                 pull.base_sha = new
-            if pull.head_ref != branch:
+            if pull.head_ref != branch or pull.fork is not None:
                 continue
             if new == ZERO_SHA:
                 self.store.issues.set_state(pull.issue, "closed", actor=actor)
                 continue
-            pull.head_sha = new
-            self.store.reviews.mark_outdated(pull)
-            self.announce(pull, "synchronize", actor, {"before": old, "after": new})
+            self._move_head(pull, old, new, actor)
+        if new != ZERO_SHA:
+            self._follow_fork(repo, branch, old, new, actor)
+
+    def _follow_fork(self, fork: Repo, branch: str, old: str, new: str, actor: User) -> None:
+        for repo in self.store.repos.all():
+            for pull in self.all(repo):
+                if pull.fork is fork and pull.head_ref == branch and pull.issue.state == "open":
+                    self._fetch(repo, fork, branch)
+                    self._move_head(pull, old, new, actor)
+
+    def _move_head(self, pull: Pull, old: str, new: str, actor: User) -> None:
+        pull.head_sha = new
+        if pull.queued_at is not None:  # what was tested is not what would be merged
+            self.store.merges.dequeue(pull, actor=actor, reason="UNKNOWN_REMOVAL_REASON")
+        self.store.reviews.mark_outdated(pull)
+        self.announce(pull, "synchronize", actor, {"before": old, "after": new})
 
     @exclusive
     def mergeable(self, pull: Pull) -> bool | None:
@@ -149,7 +187,27 @@ class Pulls(Part):
             return "dirty"
         if pull.draft:
             return "draft"
-        return "blocked" if self._lacks_approvals(pull) else "clean"
+        return "blocked" if self._lacks_approvals(pull) or self._missing_checks(pull) else "clean"
+
+    @exclusive
+    def is_ready_to_merge(self, pull: Pull) -> bool:
+        """Return whether approvals, checks and branches let it be merged, by hand or through a queue."""
+        return self.mergeable_state(pull) == "clean"
+
+    def _missing_checks(self, pull: Pull) -> str:
+        """Return GitHub's words about the first required check that has not passed; empty when all have."""
+        said = {one.context: one.state for one in self.store.statuses.on_commit(pull.repo, pull.head_sha)}
+        for run in reversed(self.store.checks.on_commit(pull.repo, pull.head_sha)):
+            said[run.name] = run.conclusion or "pending"
+        base, repo = pull.base_ref, pull.repo
+        for name in (*repo.required_checks.get(base, ()), *repo.ruleset_checks.get(base, ())):
+            if name not in said:
+                return f'Required status check "{name}" is expected.'
+            if said[name] == "pending":
+                return f'Required status check "{name}" is in progress.'
+            if said[name] not in ("success", "neutral", "skipped"):
+                return f'Required status check "{name}" is failing.'
+        return ""
 
     def _lacks_approvals(self, pull: Pull) -> bool:
         return self.store.reviews.approvals(pull) < pull.repo.protected.get(pull.base_ref, 0)
@@ -164,11 +222,12 @@ class Pulls(Part):
         sha: str | None = None,
         title: str | None = None,
         message: str | None = None,
+        queued: bool = False,
     ) -> str:
         """Merge and return the commit; raises NotAllowedError (405) or ConflictError (409, head moved)."""
         if sha is not None and sha != pull.head_sha:
             raise ConflictError("Head branch was modified. Review and try the merge again.")
-        self._check_may_merge(pull)
+        self._check_may_merge(pull, queued=queued)
         commit = self._merged(pull, method, title, message, actor)
         git = self.store.repos.git(pull.repo)
         before = git.refs()
@@ -176,6 +235,7 @@ class Pulls(Part):
         issue, now = pull.issue, self.store.clock.now()
         pull.merged_at, pull.merged_by, pull.merge_commit_sha = now, actor, commit
         issue.state, issue.closed_at, issue.closed_by = "closed", now, actor
+        self.store.merges.forget(pull)
         self.store.repos.after_push(pull.repo, before, git.refs(), actor=actor)
         self.announce(pull, "closed", actor)
         self.store.projects.after_close(issue)
@@ -183,7 +243,7 @@ class Pulls(Part):
             self.store.issues.close_mentioned(f"{issue.title}\n{issue.body or ''}", pull.repo, actor=actor)
         return commit
 
-    def _check_may_merge(self, pull: Pull) -> None:
+    def _check_may_merge(self, pull: Pull, *, queued: bool) -> None:
         if pull.issue.state != "open":
             raise NotAllowedError("Pull Request is not mergeable")
         if pull.draft:
@@ -195,6 +255,10 @@ class Pulls(Part):
             )
         if not self.mergeable(pull):
             raise NotAllowedError("Pull Request is not mergeable")
+        if missing := self._missing_checks(pull):
+            raise NotAllowedError(missing)
+        if pull.base_ref in pull.repo.merge_queues and not queued:
+            raise NotAllowedError("Changes must be made through the merge queue")
 
     def _merged(
         self, pull: Pull, method: MergeMethod, title: str | None, message: str | None, actor: User

@@ -24,11 +24,12 @@ class App:
     hook_id: int
     webhook_url: str = ""
     webhook_secret: str = ""
+    webhook_active: bool = True
 
 
 @dataclass(slots=True, eq=False)
 class Installation:
-    """An App in an organisation, with every repository of it."""
+    """An App in an organisation, with every repository of it or with chosen ones."""
 
     id: int
     node_id: str
@@ -37,6 +38,9 @@ class Installation:
     created_at: datetime
     permissions: dict[str, str]
     events: list[str]
+    repo_ids: set[int] | None = None  # those that were chosen; `None`: all, also those to come
+    suspended_at: datetime | None = None
+    suspended_by: User | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -59,6 +59,20 @@ class Repos(Part):
         self.store.nodes.pop(repo.node_id, None)
         self.store.emit("repository", "deleted", actor, repo)
 
+    @exclusive
+    def move(self, repo: Repo, owner: User, name: str) -> None:
+        """Give a repository another owner and name; raises UnprocessableError for a bad or taken one."""
+        key = f"{owner.login}/{name}".casefold()
+        if not NAME.fullmatch(name) or name in {".", ".."} or key in self._by_name:
+            raise UnprocessableError.on_field("Repository", "name", "custom", "name already exists")
+        before = self.store.root / "git" / repo.owner.login / f"{repo.name}.git"
+        self._by_name.pop(repo.full_name.casefold())
+        repo.owner, repo.name = owner, name
+        self._by_name[key] = repo
+        after = self.store.root / "git" / owner.login / f"{name}.git"
+        after.parent.mkdir(parents=True, exist_ok=True)
+        before.rename(after)
+
     def git(self, repo: Repo) -> Git:
         """Return the bare repository on disk."""
         return Git(self.store.root / "git" / repo.owner.login / f"{repo.name}.git")

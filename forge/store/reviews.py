@@ -1,10 +1,10 @@
 """Reviews, their threads and the comments in them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forge.diffs import hunk_at
+from forge.diffs import hunk_at, place_at
 from forge.errors import NotFoundError, UnprocessableError
 from forge.git import FileChange, GitError
 from forge.merging import changed_files
@@ -19,13 +19,14 @@ STATES = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMEN
 
 @dataclass(frozen=True, slots=True)
 class LineComment:
-    """A comment about a line, as it comes with a review."""
+    """A comment about a line, as it comes with a review; `position` is the older way to say which."""
 
     path: str
     body: str
     line: int | None = None
     side: str = "RIGHT"
     start_line: int | None = None
+    position: int | None = None
 
 
 class Reviews(Part):
@@ -48,15 +49,15 @@ class Reviews(Part):
         if event != "APPROVE" and not comments:
             check_body("PullRequestReview", body, needed=True)
         check_body("PullRequestReview", body)
-        for comment in comments:
-            self._check_line(pull, comment)
+        placed = [self._placed(pull, comment) for comment in comments]
         review = self._new_review(pull, STATES[event], body, actor)
-        threads = [self._open_thread(review, comment, actor) for comment in comments]
+        threads = [self._open_thread(review, comment, actor) for comment in placed]
         self.store.emit(
             "pull_request_review", "submitted", actor, pull.repo, review=review, pull_request=pull
         )
         for thread in threads:
             self._announce_comment(thread.comments[0], "created", actor)
+        self.store.merges.reconsider(pull.repo, pull.head_sha)
         return review
 
     def _new_review(self, pull: Pull, state: str, body: str, actor: User) -> Review:
@@ -68,13 +69,20 @@ class Reviews(Part):
         self.store.nodes[node_id] = review
         return review
 
-    def _check_line(self, pull: Pull, comment: LineComment) -> None:
+    def _placed(self, pull: Pull, comment: LineComment) -> LineComment:
+        """Return the comment with its line; raises UnprocessableError where that is not in the diff."""
         check_body("PullRequestReviewComment", comment.body, needed=True)
         if comment.path not in {file.path for file in self._files(pull)}:
             raise UnprocessableError.on_field("PullRequestReviewComment", "path", "invalid")
         if comment.line is not None and self._hunk(pull, comment) is None:
             message = "pull_request_review_thread.line must be part of the diff"
             raise UnprocessableError.on_field("PullRequestReviewComment", "line", "custom", message)
+        if comment.line is not None or comment.position is None:
+            return comment
+        place = place_at(self._patch(pull, comment), comment.position)
+        if place is None:
+            raise UnprocessableError.on_field("PullRequestReviewComment", "position", "invalid")
+        return replace(comment, line=place[0], side=place[1])
 
     def _files(self, pull: Pull) -> list[FileChange]:
         try:
@@ -83,8 +91,10 @@ class Reviews(Part):
             raise UnprocessableError("The diff of this pull request is not available") from error
 
     def _hunk(self, pull: Pull, comment: LineComment) -> str | None:
-        patch = next(file.patch for file in self._files(pull) if file.path == comment.path)
-        return hunk_at(patch, comment.line, comment.side)
+        return hunk_at(self._patch(pull, comment), comment.line, comment.side)
+
+    def _patch(self, pull: Pull, comment: LineComment) -> str:
+        return next(file.patch for file in self._files(pull) if file.path == comment.path)
 
     def _open_thread(self, review: Review, comment: LineComment, actor: User) -> Thread:
         pull = review.pull
@@ -121,9 +131,9 @@ class Reviews(Part):
     @exclusive
     def comment_on_line(self, pull: Pull, comment: LineComment, *, actor: User) -> ReviewComment:
         """Return a comment that opens a thread of its own, in a review of its own."""
-        self._check_line(pull, comment)
+        placed = self._placed(pull, comment)
         review = self._new_review(pull, "COMMENTED", "", actor)
-        thread = self._open_thread(review, comment, actor)
+        thread = self._open_thread(review, placed, actor)
         self.store.emit(
             "pull_request_review", "submitted", actor, pull.repo, review=review, pull_request=pull
         )

@@ -1,6 +1,7 @@
 """What happened on the board: its columns as seen, cards as seen, moved, ranked, archived; stops."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from ledger.event import Event
 from ledger.ids import BoardId, CardId
@@ -199,4 +200,32 @@ class StopLifted(BoardEvent):
 
     scope: str
     target: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardHalted(BoardEvent):
+    """Runs of several cards failed for one cause, so none starts until `until`; then one may try.
+
+    `because` is what people read; `tries` counts the runs that tried in vain.
+    """
+
+    cause: str
+    because: str
+    until: datetime
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoardProbed(BoardEvent):
+    """The board waited long enough: one run may try whether the cause of the halt is gone."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class HaltLifted(BoardEvent):
+    """Runs may start again; `by` is Cardinal when a run showed that the cause is gone."""
+
+    cause: str
     by: str

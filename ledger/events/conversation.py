@@ -24,10 +24,12 @@ class PersonSaid(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CommandGiven(CardEvent):
-    """A command was accepted. `source` is the comment's id, or `box:<name>` for a ticked checkbox.
+    """A command was accepted. `source` is the comment's id, `box:<name>` for a ticked checkbox, or
+    `button:<name>` for a pressed button of a check.
 
-    `place` (issue, pull or review) and `comment_id` say where to acknowledge it; `said_at` is when GitHub got
-    it, by GitHub's clock.
+    `place` (issue, pull, review or check) and `comment_id` (the check run's id for a button) say where it was
+    given; `said_at` is when GitHub got it, by GitHub's clock, where it says so. `base` is the base branch's
+    commit then, where the command depends on it.
     """
 
     command: str
@@ -38,6 +40,7 @@ class CommandGiven(CardEvent):
     comment_id: int
     source: str
     said_at: datetime | None = None
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,25 @@ class CommandRefused(CardEvent):
     because: str
     place: str
     comment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommentReleased(CardEvent):
+    """Somebody with write access let the words of somebody without through. `place` is the comment's."""
+
+    comment_id: int
+    place: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommentChanged(CardEvent):
+    """A comment is not what it was when it was heard. `how`: edited or deleted."""
+
+    comment_id: int
+    place: str
+    how: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True)

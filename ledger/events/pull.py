@@ -64,3 +64,67 @@ class BranchDeleted(CardEvent):
     """The card's branch is gone from GitHub."""
 
     branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFailure:
+    """A check that is red; `log` is the end of what it said, redacted. `on_base`: red on the base as well."""
+
+    name: str
+    url: str
+    log: str
+    on_base: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksAwaited(CardEvent):
+    """Checks that count on the pull request's head commit are not all finished."""
+
+    head: str
+    pending: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksSettled(CardEvent):
+    """The checks that count on the head commit are finished, but for those `pending` that took too long.
+
+    `failures` are the red ones; none of them means that it is green, or that nothing can be said.
+    """
+
+    head: str
+    failures: tuple[CheckFailure, ...]
+    pending: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFormed(CardEvent):
+    """The merge queue asks for the checks of the pull request on a commit of its own, `head`."""
+
+    number: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGone(CardEvent):
+    """The merge queue needs the checks on its commit `head` no more.
+
+    `reason`: merged, dequeued, or invalidated (another group takes its place).
+    """
+
+    number: int
+    head: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergeAwaited(CardEvent):
+    """GitHub merges the pull request by itself once it can, or does so no more.
+
+    `how`: queue, auto (as soon as its checks pass) or empty: no more, and `because` says why. `head` is the
+    commit that is to be merged.
+    """
+
+    number: int
+    how: str
+    head: str
+    because: str

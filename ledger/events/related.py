@@ -1,7 +1,8 @@
-"""What the agent of a run says about other cards: that one is wanted, or that one belongs to its own."""
+"""How cards belong together: what GitHub says of an issue, and what the agent of a run says of others."""
 
 from dataclasses import dataclass
 
+from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 
 
@@ -24,3 +25,25 @@ class CardLinked(RunEvent):
     target: str
     relation: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """An issue that another one is blocked by. `state`: open, completed, not_planned or duplicate."""
+
+    repository: str
+    number: int
+    title: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinksSeen(CardEvent):
+    """What GitHub links with the card's issue differs from what was known.
+
+    `hidden` counts open blockers that Cardinal may not see; `parent` is owner/repository#number, or empty.
+    """
+
+    blocked_by: tuple[Blocker, ...]
+    hidden: int
+    parent: str

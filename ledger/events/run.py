@@ -20,7 +20,7 @@ class RunEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class RunQueued(RunEvent):
-    """A run was asked for. `attempt` counts on the card from 1; `kind`: first, revision or retry.
+    """A run was asked for. `attempt` counts on the card from 1; `kind`: first, revision, retry or repair.
 
     `settings` is the column's policy as JSON, fixed for the whole run. `session_id` is that of the run which
     it continues, or empty. `plan_required` is false for a retry whose plan was approved already.
@@ -57,11 +57,15 @@ class RunStepped(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class BriefingMade(RunEvent):
-    """What the agent was told, as Markdown; `digest` is its SHA-256, `omitted` says what was left out."""
+    """What the agent was told, as Markdown; `digest` is its SHA-256, `omitted` says what was left out.
+
+    `issue` is the SHA-256 of the issue's title and description as they were then.
+    """
 
     text: str
     digest: str
     omitted: tuple[str, ...]
+    issue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +79,37 @@ class SessionStarted(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class PlanProposed(RunEvent):
-    """The agent's plan, to be approved when the policy demands it. `revision` counts from 1."""
+    """The agent's plan, to be approved when the policy demands it. `revision` counts from 1.
+
+    `base` is the base branch's commit, `policy` the digest of the policy file, as the claim found them.
+    """
 
     revision: int
     summary: str
     steps: tuple[str, ...]
+    base: str = ""
+    policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRebound(RunEvent):
+    """Somebody was told that base or policy moved on since the plan; an approval is about these now."""
+
+    revision: int
+    base: str
+    policy: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlanApproved(RunEvent):
-    """Somebody approved the plan; `by` is `policy` where no approval is demanded."""
+    """Somebody approved the plan; `by` is `policy` where no approval is demanded.
+
+    `bound` is the SHA-256 of what was approved: plan, issue text, base commit and policy.
+    """
 
     revision: int
     by: str
+    bound: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +160,9 @@ class ToolUsed(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked(RunEvent):
-    """The run needs a person. `asker`: agent, permission, budget, limit, rebase, validation or leave."""
+    """The run needs a person. `asker`: agent, permission, budget, limit, rebase, workflows,
+    validation or leave.
+    """
 
     question_id: QuestionId
     asker: str

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, select
 
 from ledger.event import Recorded
 from ledger.events.run import BriefingMade
@@ -15,7 +15,7 @@ from ledger.tables import VIEWS
 
 @dataclass(frozen=True, slots=True)
 class BriefingRow:
-    """A briefing; `seq` is its event's."""
+    """A briefing; `seq` is its event's, `issue` the digest of the issue's text in it."""
 
     seq: int
     run_id: RunId
@@ -23,6 +23,7 @@ class BriefingRow:
     digest: str
     omitted: tuple[str, ...]
     at: datetime
+    issue: str
 
 
 briefings = Table("view_briefings", VIEWS, *columns(BriefingRow, "run_id", "seq"))
@@ -35,6 +36,12 @@ def newest(db: Connection, run_id: RunId) -> BriefingRow | None:
     return one(db, BriefingRow, query.order_by(briefings.c.seq.desc()))
 
 
+def issue_of(db: Connection, run_id: RunId) -> str:
+    """Return the digest of the issue's text in the run's newest briefing; empty before the first."""
+    mine = select(briefings.c.issue).where(briefings.c.run_id == run_id)
+    return db.scalar(mine.order_by(briefings.c.seq.desc()).limit(1)) or ""
+
+
 def of_run(db: Connection, run_id: RunId) -> tuple[BriefingRow, ...]:
     """Return all briefings of the run, the oldest first: a later one never replaces an earlier one."""
     query = pick(BriefingRow, briefings).where(briefings.c.run_id == run_id)
@@ -43,5 +50,11 @@ def of_run(db: Connection, run_id: RunId) -> tuple[BriefingRow, ...]:
 
 @fold.on(BriefingMade)
 def _made(db: Connection, it: Recorded, event: BriefingMade) -> None:
-    told = {"text": event.text, "digest": event.digest, "omitted": event.omitted, "at": it.at}
+    told = {
+        "text": event.text,
+        "digest": event.digest,
+        "omitted": event.omitted,
+        "at": it.at,
+        "issue": event.issue,
+    }
     db.execute(briefings.insert().values(seq=it.seq, run_id=event.run_id, **told))

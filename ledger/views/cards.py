@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from sqlalchemy import (
     Connection,
@@ -12,13 +11,13 @@ from sqlalchemy import (
     Text,
     bindparam,
     case,
-    func,
     select,
     text,
     type_coerce,
 )
 
 from ledger.event import Recorded
+from ledger.events.access import RepositoryMoved
 from ledger.events.board import (
     ABANDONED,
     CardArchived,
@@ -35,7 +34,7 @@ from ledger.events.board import (
     IssueClosed,
     IssueReopened,
 )
-from ledger.events.conversation import AssistantReplied, PersonSaid
+from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
 from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import BranchPushed, RunQueued
 from ledger.fold import Fold
@@ -93,20 +92,6 @@ class CardRow:
     state_at: datetime
 
 
-class CardLine(NamedTuple):
-    """What a list of cards shows of each. A tuple: ten thousand dataclasses cost several times as much."""
-
-    card_id: CardId
-    repository: str | None
-    number: int | None
-    title: str
-    column: str | None
-    rank: int
-    state: str
-    because: str
-    run_id: RunId | None
-
-
 cards = Table(
     "view_cards",
     VIEWS,
@@ -121,6 +106,7 @@ cards = Table(
     Index("view_cards_board", "board_id", "column", "rank", "card_id").ddl_if(dialect="postgresql"),
     Index("view_cards_issue", "repository", "number"),
     Index("view_cards_pull", "pull_repository", "pull_number"),
+    Index("view_cards_head", "pull_head"),
     Index(
         "view_cards_attention",
         "state_at",
@@ -166,49 +152,10 @@ def of_board(
     return many(db, CardRow, query.order_by(cards.c.column, cards.c.rank, cards.c.card_id).limit(limit))
 
 
-def lines(
-    db: Connection, board_id: BoardId, columns: tuple[str, ...] | None = None, limit: int | None = None
-) -> tuple[CardLine, ...]:
-    """Return what `of_board` does, of each card only what a list shows: several times faster."""
-    shown = (cards.c[name] if name != "state" else _state_text for name in CardLine._fields)
-    query = select(*shown).where(cards.c.board_id == board_id, ~cards.c.archived)
-    if columns is not None:
-        query = query.where(cards.c.column.in_(columns))
-    order = (cards.c.column, cards.c.rank, cards.c.card_id)
-    found = db.execute(query.order_by(*order).limit(limit))
-    # None of these columns has to be read back, so the driver's own tuples do: a fifth less time than Rows.
-    return tuple(map(CardLine._make, found.cursor.fetchall() if found.cursor else ()))
-
-
 def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
     """Return what the cards say about why they are as they are."""
     query = select(cards.c.card_id, cards.c.because).where(cards.c.card_id.in_(tuple(card_ids)))
     return {CardId(card_id): because for card_id, because in db.execute(query)}
-
-
-def counts(db: Connection, board_id: BoardId) -> dict[str | None, int]:
-    """Return how many cards that are not archived stand in each column."""
-    query = select(cards.c.column, func.count()).where(cards.c.board_id == board_id, ~cards.c.archived)
-    return {column: count for column, count in db.execute(query.group_by(cards.c.column))}
-
-
-def columns_of(db: Connection, board_id: BoardId) -> dict[CardId, str | None]:
-    """Return the column of every card of the board that is not archived."""
-    query = select(cards.c.card_id, cards.c.column).where(cards.c.board_id == board_id, ~cards.c.archived)
-    return {CardId(card_id): column for card_id, column in db.execute(query)}
-
-
-def closed_of(db: Connection, board_id: BoardId) -> frozenset[CardId]:
-    """Return the cards of the board whose issue is closed, without the archived ones."""
-    closed = (cards.c.board_id == board_id) & ~cards.c.archived & (cards.c.closed != "")
-    return frozenset(CardId(card_id) for card_id in db.scalars(select(cards.c.card_id).where(closed)))
-
-
-def order_of(db: Connection, board_id: BoardId, column: str) -> tuple[CardId, ...]:
-    """Return the column's ranked cards from top to bottom."""
-    here = (cards.c.board_id == board_id) & (cards.c.column == column) & ~cards.c.archived
-    query = select(cards.c.card_id).where(here, cards.c.rank < UNRANKED).order_by(cards.c.rank)
-    return tuple(CardId(card_id) for card_id in db.scalars(query))
 
 
 def of_repository(db: Connection, repository: str) -> tuple[CardRow, ...]:
@@ -217,14 +164,18 @@ def of_repository(db: Connection, repository: str) -> tuple[CardRow, ...]:
 
 
 def attention(db: Connection) -> tuple[CardRow, ...]:
-    """Return the cards that wait for a person: questions, then failures, then finished work, the oldest
-    first.
-    """
+    """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
     order = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
     wanted = text("state IN ('needs_input', 'failed', 'work_complete')")
     return many(
         db, CardRow, pick(CardRow, cards).where(wanted, ~cards.c.archived).order_by(order, cards.c.state_at)
     )
+
+
+def by_head(db: Connection, repository: str, head: str) -> CardRow | None:
+    """Return the card whose open pull request, made by Cardinal, stands at that commit; None without one."""
+    mine = (cards.c.pull_repository == repository) & (cards.c.pull_head == head)
+    return one(db, CardRow, pick(CardRow, cards).where(mine, cards.c.pull_state == "open", ~cards.c.archived))
 
 
 @fold.on(CardSeen)
@@ -281,6 +232,13 @@ def _converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     _set(db, event, content_id=event.content_id, repository=event.repository, number=event.number)
 
 
+@fold.on(RepositoryMoved)
+def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+    for column in (cards.c.repository, cards.c.pull_repository):
+        mine = (cards.c.board_id == event.board_id) & (column == event.before)
+        db.execute(cards.update().where(mine).values({column: event.after}))
+
+
 @fold.on(IssueClosed)
 def _closed(db: Connection, _it: Recorded, event: IssueClosed) -> None:
     given_up = event.trusted and event.reason in ABANDONED
@@ -333,6 +291,13 @@ def _held_back(db: Connection, _it: Recorded, event: CardHeldBack) -> None:
 @fold.on(PersonSaid)
 def _said(db: Connection, _it: Recorded, event: PersonSaid) -> None:
     if event.trusted and event.place != "review":  # review comments are counted apart by GitHub
+        later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
+        _set(db, event, last_said=later)
+
+
+@fold.on(CommentReleased)
+def _released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
+    if event.place != "review":
         later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
         _set(db, event, last_said=later)
 

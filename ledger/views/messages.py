@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Index, Table, func, select
+from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Index, Table, func, select
 
 from ledger.event import Recorded
-from ledger.events.conversation import AssistantReplied, PersonSaid
+from ledger.events.conversation import AssistantReplied, CommentChanged, CommentReleased, PersonSaid
 from ledger.fold import Fold
 from ledger.ids import CardId
-from ledger.rows import columns, many, pick
+from ledger.rows import columns, keep, many, pick, where
 from ledger.tables import VIEWS
+from ledger.types import Prose
 
 ASSISTANT = "assistant"  # the place of what Cardinal's assistant said
 
@@ -18,7 +19,8 @@ ASSISTANT = "assistant"  # the place of what Cardinal's assistant said
 @dataclass(frozen=True, slots=True)
 class MessageRow:
     """A message. `place`: issue, pull, review or assistant; `comment_id` is 0 and `author` empty for the
-    assistant.
+    assistant. `vouched_by` let it through, with write access, where its author has none; `changed`: edited
+    or deleted since, or empty.
     """
 
     seq: int
@@ -29,17 +31,29 @@ class MessageRow:
     trusted: bool
     text: str
     at: datetime
+    vouched_by: str
+    changed: str
 
 
 messages = Table(
     "view_messages", VIEWS, *columns(MessageRow, "seq"), Index("view_messages_card", "card_id", "seq")
 )
+# Comments that changed, known or not: the edit may be heard of before the comment.
+changes = Table(
+    "view_message_changes",
+    VIEWS,
+    Column("card_id", Prose, primary_key=True),
+    Column("place", Prose, primary_key=True),  # review, or issue for all others
+    Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("how", Prose, nullable=False),
+)
 fold = Fold()
+DELETED = "deleted"
 
 
 def newest(db: Connection, card_id: CardId, limit: int) -> tuple[MessageRow, ...]:
-    """Return the card's newest messages, the oldest of them first."""
-    query = pick(MessageRow, messages).where(messages.c.card_id == card_id)
+    """Return the card's newest messages, the oldest of them first, without those that were deleted."""
+    query = pick(MessageRow, messages).where(messages.c.card_id == card_id, messages.c.changed != DELETED)
     return many(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]
 
 
@@ -48,9 +62,30 @@ def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
 
     Comments of issues and of pull requests are counted together by GitHub, those of reviews apart.
     """
-    kind = messages.c.place == "review" if place == "review" else messages.c.place.in_(("issue", "pull"))
-    mine = (messages.c.card_id == card_id) & (messages.c.comment_id == comment_id) & kind
+    mine = _comment(card_id, place, comment_id)
     return db.scalar(select(messages.c.seq).where(mine).limit(1)) is not None
+
+
+def held(db: Connection, card_id: CardId, limit: int) -> tuple[MessageRow, ...]:
+    """Return the newest comments by people without write access that nobody let through, oldest first."""
+    theirs = (messages.c.card_id == card_id) & ~messages.c.trusted & (messages.c.vouched_by == "")
+    query = pick(MessageRow, messages).where(theirs, messages.c.changed != DELETED)
+    return many(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]
+
+
+def has_changed(db: Connection, card_id: CardId, place: str, comment_id: int) -> str:
+    """Return `edited` or `deleted` where that is known of the comment, else an empty string."""
+    return db.scalar(select(changes.c.how).where(where(changes, _changed(card_id, place, comment_id)))) or ""
+
+
+def _comment(card_id: CardId, place: str, comment_id: int) -> ColumnElement[bool]:
+    kind = messages.c.place == "review" if place == "review" else messages.c.place.in_(("issue", "pull"))
+    return (messages.c.card_id == card_id) & (messages.c.comment_id == comment_id) & kind
+
+
+def _changed(card_id: CardId, place: str, comment_id: int) -> dict[str, object]:
+    kind = place if place == "review" else "issue"
+    return {"card_id": card_id, "place": kind, "comment_id": comment_id}
 
 
 def count(db: Connection, card_id: CardId) -> int:
@@ -62,10 +97,26 @@ def count(db: Connection, card_id: CardId) -> int:
 def _said(db: Connection, it: Recorded, event: PersonSaid) -> None:
     names = ("card_id", "comment_id", "place", "author", "trusted", "text")
     said = {name: getattr(event, name) for name in names}
-    db.execute(messages.insert().values(seq=it.seq, at=it.at, **said))
+    changed = has_changed(db, event.card_id, event.place, event.comment_id)
+    db.execute(messages.insert().values(seq=it.seq, at=it.at, vouched_by="", changed=changed, **said))
 
 
 @fold.on(AssistantReplied)
 def _replied(db: Connection, it: Recorded, event: AssistantReplied) -> None:
     said = {"card_id": event.card_id, "comment_id": 0, "place": ASSISTANT, "author": "", "trusted": True}
-    db.execute(messages.insert().values(seq=it.seq, at=it.at, text=event.text, **said))
+    db.execute(
+        messages.insert().values(seq=it.seq, at=it.at, text=event.text, vouched_by="", changed="", **said)
+    )
+
+
+@fold.on(CommentReleased)
+def _released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
+    mine = _comment(event.card_id, event.place, event.comment_id)
+    db.execute(messages.update().where(mine).values(vouched_by=event.by))
+
+
+@fold.on(CommentChanged)
+def _was_changed(db: Connection, _it: Recorded, event: CommentChanged) -> None:
+    keep(db, changes, _changed(event.card_id, event.place, event.comment_id), {"how": event.how})
+    mine = _comment(event.card_id, event.place, event.comment_id)
+    db.execute(messages.update().where(mine).values(changed=event.how))

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table
 
 from ledger.event import Recorded
-from ledger.events.run import PlanApproved, PlanProposed, PlanRedirected
+from ledger.events.run import PlanApproved, PlanProposed, PlanRebound, PlanRedirected
 from ledger.fold import Fold
 from ledger.ids import RunId
 from ledger.rows import columns, keep, many, one, pick, where
@@ -16,7 +16,7 @@ from ledger.tables import VIEWS
 @dataclass(frozen=True, slots=True)
 class PlanRow:
     """A plan. `state`: proposed, approved or redirected, then by whom; `text` is what the redirection asked
-    for.
+    for. `base` and `policy` are what an approval is about.
     """
 
     run_id: RunId
@@ -27,6 +27,8 @@ class PlanRow:
     by: str
     text: str
     at: datetime
+    base: str
+    policy: str
 
 
 plans = Table("view_plans", VIEWS, *columns(PlanRow, "run_id", "revision"))
@@ -38,13 +40,6 @@ def newest(db: Connection, run_id: RunId) -> PlanRow | None:
     return one(
         db, PlanRow, pick(PlanRow, plans).where(plans.c.run_id == run_id).order_by(plans.c.revision.desc())
     )
-
-
-def proposed_at(db: Connection, run_id: RunId, revision: int) -> datetime | None:
-    """Return when that plan was proposed; None for one that is not known."""
-    mine = where(plans, {"run_id": run_id, "revision": revision})
-    found: datetime | None = db.scalar(select(plans.c.at).where(mine))
-    return found
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[PlanRow, ...]:
@@ -61,8 +56,16 @@ def _proposed(db: Connection, it: Recorded, event: PlanProposed) -> None:
         "by": "",
         "text": "",
         "at": it.at,
+        "base": event.base,
+        "policy": event.policy,
     }
     keep(db, plans, {"run_id": event.run_id, "revision": event.revision}, plan)
+
+
+@fold.on(PlanRebound)
+def _rebound(db: Connection, _it: Recorded, event: PlanRebound) -> None:
+    mine = where(plans, {"run_id": event.run_id, "revision": event.revision})
+    db.execute(plans.update().where(mine).values(base=event.base, policy=event.policy))
 
 
 @fold.on(PlanApproved)

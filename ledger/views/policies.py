@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, select
 
 from ledger.event import Recorded
 from ledger.events.policy import PolicyLoaded, PolicyRejected
@@ -34,6 +34,11 @@ fold = Fold()
 def current(db: Connection, board_id: BoardId) -> PolicyRow | None:
     """Return what is in force on the board; None when no file was ever read."""
     return one(db, PolicyRow, pick(PolicyRow, policies).where(policies.c.board_id == board_id))
+
+
+def digest(db: Connection, board_id: BoardId) -> str:
+    """Return the digest of the file in force; empty where none is."""
+    return db.scalar(select(policies.c.digest).where(policies.c.board_id == board_id)) or ""
 
 
 @fold.on(PolicyLoaded)

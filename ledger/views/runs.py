@@ -22,6 +22,7 @@ from sqlalchemy import (
 from ledger.errors import IllegalStepError
 from ledger.event import Event, Recorded
 from ledger.events import run as happened
+from ledger.events.access import RepositoryMoved
 from ledger.events.board import ColumnRanked
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, QuestionId, RunId
@@ -181,15 +182,6 @@ def queued(
     return many(db, QueuedRow, query.order_by(*order).limit(limit))
 
 
-def queued_elsewhere(
-    db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
-) -> tuple[QueuedRow, ...]:
-    """Return queued runs whose column is none of those named, the oldest of each column first."""
-    query = pick(QueuedRow, runs).where(_QUEUED, runs.c.board_id == board_id)
-    query = query.where(runs.c.column.not_in(tuple(columns)))
-    return many(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
-
-
 def begun(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
     """Return when the card's newest runs were queued, the newest first."""
     query = select(runs.c.queued_at).where(runs.c.card_id == card_id)
@@ -252,6 +244,11 @@ def _after(event: Event) -> RunState | None:
 
 def _next_serial(db: Connection) -> int:
     return (db.scalar(select(func.max(runs.c.serial))) or 0) + 1
+
+
+@fold.on(RepositoryMoved)
+def _moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+    db.execute(runs.update().where(runs.c.repository == event.before).values(repository=event.after))
 
 
 @fold.on(happened.RunQueued)

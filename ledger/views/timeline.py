@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Index, Table, bindparam, select
 from ledger.event import Event, Recorded
 from ledger.events.agent import ProviderFailed
 from ledger.events.board import CardEvent
+from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded, RunEvent, RunQueued
 from ledger.ids import CardId, RunId
 from ledger.rows import columns, many, pick
@@ -69,6 +70,8 @@ _LINES: Mapping[str, Line] = {
     "PersonSaid": (_C, lambda e: f"{e.author}: {e.text}"),
     "CommandGiven": (_C, lambda e: f"{e.by}: /cardinal {e.command} {e.argument}"),
     "CommandRefused": (_C, lambda e: f"refused /cardinal {e.command} of {e.by}: {e.because}"),
+    "CommentReleased": (_C, lambda e: f"{e.by} let comment {e.comment_id} through"),
+    "CommentChanged": (_A, lambda e: f"{e.by} changed comment {e.comment_id}: {e.how}"),
     "AssistantReplied": (_C, lambda e: f"assistant: {e.text}"),
     "TaskAnswered": (_A, lambda e: f"{e.rule}: {e.text}"),
     "AssistantFailed": (_C, lambda e: f"{e.what} failed: {e.because}"),
@@ -76,12 +79,17 @@ _LINES: Mapping[str, Line] = {
     "PullChanged": (_A, lambda e: f"pull request #{e.number} is {e.state}{', a draft' if e.draft else ''}"),
     "ReviewSubmitted": (_C, lambda e: f"{e.author} {e.verdict.replace('_', ' ')}: {e.body}"),
     "ReviewDismissed": (_A, lambda e: f"review {e.review_id} was dismissed"),
+    "ChecksAwaited": (Zoom.DEBUG, lambda e: f"checks of {e.head[:12]} wait for {', '.join(e.pending)}"),
+    "ChecksSettled": (_C, lambda e: _checks(e)),
+    "GroupFormed": (Zoom.DEBUG, lambda e: f"the merge queue wants checks on {e.head[:12]}"),
+    "GroupGone": (Zoom.DEBUG, lambda e: f"the merge queue's {e.head[:12]} is gone: {e.reason}"),
     "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
     "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
     "RunQueued": (_C, lambda e: f"run {e.run_id} queued in {e.column} (attempt {e.attempt}, {e.kind})"),
     "RunClaimed": (_A, lambda e: f"run {e.run_id} got a worker"),
     "RunStepped": (Zoom.DEBUG, lambda e: f"{e.before} → {e.after}"),
     "PlanProposed": (_C, lambda e: f"plan {e.revision}: {e.summary}"),
+    "PlanRebound": (_A, lambda e: f"plan {e.revision} is about {e.base[:12]} now"),
     "PlanApproved": (_C, lambda e: f"plan {e.revision} approved by {e.by}"),
     "PlanRedirected": (_C, lambda e: f"{e.by} redirected plan {e.revision}: {e.text}"),
     "PlanTicked": (_A, lambda e: f"step {e.done} of the plan is done"),
@@ -129,6 +137,11 @@ def _provider_failed(event: ProviderFailed) -> str:
     what = f"answered {event.status}" if event.status else "did not answer"
     again = f", {event.in_a_row} times in a row" if event.in_a_row > 1 else ""
     return f"the model's provider {what}{again}: {event.detail}"
+
+
+def _checks(event: ChecksSettled) -> str:
+    red = ", ".join(failure.name for failure in event.failures)
+    return f"checks of {event.head[:12]} are {f'red: {red}' if red else 'not red'}"
 
 
 def _ended(event: RunEnded) -> str:

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from ledger.states import Archetype, CardState, Ending
 from rules.card_state import change
-from rules.intents import Decision, Explain, MarkReady, MergePull, Say
+from rules.intents import Decision, MarkReady, MergePull, Say
+from rules.inward import Explain
 from rules.occasion import Occasion
 from rules.policy import Policy
 from rules.policy_repository import Part

@@ -1,16 +1,21 @@
-"""Allow the agents of this card what matches a pattern, unasked: `git push:*` is git push with anything."""
+"""Allow the agents of this card what matches a pattern, unasked; `workflows`: to change the files of CI.
+
+`git push:*` is git push with anything.
+"""
 
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.intents import AllowTool, Decision
+from rules.command_line import WORKFLOWS
+from rules.intents import Decision
+from rules.inward import AllowTool
 from rules.policy import Policy
-from rules.replies import say
+from rules.replies import answer, say
 from rules.roles import Role
 from rules.snapshot import Snapshot
 from rules.words import code, plain
 
-USAGE = "/cardinal allow <pattern>"
+USAGE = "/cardinal allow <pattern>|workflows"
 ROLE = Role.MAINTAIN
 TAKES = "optional"
 MOST_CHARACTERS = 200
@@ -21,6 +26,8 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     pattern = given.argument.strip().strip("`").strip()
     if not pattern:
         return say(snapshot, given, "Say what to allow: `/cardinal allow git push:*`.")
+    if pattern.lower() == WORKFLOWS:
+        return _workflows(snapshot, given)
     if not any(char.isalnum() for char in pattern):
         text = f"{code(pattern)} would allow everything, so nothing was done: begin it with a command."
         return say(snapshot, given, text)
@@ -32,3 +39,11 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         return say(snapshot, given, text)
     allowed = AllowTool(snapshot.card_id, " ".join(pattern.split()), given.by)
     return Decision((allowed,), (f"{given.by} allows {code(pattern)} on this card",))
+
+
+def _workflows(snapshot: Snapshot, given: CommandGiven) -> Decision:
+    """Let the card's agents change files of CI, and answer the run that waits for just that."""
+    run, because = snapshot.live_run, (f"{given.by} allows changes of workflow files on this card",)
+    if run and run.question and run.question.asker == WORKFLOWS:
+        return answer(snapshot, run, run.question, given.by, "1")
+    return Decision((AllowTool(snapshot.card_id, WORKFLOWS, given.by),), because)

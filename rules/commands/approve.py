@@ -4,18 +4,21 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.states import RunState
+from rules import binding
 from rules.command_line import approved_plan
-from rules.intents import ApprovePlan, Decision, RequeueRun
+from rules.intents import Decision, Intent, UntickBoxes
+from rules.inward import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
 from rules.occasion import was_before
 from rules.policy import Policy
 from rules.replies import say
 from rules.roles import Role
-from rules.snapshot import Snapshot
+from rules.snapshot import RunSeen, Snapshot
 
 USAGE = "/cardinal approve"
 ROLE = Role.WRITE
 TAKES = "none"
 INSTEAD = "To change the plan: `/cardinal redirect <text>`."
+BY_RULES = "Cardinal"  # who sends a plan back because the issue is another one now
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
@@ -38,6 +41,32 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if was_before(given.said_at, run.plan_at):
         text = f"Plan {run.plan_revision} was posted after that was written: look at it, then approve it."
         return say(snapshot, given, text)
+    stale = _stale(snapshot, run, given)
+    if stale is not None:
+        return stale
     card, because = snapshot.card_id, f"{given.by} approved plan {run.plan_revision} of {run.run_id}"
-    intents = (ApprovePlan(card, run.run_id, given.by), RequeueRun(card, run.run_id, "approved"))
-    return Decision(intents, (because,))
+    approved = ApprovePlan(card, run.run_id, given.by, binding.bound(snapshot, run))
+    return Decision((approved, RequeueRun(card, run.run_id, "approved")), (because,))
+
+
+def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | None:
+    """Return what becomes of an approval of something that changed since the plan; None where nothing did.
+
+    Another issue needs another plan. A plan on an older base or policy may fit still: that is for the one who
+    approves to say, once more and knowing it.
+    """
+    card, plan = snapshot.card_id, f"Plan {run.plan_revision} of {run.run_id}"
+    if binding.is_reworded(snapshot, run):
+        anew = f"{plan} was not approved: {binding.ISSUE} changed since it was made, so it is made anew."
+        why = f"Nobody objected, but {binding.ISSUE} changed: read it again in the briefing."
+        again = (RedirectPlan(card, run.run_id, BY_RULES, why), RequeueRun(card, run.run_id, "redirected"))
+        return Decision(again, (anew,)) + say(snapshot, given, anew)
+    changed = binding.moved_on(snapshot, run, given.base)
+    if not changed:
+        return None
+    text = f"{plan} was not approved yet: since it was made, {' and '.join(changed)}."
+    text += " Approve it again if it still fits, or `/cardinal redirect <text>`."
+    rebind = RebindPlan(card, run.run_id, given.base or run.plan_base, snapshot.policy_digest)
+    boxed = given.source.startswith("box:")
+    untick: tuple[Intent, ...] = (UntickBoxes(card, given.place, given.comment_id),) if boxed else ()
+    return Decision((rebind, *untick), (text,)) + say(snapshot, given, text)

@@ -7,7 +7,8 @@ from ledger.answers import raised
 from ledger.events.conversation import CommandGiven
 from rules import replies
 from rules.command_line import raised_run
-from rules.intents import Decision, RaiseBudget
+from rules.intents import Decision
+from rules.inward import RaiseBudget
 from rules.policy import Policy
 from rules.roles import Role
 from rules.snapshot import RunSeen, Snapshot

@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.intents import Decision, StopRun
+from rules.intents import Decision
+from rules.inward import StopRun
 from rules.policy import Policy
 from rules.replies import say, settle_leaving
 from rules.roles import Role

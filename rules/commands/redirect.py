@@ -4,7 +4,8 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.states import RUN_HELD, RunState
-from rules.intents import Decision, RedirectPlan, RequeueRun
+from rules.intents import Decision
+from rules.inward import RedirectPlan, RequeueRun
 from rules.policy import Policy
 from rules.replies import say
 from rules.roles import Role

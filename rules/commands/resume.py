@@ -3,7 +3,9 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.intents import Decision, Intent, LiftStop, RequeueRun
+from rules.halting import LiftHalt
+from rules.intents import Decision, Intent
+from rules.inward import LiftStop, RequeueRun
 from rules.policy import Policy
 from rules.queue import stopped_by
 from rules.replies import say
@@ -28,6 +30,8 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         for stop in snapshot.stops
         if stop.scope == scope and stop.target == target
     ]
+    if scope == "board" and snapshot.halt:
+        intents.append(LiftHalt(card, snapshot.board_id, given.by))
     if scope == "card" and run and run.paused:
         intents.append(RequeueRun(card, run.run_id, "resumed"))
     if intents:

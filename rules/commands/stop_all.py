@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.intents import Decision, OrderStop
+from rules.intents import Decision
+from rules.inward import OrderStop
 from rules.policy import Policy
 from rules.replies import say
 from rules.roles import Role

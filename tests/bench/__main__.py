@@ -9,7 +9,20 @@ import time
 
 from pysqlite3 import dbapi2 as sqlite
 
-from tests.bench import agents, appending, boards, clone, containers, deliveries, drags, gateway, idle, story
+from tests.bench import (
+    agents,
+    appending,
+    boards,
+    clone,
+    containers,
+    deliveries,
+    drags,
+    gateway,
+    idle,
+    storm,
+    story,
+    sweeping,
+)
 from tests.bench.figures import say
 
 PARTS = {
@@ -21,6 +34,8 @@ PARTS = {
     "containers": containers.measure,
     "agents": agents.measure,
     "story": story.measure,
+    "sweep": sweeping.measure,
+    "storm": storm.measure,
     "idle": idle.measure,
     "clone": clone.measure,
 }
@@ -43,6 +58,8 @@ def main() -> int:
             figures[figure.name] = figure.shown()
             missed += [figure.name] if figure.met is False else []
             say(f"  {figure.name}: {figure.value:.3f} {figure.unit}" + ("  MISSED" * (figure.met is False)))
+            for part, many in figure.parts.items():
+                say(f"  {many:6g} {part}")
         say(f"{name} took {time.perf_counter() - start:.0f} s")
     print(json.dumps({"machine": machine(), "figures": figures, "missed": missed}, indent=1))
     return 1 if missed else 0

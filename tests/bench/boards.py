@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from bot import briefings, dispatch, mourning, react
-from ledger import book, cursors, doorbells, inbox, leases, outbox
+from ledger import book, cursors, doorbells, inbox, leases, listing, outbox
 from ledger.engine import open_ledger
 from ledger.event import Event
 from ledger.events.board import BoardSeen, CardExplained, CardSeen, Column, ColumnRanked
@@ -140,7 +140,7 @@ def _due(engine: Engine) -> None:
 
 def _list(engine: Engine) -> None:
     with book.reading(engine) as db:
-        cards.lines(db, BOARD)
+        listing.lines(db, BOARD)
 
 
 def _brief(engine: Engine) -> None:

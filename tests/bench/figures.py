@@ -2,19 +2,23 @@
 
 import math
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured value; `most` is the goal, None where there is none. `note` says what was measured."""
+    """One measured value; `most` is the goal, None where there is none.
+
+    `note` says what was measured, `parts` what it is made of, by kind.
+    """
 
     name: str
     value: float
     unit: str
     most: float | None = None
     note: str = ""
+    parts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def met(self) -> bool | None:
@@ -26,7 +30,8 @@ class Figure:
         told: dict[str, object] = {"value": round(self.value, 3), "unit": self.unit}
         if self.most is not None:
             told |= {"goal": f"at most {self.most:g} {self.unit}", "met": self.met}
-        return told | ({"note": self.note} if self.note else {})
+        told |= {"note": self.note} if self.note else {}
+        return told | ({"parts": dict(self.parts)} if self.parts else {})
 
 
 def percentile(values: Iterable[float], share: float) -> float:

@@ -1,20 +1,21 @@
 """What the demo's story costs on GitHub: calls and writes for each run that it finishes."""
 
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import requests
 
 from forge.demo.people import Team
 from forge.demo.stage import Stage
 from forge.demo.story import play
+from tests.bench.calls import count, kind
 from tests.bench.figures import Figure, say
 from tests.bench.world import running
 
+Call = Mapping[str, Any]
 RUNS = 2  # the story ends the first run with a report and the second one with answered threads
 QUIET_S, PATIENCE_S = 4, 60
-DIGITS = str.maketrans("", "", "0123456789")
 
 
 def measure(*, quick: bool) -> Iterator[Figure]:
@@ -26,24 +27,43 @@ def measure(*, quick: bool) -> Iterator[Figure]:
         play(Stage(scene.team), before=lambda name: say(f"  … {name}"))
         took_s = time.perf_counter() - start
         calls = _calls(scene.team)
-    fields = [call for call in calls if "SetFields" in call["operation"]]
-    writes = [call for call in calls if writes_content(call) and call not in fields]
-    for what, many in Counter(map(_kind, calls)).most_common():
-        say(f"  {many:4d} {what}")
-    note = f"{len(calls)} calls of a story with {RUNS} runs, its planning, reviews and merge included"
-    yield Figure("github_calls_per_run", len(calls) / RUNS, "calls", 60, note)
-    note = "comments posted and edited, reactions, pull requests, threads, status updates: what people read"
-    yield Figure("github_content_writes_per_run", len(writes) / RUNS, "writes", 25, note)
-    yield Figure(
-        "github_field_writes_per_run", len(fields) / RUNS, "writes", note="requests; of the card's face"
-    )
+    yield from cost(calls)
     yield Figure("github_calls_of_set_up", len(set_up), "calls", note="once for each board, not in the above")
     yield Figure("story", took_s, "s", note="the demo's story, without its set-up")
 
 
-def _set_up(team: Team) -> list[dict[str, str]]:
+def cost(calls: Sequence[Call]) -> Iterator[Figure]:
+    """Yield what the story's calls come to, for each of its runs and by kind of call."""
+    fields = [call for call in calls if "SetFields" in call["operation"]]
+    writes = [call for call in calls if writes_content(call) and "SetFields" not in call["operation"]]
+    spent = [call for call in calls if call["path"] == "/graphql"]
+    note = f"{len(calls)} calls of a story with {RUNS} runs, its planning, reviews and merge included"
+    yield Figure(
+        "github_calls_per_run", len(calls) / RUNS, "calls", 60, f"{note}; parts: of both", _count(calls)
+    )
+    note = "comments posted and edited, reactions, pull requests, threads, status updates: what people read"
+    yield Figure("github_content_writes_per_run", len(writes) / RUNS, "writes", 25, note, _count(writes))
+    yield Figure(
+        "github_field_writes_per_run", len(fields) / RUNS, "writes", note="requests; of the card's face"
+    )
+    points = sum(int(call["cost"]) for call in spent)
+    note = "of GitHub's 5,000 an hour, by its own formula for GraphQL"
+    yield Figure("github_points_per_run", points / RUNS, "points", note=note, parts=_count(spent, "cost"))
+    rest = sum(int(call["cost"]) for call in calls) - points
+    yield Figure("github_rest_calls_per_run", rest / RUNS, "calls", note="of GitHub's 5,000 an hour")
+
+
+def _count(calls: Sequence[Call], what: str = "") -> dict[str, float]:
+    """Return how many calls there were of each kind, or the sum of `what` over them."""
+    return count(
+        (kind(call["method"], call["path"], call["operation"]), int(call[what]) if what else 1)
+        for call in calls
+    )
+
+
+def _set_up(team: Team) -> list[Call]:
     """Return the calls that were made until no more came: columns described, fields made, cards seen."""
-    calls: list[dict[str, str]] = []
+    calls: list[Call] = []
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         time.sleep(QUIET_S)
@@ -54,17 +74,13 @@ def _set_up(team: Team) -> list[dict[str, str]]:
     raise TimeoutError(f"the board was not set up within {PATIENCE_S} s")
 
 
-def _calls(team: Team) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = requests.get(f"{team.url}/_forge/calls", timeout=30).json()
+def _calls(team: Team) -> list[Call]:
+    found: list[Call] = requests.get(f"{team.url}/_forge/calls", timeout=30).json()
     return found
 
 
-def writes_content(call: Mapping[str, str]) -> bool:
+def writes_content(call: Call) -> bool:
     """Tell whether a call changed something that people see; getting a token does not."""
     if call["path"] == "/graphql":
-        return call["operation"].startswith("mutation")
+        return str(call["operation"]).startswith("mutation")
     return call["method"] != "GET" and "access_tokens" not in call["path"]
-
-
-def _kind(call: Mapping[str, str]) -> str:
-    return f"{call['method']} {call['path'].translate(DIGITS)} {call['operation']}"

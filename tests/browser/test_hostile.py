@@ -43,7 +43,7 @@ def test_a_hostile_title_and_text_are_shown_and_run_nothing(page: Page, town: To
 
 
 def test_a_page_forbids_scripts_that_are_not_its_own(town: Town) -> None:
-    answer = requests.get(f"{town.forge.url}/orgs/acme/projects/1", timeout=5)
+    answer = requests.get(f"{town.forge.url}/orgs/acme/projects/1", timeout=60)
     policy = answer.headers["Content-Security-Policy"]
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
@@ -54,7 +54,7 @@ def test_a_page_forbids_scripts_that_are_not_its_own(town: Town) -> None:
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example"])
 def test_a_page_answers_on_loopback_names_only(town: Town, host: str) -> None:
     for path in ("/", "/orgs/acme/projects/1", "/-/assets/live.js"):
-        answer = requests.get(town.forge.url + path, headers={"Host": host}, timeout=5)
+        answer = requests.get(town.forge.url + path, headers={"Host": host}, timeout=60)
         assert answer.status_code == 403
         assert "Shop board" not in answer.text
 
@@ -64,41 +64,41 @@ def test_a_page_answers_on_loopback_names_only(town: Town, host: str) -> None:
 )
 def test_a_change_needs_the_pages_own_word_and_origin(town: Town, token: str, origin: str | None) -> None:
     visit = requests.Session()
-    page = visit.get(town.forge.url, timeout=5).text
+    page = visit.get(town.forge.url, timeout=60).text
     right = page.split('name="forge-token" content="', 1)[1].split('"', 1)[0]
     fields = {"token": right if token == "right" else token, "drag_shape": "both"}
     headers = {"Origin": origin} if origin else {}
     path = f"{town.forge.url}/-/settings"
-    answer = visit.post(path, fields, headers=headers, timeout=5, allow_redirects=False)
+    answer = visit.post(path, fields, headers=headers, timeout=60, allow_redirects=False)
     assert answer.status_code == 403
     assert town.forge.store.settings.drag_shape == "edited"
     fields["token"] = right
-    assert visit.post(path, fields, timeout=5, allow_redirects=False).status_code == 303
+    assert visit.post(path, fields, timeout=60, allow_redirects=False).status_code == 303
 
 
 def test_a_change_never_leads_away_from_the_forge(town: Town) -> None:
     visit = requests.Session()
-    page = visit.get(town.forge.url, timeout=5).text
+    page = visit.get(town.forge.url, timeout=60).text
     right = page.split('name="forge-token" content="', 1)[1].split('"', 1)[0]
     for wanted in ("//evil.example", "/\\evil.example", "http://evil.example", "/a\r\nX: y"):
         fields = {"token": right, "login": "bob", "next": wanted}
-        answer = visit.post(f"{town.forge.url}/-/person", fields, timeout=5, allow_redirects=False)
+        answer = visit.post(f"{town.forge.url}/-/person", fields, timeout=60, allow_redirects=False)
         assert answer.headers["Location"] == "/"
 
 
 def test_a_page_that_did_not_change_is_not_sent_again(town: Town) -> None:
     visit = requests.Session()
-    visit.get(town.forge.url, timeout=5)
-    first = visit.get(f"{town.forge.url}/orgs/acme/projects/1", timeout=5)
+    visit.get(town.forge.url, timeout=60)
+    first = visit.get(f"{town.forge.url}/orgs/acme/projects/1", timeout=60)
     headers = {"If-None-Match": first.headers["ETag"]}
-    again = visit.get(f"{town.forge.url}/orgs/acme/projects/1", headers=headers, timeout=5)
+    again = visit.get(f"{town.forge.url}/orgs/acme/projects/1", headers=headers, timeout=60)
     assert (again.status_code, again.content) == (304, b"")
 
 
 def test_a_program_that_asks_for_what_is_not_there_gets_json(town: Town) -> None:
-    answer = requests.get(f"{town.forge.url}/nobody/nothing", timeout=5)
+    answer = requests.get(f"{town.forge.url}/nobody/nothing", timeout=60)
     assert (answer.status_code, answer.json()["message"]) == (404, "Not Found")
-    connection = http.client.HTTPConnection(urlsplit(town.forge.url).netloc, timeout=5)
+    connection = http.client.HTTPConnection(urlsplit(town.forge.url).netloc, timeout=60)
     connection.request("GET", "/nobody/nothing", headers={"Accept": "text/html"})
     assert b"There is nothing here" in connection.getresponse().read()
     connection.close()

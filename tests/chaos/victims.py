@@ -84,7 +84,7 @@ def up(cardinal: Cardinal) -> Repaired:
     """Kill `cardinal up` itself; nothing of it may live on. Then start it again."""
     before = cardinal.everyone()
     os.kill(cardinal.group.pid, signal.SIGKILL)
-    cardinal.group.wait(5)
+    cardinal.group.wait(60)
     until("all of it is gone", lambda: not (before & living(before)), 5)
     cardinal.start_again()
     return cardinal.is_up

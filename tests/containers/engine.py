@@ -118,7 +118,7 @@ def git(folder: Path, *words: str) -> str:
     command = ("git", "-c", "safe.directory=*", "-c", "user.name=A", "-c", "user.email=a@example.org", *words)
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=30, check=True
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=True
     )
     return done.stdout.strip()
 
@@ -139,7 +139,7 @@ class Relay:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join(timeout=10)
+            thread.join(timeout=60)
         for one in self._open:
             one.close()
 

@@ -15,7 +15,7 @@ from forge.seed import load
 from forge.seed.world import World
 from forge.server import Forge
 
-WAIT_S = 10
+WAIT_S = 60
 
 
 @dataclass

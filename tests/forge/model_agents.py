@@ -13,7 +13,7 @@ from tests.forge import model_wire
 from tests.forge.model_wire import Called, Json, Message
 
 BOARD = ("plan", "tick", "progress", "note", "ask", "block", "thread", "finish")
-LIMIT_S = 20
+LIMIT_S = 60
 
 
 class Agent:

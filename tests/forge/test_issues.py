@@ -1,8 +1,10 @@
 """Issues and their conversation."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import requests
 from github import GithubException
 
 from tests.forge.conftest import Receiver, Town
@@ -62,7 +64,7 @@ def test_closing_and_labels_are_announced_with_their_sender(hooked: Town, receiv
     assert receiver.wait("issues", "labeled")[0]["label"]["name"] == "bug"
     closed = receiver.wait("issues", "closed")[0]
     assert closed["issue"]["state_reason"] == "not_planned"
-    assert closed["issue"]["closed_by"]["login"] == "alice"
+    assert closed["sender"]["login"] == "alice"
 
 
 def test_an_outsider_may_talk_but_not_steer(town: Town) -> None:
@@ -102,3 +104,11 @@ def test_hostile_text_comes_back_as_it_went_in(town: Town) -> None:
     made = town.app().get_repo("acme/shop").create_issue(title, body="\U0001f600\r\n`x`")
     again = town.app().get_repo("acme/shop").get_issue(made.number)
     assert (again.title, again.body) == (title, "\U0001f600\r\n`x`")
+
+
+def test_a_labels_address_can_hold_every_name(town: Town) -> None:
+    repo = town.app().get_repo("acme/shop")
+    for name in ("good first issue", "area:api", "50%", "gr\u00fcn"):
+        made = repo.create_label(name, "c5def5")
+        assert re.fullmatch(r"[!-~]+", made.url), "an address has no spaces and nothing but ASCII"
+        assert requests.get(made.url, timeout=10).json()["name"] == name

@@ -113,7 +113,7 @@ def test_a_model_that_stops_ends_the_streams_that_hang(begin: Begin) -> None:
         model.stop()
         with pytest.raises(BROKEN):
             list(answer.iter_content(None))
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 45
 
 
 def test_a_slow_stream_comes_piece_by_piece(begin: Begin) -> None:

@@ -102,11 +102,37 @@ def test_a_comment_must_be_on_a_line_of_the_diff(town: Town, pull: PullRequest) 
     assert pull.get_reviews().totalCount == 0
 
 
+def test_a_comment_may_be_placed_by_its_position_in_the_diff(
+    town: Town, pull: PullRequest, branch: Branch
+) -> None:
+    numbers = [f"{number}\n" for number in range(1, 31)]
+    branch("main", {"MANY.md": "".join(numbers)})
+    changed = ["first\n", *numbers[1:14], *numbers[15:29], "last\n"]
+    branch("cardinal/2-x", {"MANY.md": "".join(changed)})
+    repo = town.app().get_repo("acme/shop")
+    many = repo.create_pull("main", "cardinal/2-x", title="Change many", body="")
+    patch = next(file.patch for file in many.get_files()).split("\n")
+    heads = [place for place, text in enumerate(patch) if text.startswith("@@")]
+    wanted = {"-1": (1, "LEFT"), "+first": (1, "RIGHT"), "-15": (15, "LEFT"), "+last": (29, "RIGHT")}
+    assert len(heads) == 3
+    said = [{"path": "MANY.md", "position": patch.index(text), "body": text} for text in wanted]
+    review = by(town, "bob", many).create_review(event="COMMENT", body="See below", comments=said)  # type: ignore[arg-type]
+    found = {one.body: one.raw_data for one in many.get_single_review_comments(review.id)}
+    assert {text: (one["original_line"], one["side"]) for text, one in found.items()} == wanted
+    assert found["-15"]["diff_hunk"].endswith("\n-15")
+    for nowhere in (0, heads[1], len(patch)):
+        with pytest.raises(GithubException) as refused:
+            by(town, "bob", many).create_review(
+                event="COMMENT", body="x", comments=[{"path": "MANY.md", "position": nowhere, "body": "x"}]
+            )
+        assert refused.value.status == 422
+
+
 def test_nobody_approves_their_own_work(pull: PullRequest) -> None:
     with pytest.raises(GithubException) as refused:
         pull.create_review(event="APPROVE")
     assert refused.value.status == 422
-    assert refused.value.data["message"] == "Can not approve your own pull request"
+    assert refused.value.data["errors"] == ["Can not approve your own pull request"]
 
 
 def test_a_dismissed_review_no_longer_counts(hooked: Town, receiver: Receiver, pull: PullRequest) -> None:
@@ -156,3 +182,14 @@ def test_check_runs_have_githubs_limits(hooked: Town, receiver: Receiver, pull: 
     with pytest.raises(GithubException) as refused:
         hooked.person("bob").get_repo("acme/shop").create_check_run("mine", pull.head.sha)
     assert refused.value.status == 403
+
+
+def test_of_check_runs_that_ran_again_the_newest_is_listed_unless_all_are_asked_for(
+    hooked: Town, pull: PullRequest
+) -> None:
+    shop = hooked.app().get_repo("acme/shop")
+    for conclusion in ("failure", "success"):
+        shop.create_check_run("tests", pull.head.sha, status="completed", conclusion=conclusion)
+    commit = shop.get_commit(pull.head.sha)
+    assert [run.conclusion for run in commit.get_check_runs()] == ["success"]
+    assert [run.conclusion for run in commit.get_check_runs(filter="all")] == ["success", "failure"]

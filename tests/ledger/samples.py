@@ -43,6 +43,7 @@ POOLS: dict[str, tuple[Any, ...]] = {
     "how": ("cancel", "pause"),
     "why": ("reclaimed", "answered", "question", "pause"),
     "place": ("issue", "pull", "review"),
+    "parent": ("", "acme/app#7"),
 }
 
 

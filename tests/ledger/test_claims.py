@@ -55,6 +55,12 @@ def test_only_leases_that_ran_out_and_were_not_released_are_expired(ledger: Engi
         assert [lease.name for lease in leases.expired(db, "run%", later(5))] == ["run%"]
 
 
+def test_what_is_done_now_and_then_is_due_once_whoever_asks(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        asked = [leases.due(db, "access", now=later(s), every_s=10) for s in (0, 0, 9, 10, 19, 20)]
+    assert asked == [True, False, False, True, False, True]
+
+
 def test_a_reader_moves_only_from_where_it_is(ledger: Engine) -> None:
     with book.writing(ledger) as db:
         assert cursors.position(db, "react") == 0

@@ -15,11 +15,24 @@ from ledger import book, codec, views
 from ledger.engine import open_ledger
 from ledger.errors import IllegalStepError
 from ledger.event import Event
-from ledger.events.run import RunClaimed, RunStepped
+from ledger.events.board import BoardHalted
+from ledger.events.pull import MergeAwaited
+from ledger.events.run import RunClaimed, RunEnded, RunStepped
+from ledger.ids import RunId
 from ledger.rebuild import rebuild
-from ledger.states import RunState
+from ledger.states import Ending, RunState
 from ledger.tables import VIEWS, shapes
-from tests.ledger.samples import RUN, any_event, board_seen, card_seen, later, random_events, run_queued
+from tests.ledger.samples import (
+    BOARD,
+    CARD,
+    RUN,
+    any_event,
+    board_seen,
+    card_seen,
+    later,
+    random_events,
+    run_queued,
+)
 
 
 def contents(db: Connection) -> dict[str, list[tuple[Any, ...]]]:
@@ -75,6 +88,11 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
     chance.shuffle(every)  # in the order of their names, what some need always comes too late
     pick = chance.choice
     told += [any_event(pick, kind) for kind in every]
+    told += [run_queued("r9"), RunEnded(RunId("r9"), Ending.FAILED, "provider", "no answer", "queued")]
+    told += [
+        BoardHalted(BOARD, "provider", "No answer.", later(60), 0),
+        MergeAwaited(CARD, 7, "auto", "c0", ""),
+    ]
     count = append_legal(ledger, told)
     with book.reading(ledger) as db:
         kinds = {type(it.event) for it in book.read(db, limit=1000)}

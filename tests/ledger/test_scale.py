@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from ledger import book, inbox, leases, outbox
+from ledger import book, inbox, leases, listing, outbox
 from ledger.engine import open_ledger
 from ledger.events.board import ColumnRanked
 from ledger.events.conversation import PersonSaid
@@ -64,7 +64,7 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "pending threads": read(lambda db: threads.pending(db, MID)),
     "a card's spend": read(lambda db: spend.of_card(db, MID)),
     "a card's timeline": read(lambda db: timeline.of_card(db, MID)),
-    "the first of the board": read(lambda db: cards.lines(db, BOARD, ("In Progress",), 30)),
+    "the first of the board": read(lambda db: listing.lines(db, BOARD, ("In Progress",), 30)),
     "the next run's id": read(runs.next_id),
     "the next due time": lambda engine: outbox.next_due(engine, "content"),
     "the next entry": lambda engine: outbox.claim_next(engine, "content", now=NOW, lease_s=9, holder="p"),

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from sqlalchemy import Connection, Engine
 
-from ledger import book
+from ledger import book, listing
 from ledger.event import Event
 from ledger.events import board, conversation, policy, publication, pull, run
 from ledger.ids import CardId, EntryKey, QuestionId, RunId
@@ -82,9 +82,9 @@ def test_the_board_is_listed_by_column_and_rank(ledger: Engine) -> None:
         )
         order = ["c1", "c2", "c5", "c3", "c4"]
         assert [it.card_id for it in cards.of_board(db, BOARD)] == order
-        assert [it.card_id for it in cards.lines(db, BOARD)] == order
-        assert [it.card_id for it in cards.lines(db, BOARD, ("Planning",), 2)] == ["c5", "c3"]
-        assert cards.counts(db, BOARD) == {"Planning": 3, "Done": 2}
+        assert [it.card_id for it in listing.lines(db, BOARD)] == order
+        assert [it.card_id for it in listing.lines(db, BOARD, ("Planning",), 2)] == ["c5", "c3"]
+        assert listing.counts(db, BOARD) == {"Planning": 3, "Done": 2}
 
 
 def test_what_needs_a_person_is_listed_questions_first_and_the_oldest_of_them(ledger: Engine) -> None:
@@ -110,12 +110,12 @@ def test_a_run_is_folded_from_its_stream(ledger: Engine) -> None:
             True,
             "ann",
         )
-        told(db, run.PlanProposed(RUN, 2, "Do less", ("a",)), run.PlanApproved(RUN, 1, "late"))
+        told(db, run.PlanProposed(RUN, 2, "Do less", ("a",), "b1", "p1"), run.PlanApproved(RUN, 1, "late"))
         assert not a_run(db).plan_approved
         assert [plan.state for plan in plans.of_run(db, RUN)] == ["approved", "proposed"]
         told(db, run.PlanRedirected(RUN, 2, "bo", "more tests"))
         assert plans.newest(db, RUN) == plans.PlanRow(
-            RUN, 2, "Do less", ("a",), "redirected", "bo", "more tests", later(10)
+            RUN, 2, "Do less", ("a",), "redirected", "bo", "more tests", later(10), "b1", "p1"
         )
         told(db, run.Progressed(RUN, "half"), run.Noted(RUN, "n"), run.PlanTicked(RUN, 1))
         told(db, run.BranchExported(RUN, "b", "base", "head", 2, 30, 1), run.BranchPushed(RUN, "b", "head"))

@@ -8,7 +8,8 @@ from ledger.events.conversation import CommandGiven, PersonSaid
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import CARD_STATES, CardState, Ending, RunState, check_card_step
 from rules.decide import decide
-from rules.intents import ChangeCardState, Decision, Intent
+from rules.intents import Decision, Intent
+from rules.inward import ChangeCardState
 from rules.policy import Policy, default_policy, parse
 from rules.snapshot import OpenQuestion, PullSeen, RunSeen, Snapshot
 

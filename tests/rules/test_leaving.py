@@ -5,7 +5,8 @@ import pytest
 from ledger.events.board import CardMoved
 from ledger.events.run import RunEnded
 from ledger.states import CardState, Ending, RunState
-from rules.intents import AnswerQuestion, AskQuestion, HoldBack, MoveCard, Say, StopRun
+from rules.intents import MoveCard, Say
+from rules.inward import AnswerQuestion, AskQuestion, HoldBack, StopRun
 from rules.leaving import MOST_BACK
 from rules.snapshot import Snapshot
 from tests.rules import scene

@@ -17,17 +17,8 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
 from ledger.ids import EntryKey
 from ledger.states import CardState, RunState
-from rules.intents import (
-    ChangeCardState,
-    ClosePull,
-    DeleteBranch,
-    DescribeColumns,
-    Explain,
-    ReportPolicy,
-    RequeueRun,
-    Say,
-    StopRun,
-)
+from rules.intents import ClosePull, DeleteBranch, DescribeColumns, ReportPolicy, Say
+from rules.inward import ChangeCardState, Explain, RequeueRun, StopRun
 from rules.snapshot import Snapshot, Stop
 from rules.stopping import spread
 from tests.rules.scene import BOARD, CARD, R1, asks, card, ended, given, kinds, only, pull, run, said, states

@@ -37,7 +37,7 @@ def test_a_silent_agent_is_stopped_and_its_run_is_stalled(world: World) -> None:
     began = time.monotonic()
     reason, detail = end_of(world, ["hang"], limits=replace(LIMITS, silence_s=1.0))
     assert reason == "stalled", detail
-    assert time.monotonic() - began < 12
+    assert time.monotonic() - began < 45
     assert world.of("TurnEnded")[-1].outcome == "stopped"
 
 
@@ -48,7 +48,7 @@ def test_a_flood_without_a_newline_costs_bounded_memory_and_time(world: World) -
     grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert reason == "guardrail"
     assert grown_kib < 60_000
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
 
 
 def test_a_flood_within_the_limit_is_read_and_forgotten(world: World) -> None:

@@ -65,6 +65,24 @@ def test_a_change_of_a_workflow_leaves_only_with_a_persons_word(world: World) ->
     assert world.show(".github/workflows/ci.yml") == "on: push"
 
 
+def test_with_a_maintainers_word_workflows_leave_unasked_and_other_protected_files_do_not(
+    world: World,
+) -> None:
+    secret = {"edit": {"path": "infra/key.txt", "content": "x"}}
+    world.scenario(plan=[PLAN], work=[EDIT, CI, secret, {"commit": "Improve CI"}, FINISH])
+    world.run(world.order(protect=(*WORKFLOWS, "infra/**"), workflows=True))
+    asked = world.only("QuestionAsked")
+    assert asked.asker == "limit"
+    assert "infra/key.txt" in asked.text
+    assert "workflows" not in asked.text
+
+
+def test_workflow_files_are_asked_about_as_such(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, CI, {"commit": "Improve CI"}, FINISH])
+    world.run(world.order(protect=WORKFLOWS))
+    assert world.only("QuestionAsked").asker == "workflows"
+
+
 def test_leave_for_a_large_change_is_none_for_protected_files(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, CI, {"commit": "Improve CI"}, FINISH])
     order = world.order(protect=WORKFLOWS)

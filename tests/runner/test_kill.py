@@ -190,6 +190,6 @@ def test_a_stale_claim_writes_nothing_more_and_its_agent_is_dead(world: World) -
     began = time.monotonic()
     with pytest.raises(StaleClaimError):
         execute(claimed, log, world.remote, world.clock)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 45
     assert living_in(world.root) == []
     assert world.kinds()[-1] == "RunClaimed"

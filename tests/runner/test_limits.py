@@ -24,7 +24,7 @@ SLOW = {"sleep": 0.6}
             replace(LIMITS, max_turns=2, budget_usd=50.0),
             "its limit of 2 turns",
         ),
-        ([{"sleep": 1.5}, {"sleep": 1.5}, EDIT, FINISH], replace(LIMITS, timeout_s=2.5), "its time of"),
+        ([{"sleep": 4}, {"sleep": 4}, EDIT, FINISH], replace(LIMITS, timeout_s=7), "its time of"),
     ],
 )
 def test_reaching_a_limit_parks_and_asks_and_the_same_work_goes_on(
@@ -89,7 +89,7 @@ def test_what_checks_leave_behind_is_not_published(world: World) -> None:
 def test_a_check_that_hangs_counts_as_failed(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[])
     order = world.order(
-        validation=checks(fast=["sleep 100"]), limits=replace(LIMITS, timeout_s=2.0, iterations=1)
+        validation=checks(fast=["sleep 100"]), limits=replace(LIMITS, timeout_s=6, iterations=1)
     )
     assert world.run(order).why == "limit"
     assert world.only("CommandChecked").exit_code == 124

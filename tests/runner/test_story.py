@@ -1,12 +1,19 @@
 """The whole life of a run with a real agent process, a real repository and a real ledger."""
 
+from dataclasses import replace
+
 from ledger.states import Ending
+from runner.agent import Phase
+from runner.history import History
 from runner.order import ReviewThread
+from runner.prompts import CI_TURN, compose
+from tests.runner.test_calls import ORDER
 from tests.runner.world import BRANCH, World, checks
 
 FINISH = {"finish": {"done": "It greets.", "changed": ["hello.txt"]}}
 PLAN = {"plan": {"summary": "Greet", "steps": ["Write it", "Commit it"]}}
 EDIT = {"edit": {"path": "hello.txt", "content": "Hello\n"}}
+MOIN = {"edit": {"path": "hello.txt", "content": "Moin\n"}}
 
 
 def test_a_run_plans_works_reports_and_its_branch_stands_on_the_remote(world: World) -> None:
@@ -93,3 +100,27 @@ def test_a_session_whose_workspace_is_gone_is_begun_anew_with_the_whole_briefing
     assert world.only("SessionLost").session_id == "long-gone"
     assert world.only("SessionStarted").session_id != "long-gone"
     assert world.of("TurnStarted")[0].session_id == ""
+
+
+def test_a_repair_goes_on_in_the_session_with_what_the_checks_said_and_pushes(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[MOIN, FINISH])
+    first = world.order(plan_required=False)
+    world.run(first)
+    session = world.only("SessionStarted").session_id
+    world.lease = None
+    order = world.order(run_id="r2", attempt=2, kind="repair", session_id=session, failing="tests: 3 != 4")
+    world.run(order)
+    assert world.ended("r2").ending is Ending.SUCCEEDED
+    assert [(one.phase, one.turn) for one in world.of("TurnStarted", "r2")] == [("repair", "repair-ci")]
+    assert world.of("PlanProposed", "r2") == []
+    assert world.show("hello.txt") == "Moin"
+
+
+def test_the_output_of_red_checks_is_told_at_the_start_of_the_work_alone() -> None:
+    order = replace(ORDER, kind="repair", failing="tests: 3 != 4")
+    first = compose(Phase.REPAIR, order, History(session_id="s"), turn=CI_TURN)
+    assert "tests: 3 != 4" in first
+    assert "Do not weaken a check" in first
+    later = compose(Phase.REPAIR, order, History(session_id="s"), turn="repair-1", detail="$ pytest")
+    assert "3 != 4" not in later
+    assert "$ pytest" in later

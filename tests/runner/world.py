@@ -80,7 +80,7 @@ def git(folder: Path, *words: str) -> str:
         env=GIT_ENVIRONMENT,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=True,
     )
     return done.stdout.strip()

@@ -45,9 +45,8 @@ def carry_out(hub: "Hub", desk: "Desk", intent: AnswerThread, entry: Entry) -> O
     reply_id = _adopt(hub, pull, entry) if entry.attempts > 1 else ""
     try:
         reply_id = reply_id or _reply(hub, pull, intent.thread_id, mark(text, entry.key))
-        reviews.resolve_thread(
-            hub, reviews.node_of_thread(hub, pull.repository, pull.number, intent.thread_id)
-        )
+        node_id = reviews.node_of_thread(hub, pull.repository, pull.number, intent.thread_id)
+        reviews.resolve_thread(hub, pull.repository, node_id)
     except NotFoundError:
         return Outcome(reply_id, digest_of(text))
     return Outcome(reply_id, digest_of(text))

@@ -8,7 +8,7 @@ from bot.github import board
 from bot.github.act import GivenUpError, Outcome
 from bot.github.errors import NotFoundError, RefusedError
 from bot.github.subjects import card_of
-from ledger import book
+from ledger import book, listing
 from ledger.event import Event
 from ledger.events.board import CardConverted
 from ledger.ids import EntryKey
@@ -65,7 +65,7 @@ def _repository(db: Connection, desk: "Desk", card: CardRow) -> str:
     for label in card.labels:
         if label in by_label:
             return by_label[label]
-    there = {other.repository for other in cards.lines(db, card.board_id) if other.repository}
+    there = {other.repository for other in listing.lines(db, card.board_id) if other.repository}
     if len(there) == 1:
         return there.pop()
     if not there and desk.config.home_repository:

@@ -1,10 +1,12 @@
 """Makes an issue that a run's agent asked for, and a card of it in the board's inbox."""
 
+import logging
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from bot.github import board
+from bot.github import board, linked
 from bot.github.act import GivenUpError, Outcome
+from bot.github.errors import RefusedError
 from bot.github.hub import repository_path
 from bot.github.posting import CLOCK_SLACK, own_marker
 from bot.github.subjects import card_of
@@ -20,6 +22,8 @@ from rules.intents import CreateCard
 if TYPE_CHECKING:
     from bot.desk import Desk
     from bot.github.hub import Hub
+
+log = logging.getLogger(__name__)
 
 LANE = "github"
 PRIORITY = 1
@@ -45,6 +49,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: CreateCard, entry: Entry) -> Out
     if made is None:
         body = {"title": proposed.title(intent.title), "body": mark(text, entry.key)}
         made = hub.rest("POST", f"{repository_path(card.repository)}/issues", body=body).body
+    _make_part(hub, card.content_id, str(made["node_id"]))
     new = board.add_card(hub, card.board_id, str(made["node_id"]))
     _into_inbox(hub, desk, card.board_id, new)
     return Outcome(str(made["number"]), digest_of(text))
@@ -62,6 +67,17 @@ def _made_before(hub: "Hub", repository: str, entry: Entry) -> Any:
         if marker is not None and marker.key == entry.key:
             return issue
     return None
+
+
+def _make_part(hub: "Hub", parent_id: str, issue_id: str) -> None:
+    """Make the issue a part of the asking card's.
+
+    GitHub refuses one that is a part already, too many and too deep ones: the text names its origin anyway.
+    """
+    try:
+        linked.add_sub_issue(hub, parent_id, issue_id)
+    except RefusedError as error:
+        log.info("no sub-issue issue=%s reason=%s", issue_id, error.because)
 
 
 def _into_inbox(hub: "Hub", desk: "Desk", board_id: BoardId, card_id: CardId) -> None:

@@ -40,7 +40,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MarkReady, _entry: Entry) -> Out
     if pull is None or card.pull_state != "open" or not card.pull_draft:
         return Outcome("", "")
     try:
-        board.mark_ready(hub, card.pull_node_id)
+        board.mark_ready(hub, pull.repository, card.pull_node_id)
     except RefusedError:
         now = pulls.read(hub, pull.repository, pull.number)
         if now.draft and now.state == "open":

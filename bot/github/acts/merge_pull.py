@@ -1,17 +1,17 @@
-"""Merges the pull request, guarded by its head."""
+"""Merges the pull request, guarded by its head, at once or as soon as GitHub lets it."""
 
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot.github import pulls
+from bot.github import merges, pulls
 from bot.github.act import GivenUpError, Outcome
 from bot.github.errors import ConflictError, RefusedError
-from bot.github.subjects import card_of, pull_of
+from bot.github.subjects import Talk, card_of, pull_of
 from bot.texts.pull_body import title_of
 from ledger import book
 from ledger.event import Event
-from ledger.events.pull import PullChanged
+from ledger.events.pull import MergeAwaited, PullChanged
 from ledger.ids import EntryKey
 from ledger.outbox import Entry
 from ledger.views import cards
@@ -35,7 +35,7 @@ def key(intent: MergePull) -> EntryKey:
 
 
 def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Outcome:
-    """Merge; raises GivenUpError with what a person can do where GitHub refuses."""
+    """Merge, or let GitHub do so once it can; raises GivenUpError with what a person can do."""
     with book.reading(desk.engine) as db:
         card = card_of(db, intent.card_id)
     column = desk.policy(card.board_id).column(card.column)
@@ -49,17 +49,9 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Out
         raise GivenUpError(
             f"#{pull.number} is not approved any more: look at its reviews, then /cardinal retry"
         )
-    # Commit messages close issues too, and a squash would copy those of the agent.
-    words = {"commit_title": f"{title_of(card)} (#{pull.number})", "commit_message": f"Closes #{card.number}"}
+    words = _words(card, pull.number) if intent.method == "squash" else {}
     try:
-        commit = pulls.merge(
-            hub,
-            pull.repository,
-            pull.number,
-            method=intent.method,
-            head=intent.head,
-            words=words if intent.method == "squash" else {},
-        )
+        commit, how = _merge(hub, card, pull, intent, words)
     except ConflictError as error:
         because = f"#{pull.number} changed in the meantime: look at it again, then drag the card here again"
         raise GivenUpError(because) from error
@@ -72,8 +64,37 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Out
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)
-        if fresh is None or fresh.pull_number != pull.number or fresh.pull_state == "merged":
+        if fresh is None or fresh.pull_number != pull.number or fresh.pull_state != "open":
             return ()
+        if how:
+            return (MergeAwaited(intent.card_id, pull.number, how, intent.head, ""),)
         return (PullChanged(intent.card_id, pull.number, "merged", False, intent.head),)
 
     return Outcome(commit, intent.head, events)
+
+
+def _words(card: cards.CardRow, number: int) -> dict[str, str]:
+    # Commit messages close issues too, and a squash would copy those of the agent.
+    return {"commit_title": f"{title_of(card)} (#{number})", "commit_message": f"Closes #{card.number}"}
+
+
+def _merge(
+    hub: "Hub", card: cards.CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
+) -> tuple[str, str]:
+    """Return the commit, or how GitHub will merge by itself; raises its refusal where neither is possible."""
+    method, head = intent.method, intent.head
+    try:
+        return pulls.merge(hub, pull.repository, pull.number, method=method, head=head, words=words), ""
+    except RefusedError as error:
+        how = merges.wait(
+            hub,
+            pull.repository,
+            card.pull_node_id,
+            method=method,
+            head=head,
+            words=words,
+            refused=error.because,
+        )
+        if not how:
+            raise
+        return "", how

@@ -44,6 +44,10 @@ def carry_out(hub: "Hub", desk: "Desk", intent: OpenPull, entry: Entry) -> Outco
         hub, repository, branch=branch, title=pull_body.title_of(story.card), body=mark(body, entry.key)
     )
 
+    if pull.title.startswith(pulls.UNREADY):
+        body = pull_body.unready(body)
+        pulls.edit(hub, repository, pull.number, body=mark(body, entry.key))
+
     def events(db: Connection) -> tuple[Event, ...]:
         card = cards.get(db, intent.card_id)
         if card is not None and card.pull_number == pull.number:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bot.github.hub import Hub
 
 LANE = "github"
-PRIORITY = 0
+PRIORITY = 1
 ORDERED = True
 COALESCE = False
 WAIT_S = 0.0

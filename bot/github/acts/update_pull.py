@@ -12,6 +12,7 @@ from bot.texts.marker import digest_of, mark
 from ledger import book
 from ledger.ids import EntryKey
 from ledger.outbox import Entry
+from ledger.states import Ending
 from rules.intents import UpdatePull
 
 if TYPE_CHECKING:
@@ -37,9 +38,19 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdatePull, entry: Entry) -> Out
         pull = pull_of(card)
         if pull is None or card.run_id is None or card.pull_state != "open":
             return Outcome("", "")
-        body = pull_body.write(story_of(db, card.run_id))
+        story = story_of(db, card.run_id)
+    body, changes = pull_body.write(story), dict[str, str]()
+    # Every pull request is opened as a draft: one that never was may say in its title that it is not ready.
+    there = None if card.pull_draft else pulls.read(hub, pull.repository, pull.number)
+    if there is not None and there.title.startswith(pulls.UNREADY):
+        if story.run.ending is Ending.SUCCEEDED:
+            changes["title"] = there.title.removeprefix(pulls.UNREADY)
+        else:
+            body = pull_body.unready(body)
     last = last_of(desk, entry.key)
     done = Outcome(str(pull.number), digest_of(body))
     if last is None or (last.remote_id, last.digest) != (done.remote_id, done.digest):
-        pulls.edit(hub, pull.repository, pull.number, body=mark(body, entry.key))
+        changes["body"] = mark(body, entry.key)
+    if changes:
+        pulls.edit(hub, pull.repository, pull.number, **changes)
     return done

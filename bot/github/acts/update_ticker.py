@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot import snapshots
 from bot.github import board
 from bot.github.act import Outcome
 from bot.github.errors import NotFoundError
@@ -14,7 +15,7 @@ from ledger import book
 from ledger.ids import BoardId, EntryKey
 from ledger.outbox import Entry
 from ledger.states import CardState
-from ledger.views import cards, runs
+from ledger.views import cards, halts, runs
 from rules.intents import UpdateTicker
 
 if TYPE_CHECKING:
@@ -39,21 +40,28 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdateTicker, entry: Entry) -> O
     board_id = BoardId(intent.card_id)
     with book.reading(desk.engine) as db:
         counts = count(db, board_id)
-    text, status = ticker.write(counts), ticker.status(counts)
+        lost = tuple(one.sentence for one in snapshots.board_losses(db, board_id))
+    text, status = ticker.write(counts, lost), ticker.status(counts, lost)
     digest = digest_of(text)
     last = last_of(desk, entry.key)
     if last is not None and last.digest == digest:
         return Outcome(last.remote_id, digest)
-    if last is not None:
+    known = last.remote_id if last else ""
+    if not known and entry.attempts > 1:  # an earlier attempt may have posted it, and never heard so
+        known = board.own_status_update(hub, board_id)
+    if known:
         try:
-            board.edit_status_update(hub, last.remote_id, text, status)
-        except NotFoundError:
-            last = None
-    remote_id = last.remote_id if last else board.post_status_update(hub, board_id, text, status)
-    return Outcome(remote_id, digest)
+            board.edit_status_update(hub, known, text, status)
+            return Outcome(known, digest)
+        except NotFoundError:  # somebody deleted it
+            pass
+    return Outcome(board.post_status_update(hub, board_id, text, status), digest)
 
 
 def count(db: Connection, board_id: BoardId) -> ticker.Counts:
     """Return how many cards of the board run, wait for a person, and are queued."""
     waiting = sum(card.board_id == board_id and card.state in WAITING for card in cards.attention(db))
-    return ticker.Counts(len(runs.held(db, board_id)), waiting, len(runs.queued(db, board_id)))
+    halt = halts.of_board(db, board_id)
+    return ticker.Counts(
+        len(runs.held(db, board_id)), waiting, len(runs.queued(db, board_id)), halt.because if halt else ""
+    )

@@ -147,6 +147,16 @@ def test_the_ticker_is_one_status_update_edited_in_place(stage: Stage) -> None:
     assert len(stage.calls()) == calls
 
 
+def test_a_ticker_whose_first_answer_was_lost_is_not_posted_again(stage: Stage) -> None:
+    stage.ask(UpdateTicker(CardId(stage.board_id)))
+    stage.fault(method="POST", path="/graphql$", status=502, after=True)
+    stage.publish()
+    stage.clock.forward(600)
+    stage.publish()
+    (update,) = stage.item.project.status_updates
+    assert update.body == "0 running · 0 waiting on you · 1 queued"
+
+
 def test_a_move_is_known_at_once_as_cardinals_own(stage: Stage) -> None:
     stage.do(MoveCard(stage.card_id, "Review", "success:r1"))
     assert column_of(stage.item) == "Review"

@@ -66,3 +66,24 @@ def test_hostile_words_close_mention_and_mark_nothing(stage: Stage) -> None:
     found = marker_of(issue.body)
     assert found is not None
     assert found.key == create_card.key(CreateCard(stage.card_id, RunId("r1"), 1, "", "", ""))
+
+
+def test_it_is_a_sub_issue_of_the_asking_cards_issue_however_often_it_is_tried(stage: Stage) -> None:
+    stage.fault(method="POST", path="/graphql", status=502, after=True)
+    stage.do(wanted(stage))
+    stage.clock.forward(5)
+    stage.publish()
+    (issue,) = made(stage)
+    assert issue.parent is stage.issue
+    assert stage.issue.sub_issues == [issue]
+    assert columns(stage, issue) == ["Tasks"]
+
+
+def test_a_sub_issue_too_many_is_a_card_all_the_same(stage: Stage) -> None:
+    others = [stage.forge.store.issues.create(stage.shop, "Part", "", actor=stage.alice) for _ in range(100)]
+    for other in others:
+        stage.forge.store.links.add_sub_issue(stage.issue, other, actor=stage.alice)
+    stage.do(wanted(stage))
+    (issue,) = made(stage)
+    assert issue.parent is None
+    assert columns(stage, issue) == ["Tasks"]

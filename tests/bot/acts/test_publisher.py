@@ -194,6 +194,21 @@ def test_progress_is_dropped_before_faces_and_those_before_questions(stage: Stag
     assert stage.publish().acts == {"update_face": 1, "write_run_comment": 1}
 
 
+def test_reports_are_put_off_before_questions_and_nothing_is_lost(stage: Stage) -> None:
+    for _ in range(72):  # nine tenths of the contents that GitHub allows in a minute
+        stage.hub.budget.count({}, points=0, creates=True)
+    stage.past.planned()
+    stage.ask(intents.PostPlan(stage.card_id, RUN, 1), Say(stage.card_id, "a-word", "A word."))
+    counts = stage.publish()
+    assert (counts.acts, counts.postponed) == ({"post_plan": 1}, 1)
+    for _ in range(8):
+        stage.hub.budget.count({}, points=0, creates=True)
+    stage.ask(React(stage.card_id, "issue", 1, "eyes"))
+    assert stage.publish().acts == {}, "not even an answer goes beyond what GitHub allows"
+    stage.clock.forward(61)
+    assert "say" in stage.publish().acts
+
+
 def test_a_publisher_that_lost_its_claim_records_nothing(stage: Stage) -> None:
     stage.ask(*says(stage, "one"))
     entry = outbox.claim_next(stage.desk.engine, "github", now=stage.clock(), lease_s=1, holder="dead")
@@ -265,7 +280,7 @@ def test_questions_and_acknowledgements_go_before_reports_and_those_before_faces
         React(stage.card_id, "issue", 1, "eyes"),
         Say(stage.card_id, "a", "b"),
     ]
-    assert [acts.draft(one, stage.clock(), None).priority for one in order] == [0, 0, 0, 1]
+    assert [acts.draft(one, stage.clock(), None).priority for one in order] == [0, 1, 0, 1]
 
 
 def test_an_edit_waits_its_turn_after_the_last_one_and_the_first_does_not(stage: Stage) -> None:

@@ -9,7 +9,9 @@ from forge.store.reviews import LineComment
 from ledger.events.board import CardMoved, IssueClosed
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import BranchDeleted, PullChanged, PullOpened, ReviewSubmitted, Thread
-from ledger.events.run import BranchPushed, FinalReported, ThreadAnswered
+from ledger.events.run import BranchPushed, FinalReported, RunEnded, ThreadAnswered
+from ledger.ids import RunId
+from ledger.states import Ending, RunState
 from rules.intents import AnswerThread, ClosePull, DeleteBranch, MarkReady, MergePull, OpenPull, UpdatePull
 from tests.bot.acts.conftest import BRANCH, Stage
 from tests.bot.texts.past import RUN
@@ -59,6 +61,26 @@ def test_where_there_are_no_drafts_it_is_opened_as_it_can_be(stage: Stage) -> No
     stage.push()
     stage.do(OpenPull(stage.card_id, RUN))
     assert not opened(stage).draft
+
+
+def test_where_there_are_no_drafts_title_and_text_say_so_until_the_work_is_done(stage: Stage) -> None:
+    stage.shop.drafts_supported = False
+    stage.push()
+    stage.do(OpenPull(stage.card_id, RUN))
+    issue = stage.shop.issues[opened(stage).number]
+    assert issue.title == "[not ready] Totals are wrong"
+    assert (issue.body or "").startswith("**Not ready for review")
+    stage.do(UpdatePull(stage.card_id))
+    assert (issue.body or "").startswith("**Not ready for review")
+    stage.happen(RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "queued"))
+    stage.do(UpdatePull(stage.card_id))
+    assert issue.title.startswith("[not ready] ")
+    stage.past.run(RunId("r2"), attempt=2, kind="retry", card_id=stage.card_id)
+    stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=RunId("r2"))
+    stage.happen(RunEnded(RunId("r2"), Ending.SUCCEEDED, "", "", "publishing"))
+    stage.do(UpdatePull(stage.card_id))
+    assert issue.title == "Totals are wrong"
+    assert "Not ready" not in (issue.body or "")
 
 
 def test_a_branch_without_commits_is_given_up_with_githubs_reason(stage: Stage) -> None:

@@ -285,8 +285,12 @@ class Cardinal(People):
         return [one.content for one in comment.reactions if one.user is self.bot]
 
     def calls(self, *words: str) -> list[str]:
-        """Return the API calls so far whose method, path or GraphQL operation holds one of the words."""
-        made = [f"{one.method} {one.operation or one.path}" for one in self.forge.gateway.calls]
+        """Return the API calls so far whose method, path or GraphQL operation holds one of the words.
+
+        Asking for tokens is none.
+        """
+        calls = [one for one in self.forge.gateway.calls if not one.path.endswith("/access_tokens")]
+        made = [f"{one.method} {one.operation or one.path}" for one in calls]
         return [one for one in made if any(word in one for word in words)]
 
     def assert_nothing_is_stuck(self) -> None:

@@ -86,8 +86,10 @@ class InterruptedHub(Hub):
     def interrupt(self, with_: Any) -> None:
         self.next = with_
 
-    def graphql(self, document: str, variables: Mapping[str, Any]) -> dict[str, Any]:
-        answer = super().graphql(document, variables)
+    def graphql(
+        self, document: str, variables: Mapping[str, Any], *, may_miss: frozenset[str] = frozenset()
+    ) -> dict[str, Any]:
+        answer = super().graphql(document, variables, may_miss=may_miss)
         happen = getattr(self, "next", None)
         if happen is not None and "query Card(" in document:
             self.next = None

@@ -54,14 +54,17 @@ def test_the_order_carries_the_policys_limits_and_the_repositorys_checks(cardina
     assert order.kind == "first"
 
 
-def test_the_same_state_makes_the_same_briefing(cardinal: Cardinal) -> None:
+def test_the_same_state_and_chance_make_the_same_briefing(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
     cardinal.settle()
     run = cardinal.run_of(item)
     column = cardinal.shop.desk.policy(cardinal.board_id).column("In Progress")
     assert column is not None
-    written = [briefings.write(cardinal.shop, cardinal.card(item), run.run_id, column) for _ in range(2)]
-    assert written[0] == written[1]
+    card = cardinal.card(item)
+    first, second, other = (
+        briefings.write(cardinal.shop, card, run.run_id, column, nonce=nonce) for nonce in ("a", "a", "")
+    )
+    assert first == second != other
     with book.reading(cardinal.shop.engine) as db:
         assert kept.newest(db, run.run_id) is None
     assert isinstance(cardinal.leases.get(run.run_id), Lease | None)

@@ -24,7 +24,8 @@ from ledger.events.run import AgentSaid, QuestionAnswered, QuestionAsked, RunEnd
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, RunState
 from rules.decide import decide
-from rules.intents import ChangeCardState, Decision, Explain
+from rules.intents import Decision
+from rules.inward import ChangeCardState, Explain
 from rules.policy import Policy
 from rules.snapshot import Snapshot
 from tests.bot.core.cardinal import Cardinal

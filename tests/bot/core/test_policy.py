@@ -1,11 +1,15 @@
 """The policy file: the last good one stays in force, and what is wrong is said where it was pushed."""
 
+from pathlib import Path
+
 import pytest
 
 from bot import boards
+from bot import policies as in_force
+from ledger import book
 from ledger.events.board import BoardSeen
 from ledger.events.policy import PolicyLoaded, PolicyRejected
-from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.cardinal import Cardinal, opened
 from tests.bot.core.settings import POLICY, with_column
 
 
@@ -104,3 +108,23 @@ def test_a_run_keeps_the_settings_that_it_was_queued_with(cardinal: Cardinal) ->
     cardinal.set_policy(with_column(budget_usd="9"))
     cardinal.settle()
     assert cardinal.run_of(item).settings == kept
+
+
+def test_a_home_repository_out_of_reach_leaves_the_last_good_policy_in_force(cardinal: Cardinal) -> None:
+    before = cardinal.events(PolicyLoaded)
+    cardinal.forge.store.repos.delete(cardinal.home_repo, actor=cardinal.person("alice"))
+    cardinal.sweep()
+    assert cardinal.events(PolicyLoaded) == before
+    with book.reading(cardinal.shop.engine) as db:
+        assert "Planning" in in_force.in_force(db, cardinal.board_id).board.columns
+
+
+def test_a_board_whose_home_repository_never_was_has_the_built_in_policy(tmp_path: Path) -> None:
+    def without_home(cardinal: Cardinal) -> None:
+        cardinal.forge.store.repos.delete(cardinal.home_repo, actor=cardinal.person("alice"))
+
+    with opened(tmp_path, before=without_home) as cardinal:
+        assert [(one.text, one.commit) for one in cardinal.events(PolicyLoaded)] == [("", "")]
+        item = cardinal.new(column="Tasks")
+        cardinal.settle()
+        assert cardinal.card(item).column == "Tasks"

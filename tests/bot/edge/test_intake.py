@@ -1,5 +1,6 @@
 """What each GitHub event says, and that nothing which GitHub or an attacker sends can say more than that."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,6 +51,17 @@ TICKING = {
 }
 POLICY_COMMIT = COMMIT | {"removed": [".github/cardinal.yml"]}
 
+UNSAID = facts.Unsaid("acme/shop", 7, 21, "issue", "deleted", "alice")
+CHECKED = facts.ChecksMoved("acme/shop", "a" * 40)
+EDITED = replace(UNSAID, how="edited")
+PRESSING = {
+    "action": "requested_action",
+    "check_run__app": {"id": 5, "slug": "cardinal"},
+    "check_run__external_id": "PVTI_1",
+    "requested_action": {"identifier": "retry:r1"},
+}
+PRESSED = facts.ButtonPressed("acme/shop", 41, 5, "PVTI_1", "retry:r1", "alice", 1)
+GROUPED = facts.GroupMoved("acme/shop", 8, "d" * 40, "")
 SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ("projects_v2_item", {}, (RANG,)),
     ("projects_v2_item", {"sender": BOT}, (RANG,)),
@@ -69,7 +81,28 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ),
     ("issues", {"action": "closed"}, (facts.IssueShut("acme/shop", 7, "completed", "alice"),)),
     ("issues", {"action": "reopened"}, (facts.IssueOpenedAgain("acme/shop", 7, "alice"),)),
-    ("issues", {"action": "closed", "sender": BOT}, ()),
+    ("issues", {"action": "closed", "sender": BOT}, (facts.BlockerChanged("acme/shop", 7),)),
+    ("issues", {"action": "edited", "sender": BOT}, ()),
+    (
+        "issues",
+        {"action": "deleted"},
+        (facts.IssueEdited("acme/shop", 7), facts.BlockerChanged("acme/shop", 7)),
+    ),
+    ("issue_dependencies", {}, (facts.LinksChanged("acme/shop", 7),)),
+    ("issue_dependencies", {"sender": BOT}, (facts.LinksChanged("acme/shop", 7),)),
+    ("issue_dependencies", {"action": "renamed"}, ()),
+    (
+        "issue_dependencies",
+        {"action": "blocking_removed", "blocked_issue_repo": {"full_name": "acme/other"}},
+        (facts.LinksChanged("acme/other", 7),),
+    ),
+    ("sub_issues", {}, (facts.LinksChanged("acme/shop", 7),)),
+    ("sub_issues", {"action": "other"}, ()),
+    (
+        "sub_issues",
+        {"action": "sub_issue_removed", "sub_issue_repo": {"full_name": "acme/other"}},
+        (facts.LinksChanged("acme/other", 7),),
+    ),
     ("issue_comment", {}, (SAID,)),
     (
         "issue_comment",
@@ -78,17 +111,30 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ),
     ("issue_comment", {"comment__user": BOT, "sender": BOT}, ()),
     ("issue_comment", {"sender": BOB}, ()),
-    ("issue_comment", {"action": "deleted"}, ()),
-    ("issue_comment", {"action": "edited", "changes__body__from": "before"}, ()),
+    ("issue_comment", {"action": "deleted"}, (UNSAID,)),
+    ("issue_comment", {"action": "deleted", "comment__user": BOT}, ()),
+    (
+        "issue_comment",
+        {"action": "edited", "changes__body__from": "before"},
+        (EDITED,),
+    ),
+    ("issue_comment", {"action": "edited", "changes": {}}, ()),
     ("issue_comment", TICKING, (TICK,)),
     ("issue_comment", TICKING | {"sender": BOT}, ()),
-    ("issue_comment", TICKING | {"comment__user": BOB}, ()),
-    ("issue_comment", TICKING | {"comment__user": AUTOMATION}, ()),
+    ("issue_comment", TICKING | {"comment__user": BOB}, (replace(EDITED, by="bob"),)),
+    ("issue_comment", TICKING | {"comment__user": AUTOMATION}, (replace(EDITED, by="bob"),)),
     ("issue_comment", TICKING | {"comment__body": UNTICKED}, ()),
     ("issue_comment", TICKING | {"changes": {}}, ()),
     ("pull_request", {}, (PULL,)),
     ("pull_request", {"sender": BOT}, ()),
     ("pull_request", {"action": "labeled"}, ()),
+    ("pull_request", {"action": "closed", "sender": BOT}, (replace(PULL, by="cardinal[bot]"),)),
+    (
+        "pull_request",
+        {"action": "dequeued", "reason": "CI_FAILURE"},
+        (facts.MergeLeft("acme/shop", 8, "CI_FAILURE"),),
+    ),
+    ("pull_request", {"action": "auto_merge_disabled"}, (facts.MergeLeft("acme/shop", 8, ""),)),
     ("pull_request_review", {}, (REVIEWED,)),
     ("pull_request_review", {"review__state": "CHANGES_REQUESTED"}, (REVIEWED,)),
     ("pull_request_review", {"action": "dismissed"}, (facts.ReviewTakenBack("acme/shop", 8, 31),)),
@@ -111,11 +157,48 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
         {"ref": "refs/heads/other", "commits": [POLICY_COMMIT], "after": ZEROS},
         (facts.Pushed("acme/shop", "refs/heads/other", "c" * 40, ZEROS, "main", touches_policy=False),),
     ),
+    *((event, {}, (CHECKED,)) for event in ("check_run", "check_suite", "status")),
+    *((event, {"sender": BOT}, ()) for event in ("check_run", "check_suite", "status")),
+    ("check_run", {"action": "created"}, ()),
+    ("check_run", PRESSING, (PRESSED,)),
+    ("check_run", PRESSING | {"sender": BOT}, ()),
+    ("check_run", PRESSING | {"check_run__app": None}, (replace(PRESSED, app_id=0),)),
+    ("check_run", {"action": "rerequested"}, ()),
+    ("merge_group", {}, (GROUPED,)),
+    ("merge_group", {"sender": ALICE}, (GROUPED,)),
+    ("merge_group", {"action": "destroyed", "reason": "merged"}, (replace(GROUPED, reason="merged"),)),
+    ("merge_group", {"action": "destroyed"}, (replace(GROUPED, reason="dequeued"),)),
+    ("merge_group", {"action": "other"}, ()),
+    ("merge_group", {"merge_group__head_ref": "refs/heads/main"}, ()),
+    (
+        "merge_group",
+        {"merge_group__head_ref": f"refs/heads/gh-readonly-queue/rel/pr-1-x/pr-12-{'b' * 40}"},
+        (replace(GROUPED, number=12),),
+    ),
+    ("check_suite", {"action": "requested"}, ()),
+    ("status", {"state": "pending"}, ()),
     ("ping", {}, ()),
-    ("installation", {}, (facts.RepositoryGone("acme/shop"),)),
-    ("installation", {"action": "unsuspend"}, ()),
-    ("installation_repositories", {}, (facts.RepositoryGone("acme/shop"),)),
-    ("installation_repositories", {"action": "added", "repositories_removed": []}, ()),
+    ("installation", {}, (facts.AccessChanged(),)),
+    ("installation", {"action": "unsuspend"}, (facts.AccessChanged(),)),
+    ("installation_repositories", {}, (facts.AccessChanged(),)),
+    ("repository", {}, (facts.AccessChanged(),)),
+    ("repository", {"action": "edited"}, ()),
+    (
+        "repository",
+        {"action": "renamed", "changes__repository__name__from": "store"},
+        (facts.Renamed("acme/store", "acme/shop"),),
+    ),
+    (
+        "repository",
+        {"action": "transferred", "changes__owner__from__user__login": "bob"},
+        (facts.Renamed("bob/shop", "acme/shop"),),
+    ),
+    (
+        "repository",
+        {"action": "transferred", "changes__owner__from__organization__login": "beta"},
+        (facts.Renamed("beta/shop", "acme/shop"),),
+    ),
+    ("installation_repositories", {"action": "added", "repositories_removed": []}, (facts.AccessChanged(),)),
 ]
 
 
@@ -129,6 +212,29 @@ def test_a_merged_pull_request_is_merged_and_not_merely_closed() -> None:
     (seen,) = intake.read("pull_request", payload, bot_id=BOT_ID)
     assert isinstance(seen, facts.PullSeen)
     assert (seen.state, seen.merged) == ("merged", True)
+
+
+# What Cardinal itself causes is silence, but for four: its own move of a card is read again, for a person
+# may have moved on, its own merge may bring another policy, its own links count as anybody's do, and so does
+# its own entry into a merge queue. Nobody sends the rest for an App of its own.
+HEARD_OF_ITSELF = {
+    *("projects_v2_item", "push", "issue_dependencies", "sub_issues", "merge_group"),
+    *("ping", "installation", "installation_repositories", "repository"),
+}
+
+
+@pytest.mark.parametrize("event", sorted(set(DELIVERIES) - HEARD_OF_ITSELF))
+def test_no_echo_of_cardinals_own_deeds_is_heard(event: str) -> None:
+    payload = sample(event, sender=BOT)
+    for action in {"created", "edited", "deleted", "opened", "submitted", "completed", payload.get("action")}:
+        if event != "issues" or action != "deleted":
+            assert intake.read(event, payload | {"action": action}, bot_id=BOT_ID) == ()
+
+
+@pytest.mark.parametrize("action", ["closed", "reopened", "transferred", "deleted"])
+def test_of_cardinals_own_closing_only_those_hear_who_wait_for_the_issue(action: str) -> None:
+    payload = sample("issues", sender=BOT, action=action)
+    assert intake.read("issues", payload, bot_id=BOT_ID) == (facts.BlockerChanged("acme/shop", 7),)
 
 
 def test_every_event_here_has_a_sample() -> None:

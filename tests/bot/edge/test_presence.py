@@ -34,7 +34,7 @@ def test_a_second_group_in_the_same_home_is_refused_until_the_first_is_dead(tmp_
         with pytest.raises(AlreadyUpError, match="another CARDINAL_HOME"), presence.hold(tmp_path):
             raise AssertionError("held twice")
         first.kill()
-        first.wait(5)
+        first.wait(60)
         with presence.hold(tmp_path):
             pass
 
@@ -49,7 +49,7 @@ def test_what_runs_is_told_and_forgotten_at_the_end(tmp_path: Path) -> None:
 
 def test_the_record_of_a_killed_group_counts_for_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(["true"]) as dead:
-        dead.wait(5)
+        dead.wait(60)
     (tmp_path / "run").mkdir()
     presence.record(tmp_path, Presence(dead.pid, "http://127.0.0.1:1", {}))
     assert presence.look(tmp_path) is None

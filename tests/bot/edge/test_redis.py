@@ -31,7 +31,7 @@ def test_it_keeps_nothing_on_disk(
 ) -> None:
     redis.set("a", "1")
     redis_server.terminate()
-    redis_server.wait(5)
+    redis_server.wait(60)
     assert [path.name for path in config.home.rglob("*") if path.suffix in {".rdb", ".aof"}] == []
 
 
@@ -45,7 +45,7 @@ def test_a_home_with_a_long_path_works_too(config: Config, tmp_path: Path) -> No
         assert embedded.answers(embedded.connect(deep))
     finally:
         server.terminate()
-        server.wait(5)
+        server.wait(60)
         socket.parent.rmdir()
 
 

@@ -41,7 +41,7 @@ def server(config: Config, engine: Engine) -> Iterator[tuple["subprocess.Popen[s
 
 def connection(address: str) -> http.client.HTTPConnection:
     place = urlsplit(address)
-    return http.client.HTTPConnection(place.hostname or "", place.port, timeout=10)
+    return http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
 
 
 def post(address: str, delivery_id: str, body: bytes = BODY, **more: object) -> int:

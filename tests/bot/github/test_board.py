@@ -4,7 +4,10 @@ import pytest
 
 from bot.github import board
 from bot.github.errors import NotFoundError, RateLimitedError, RefusedError, UnavailableError
+from bot.github.hub import Hub
+from bot.github.survey import survey
 from ledger.ids import BoardId, CardId
+from tests.bot.github.conftest import Scripted
 from tests.bot.github.world import COLUMNS, World
 
 HOSTILE = "'; DROP TABLE cards; -- <script>\u202egnp</script> \"} \\ $(rm -rf /) %00 \U0001f600"
@@ -104,9 +107,10 @@ def test_a_column_whose_name_is_part_of_another_is_read_alone(world: World) -> N
 
 def test_a_sweep_sees_every_card_but_those_of_skipped_columns(world: World) -> None:
     a, b, c = world.card("A", "Tasks"), world.card("B"), world.card("C", "Done")
-    swept = board.sweep(world.hub, BoardId(world.board.node_id), ("Done", 'Odd "one"'))
+    sight = survey(world.hub, world.config.board, "acme/shop", ("Done", 'Odd "one"'), [None])
+    swept = sight.pages[0].stubs
     assert {(stub.card_id, stub.column) for stub in swept} == {(a.node_id, "Tasks"), (b.node_id, None)}
-    assert len(board.sweep(world.hub, BoardId(world.board.node_id), ())) == 3
+    assert len(survey(world.hub, world.config.board, "acme/gone", (), [None]).pages[0].stubs) == 3
     assert c in world.board.items
 
 
@@ -115,6 +119,8 @@ def test_the_cards_of_an_issue_are_found(world: World) -> None:
     assert board.cards_of_issue(world.hub, "acme/shop", 1) == (item.node_id,)
     assert board.cards_of_issue(world.hub, "acme/shop", 77) == ()
     assert board.cards_of_issue(world.hub, "acme/gone", 1) == ()
+    world.forge.store.projects.set_archived(item, True, actor=world.alice)
+    assert board.cards_of_issue(world.hub, "acme/shop", 1) == (), "one that rests is left alone"
 
 
 def test_moving_a_card_puts_it_into_the_column(world: World) -> None:
@@ -188,8 +194,8 @@ def test_a_rate_limit_in_a_good_answer_is_a_rate_limit(world: World) -> None:
     world.forge.store.faults.load({"graphql_rate_limited": 1})
     with pytest.raises(RateLimitedError):
         board.read_card(world.hub, CardId(item.node_id))
-    assert world.hub.budget.spare(0) > 0
-    assert look(world, item.node_id).title == "Do it"
+    with pytest.raises(RateLimitedError, match="not asked"):
+        board.read_card(world.hub, CardId(item.node_id))
 
 
 def test_a_failure_of_github_is_unavailable(world: World) -> None:
@@ -198,3 +204,51 @@ def test_a_failure_of_github_is_unavailable(world: World) -> None:
     world.forge.store.faults.load({"api": [{"path": "/graphql", "status": 502}]})
     with pytest.raises(UnavailableError):
         board.read_card(world.hub, CardId(item.node_id))
+
+
+CARD = {
+    "id": "PVTI_1",
+    "type": "ISSUE",
+    "isArchived": False,
+    "updatedAt": "2026-03-01T10:00:00Z",
+    "project": {"id": "PVT_1", "number": 1, "owner": {"login": "acme"}},
+    "fieldValueByName": {"name": "Todo"},
+}
+ISSUE = {
+    "id": "I_1",
+    "number": 3,
+    "title": "Prices",
+    "body": "",
+    "state": "OPEN",
+    "repository": {"nameWithOwner": "acme/shop", "defaultBranchRef": None},
+    "parent": None,
+    "issueDependenciesSummary": {"blockedBy": 1},
+    "blockedBy": {"nodes": [None]},
+}
+
+
+def answer_card(scripted: Scripted, *wrong: tuple[str, list[str | int]]) -> None:
+    errors = [{"type": kind, "path": path, "message": "Could not resolve"} for kind, path in wrong]
+    data = {"node": {**CARD, "content": ISSUE}}
+    scripted.answer("POST", "/graphql", {"data": data, "errors": errors})
+
+
+def test_links_with_issues_out_of_sight_do_not_hide_the_card(hub: Hub, scripted: Scripted) -> None:
+    scripted.tokens()
+    parent, blocker = ["node", "content", "parent"], ["node", "content", "blockedBy", "nodes", 0]
+    answer_card(
+        scripted, ("NOT_FOUND", parent), ("FORBIDDEN", [*parent, "repository"]), ("FORBIDDEN", blocker)
+    )
+    seen = board.read_card(hub, CardId("PVTI_1"))
+    assert seen is not None
+    assert (seen.number, seen.parent, seen.hidden_blockers) == (3, "", 1)
+
+
+@pytest.mark.parametrize("path", [["node", "project"], ["node", "content"], ["node", "content", "labels"]])
+def test_a_card_of_which_something_else_is_missing_is_not_taken_for_deleted(
+    hub: Hub, scripted: Scripted, path: list[str | int]
+) -> None:
+    scripted.tokens()
+    answer_card(scripted, ("NOT_FOUND", path))
+    with pytest.raises(NotFoundError):
+        board.read_card(hub, CardId("PVTI_1"))

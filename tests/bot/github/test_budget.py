@@ -1,12 +1,24 @@
 """What may be spent on GitHub, and who has to wait when it gets short."""
 
 import multiprocessing
+import os
 from pathlib import Path
 
 import pytest
 
-from bot.github.budget import CONTENTS_PER_HOUR, CONTENTS_PER_MINUTE, SHARES, Budget, Spent
-from tests.bot.github.conftest import STARTED, Clock
+from bot.config import Config
+from bot.github.budget import (
+    CONTENTS_PER_HOUR,
+    CONTENTS_PER_MINUTE,
+    MOST_INSTALLATIONS,
+    SHARES,
+    Budget,
+    Spent,
+)
+from bot.github.errors import RateLimitedError, UnavailableError
+from bot.github.hub import Hub
+from bot.github.places import Places
+from tests.bot.github.conftest import STARTED, Clock, Scripted
 
 QUESTION, REPORT, FACE, TICKER = range(4)
 
@@ -103,12 +115,33 @@ def test_processes_of_one_machine_share_it(clock: Clock, tmp_path: Path) -> None
     for spender in spenders:
         spender.start()
     for spender in spenders:
-        spender.join(30)
+        spender.join(300)  # each starts a Python of its own, on a machine that may be starved
     seen = Budget(clock, path).seen()
     assert (sum(seen.contents.values()), sum(seen.points.values())) == (40, 200)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"windows": 1}', "\x00" * 10])
+def test_each_installation_is_counted_for_itself_by_whichever_process(clock: Clock, tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    mine, other = Budget(clock, path, "App 7 at acme"), Budget(clock, path, "App 8 at acme")
+    mine.count(headers(0, reset_in_s=90), points=5, creates=True)
+    mine.close(30)
+    assert other.seen() == Spent()
+    assert other.spare(TICKER) == 0
+    other.count(headers(4000), points=1, creates=False)
+    assert Budget(clock, path, "App 7 at acme").spare(QUESTION) == 90
+    assert Budget(clock, path, "App 8 at acme").seen().windows["core"].remaining == 4000
+
+
+def test_installations_that_nobody_asks_for_any_more_are_forgotten(clock: Clock, tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    Budget(clock, path, "first").count({}, points=1, creates=False)
+    for number in range(MOST_INSTALLATIONS):
+        Budget(clock, path, f"App {number}").count({}, points=1, creates=False)
+    assert Budget(clock, path, "first").seen() == Spent()
+    assert Budget(clock, path, "App 0").seen() != Spent()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"": {"windows": 1}}', "\x00" * 10])
 def test_a_torn_file_only_forgets(clock: Clock, tmp_path: Path, text: str) -> None:
     path = tmp_path / "budget.json"
     path.write_text(text)
@@ -125,3 +158,51 @@ def test_old_counts_are_dropped(clock: Clock) -> None:
         clock.forward(100)
     seen = budget.seen()
     assert (len(seen.points), len(seen.contents)) == (1, 36)
+
+
+def test_a_limit_of_unknown_length_is_waited_out_ever_longer(clock: Clock) -> None:
+    budget = Budget(clock)
+    for wait_s in (60, 120, 240, 480, 900, 900):
+        budget.close(60, told=False)
+        assert budget.spare(QUESTION) == wait_s
+        clock.forward(wait_s)
+    clock.forward(121)
+    budget.close(60, told=False)
+    assert budget.spare(QUESTION) == 60
+    clock.forward(61)
+    budget.close(7)
+    assert budget.spare(QUESTION) == 7
+
+
+def test_calls_beyond_the_cap_wait_for_a_place_and_a_dead_process_leaves_its_own(tmp_path: Path) -> None:
+    places = Places(tmp_path / "calls", most=2, wait_s=0.1)
+    refused = pytest.raises(UnavailableError, match="2 calls are under way")
+    with places.one("a"), places.one("b"), refused, places.one("c"):
+        pass
+    holder = multiprocessing.get_context("fork").Process(target=_hold_and_die, args=(places,))
+    holder.start()
+    holder.join()
+    with places.one("a"), places.one("b"):
+        pass
+
+
+def _hold_and_die(places: Places) -> None:
+    with places.one("x"):
+        os._exit(1)
+
+
+def test_while_a_limit_lasts_nobody_asks(hub: Hub, scripted: Scripted, config: Config, clock: Clock) -> None:
+    scripted.tokens()
+    scripted.answer("GET", "/x", {"message": "Slow"}, status=429, headers={"retry-after": "30"})
+    with pytest.raises(RateLimitedError):
+        hub.rest("GET", "/x")
+    clock.forward(20)
+    for mine in (hub, Hub(config, clock)):  # another process of this home
+        with pytest.raises(RateLimitedError, match="not asked") as caught:
+            mine.rest("GET", "/y")
+        assert caught.value.retry_after_s == 10
+        with pytest.raises(RateLimitedError, match="not asked"):
+            mine.graphql("query Q { x }", {})
+    clock.forward(10)
+    scripted.answer("GET", "/y", {"ok": True})
+    assert hub.rest("GET", "/y").body == {"ok": True}

@@ -7,6 +7,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from bot.config import FIELDS, Config, ConfigError, read
+from bot.env_file import changed
 
 
 def problems(environ: dict[str, str], cwd: Path) -> tuple[str, ...]:
@@ -156,3 +157,12 @@ def test_git_follows_an_own_github_server(tmp_path: Path) -> None:
 def test_every_setting_says_what_it_means() -> None:
     schema = TypeAdapter(Config).json_schema()["properties"]
     assert {name for name, field in schema.items() if field.get("description")} == set(FIELDS)
+
+
+def test_lines_are_changed_in_place_and_the_rest_stays() -> None:
+    text = '# mine\nexport A=1\nB="x\ny" # two lines\n\nC=3'
+    assert changed(text, {"B": "2", "D": "4"}) == "# mine\nexport A=1\nB=2\n\nC=3\nD=4\n"
+    assert changed("", {"A": ""}) == "A=\n"
+    for value in ("a b", "'a'", "#a", "a\nb"):
+        with pytest.raises(ValueError, match="A would need quotes"):
+            changed("", {"A": value})

@@ -7,6 +7,7 @@ import pytest
 
 from bot.github import deliveries
 from bot.github.hub import Hub
+from ledger.ids import DeliveryId
 from tests.bot.github.conftest import STARTED, Scripted
 
 PATH = deliveries.PATH
@@ -64,6 +65,52 @@ def test_a_page_of_good_ones_ends_the_search_unless_it_is_of_the_last_minutes(
 def test_a_failed_delivery_is_asked_for_as_the_app(hub: Hub, scripted: Scripted) -> None:
     scripted.answer("GET", PATH, [attempt(5, "a", 500)])
     scripted.answer("POST", f"{PATH}/5/attempts", {}, status=202)
-    (failed,) = deliveries.failed(hub, STARTED)
-    deliveries.ask_again(hub, failed)
+    (asked,) = deliveries.recover(hub, STARTED, lambda _: frozenset())
+    assert asked.delivery_id == "a"
     assert len(scripted.asked(f"{PATH}/5/attempts")) == 1
+    assert scripted.asked(PATH)[0].params["status"] == "failure"
+
+
+def test_a_delivery_that_came_meanwhile_is_not_asked_for_and_ends_the_search(
+    hub: Hub, scripted: Scripted
+) -> None:
+    more = f'<https://api.github.com{PATH}?per_page=100&cursor=v1_4>; rel="next"'
+    scripted.answer("GET", PATH, [attempt(5, "a", 500)], headers={"Link": more})
+    assert deliveries.failed(hub, STARTED, frozenset) == ()
+    assert len(scripted.asked(PATH)) == 1
+
+
+@pytest.mark.parametrize(
+    ("attempts", "age", "due"),
+    [
+        (1, timedelta(), True),
+        (2, timedelta(seconds=29), False),
+        (2, timedelta(seconds=30), True),
+        (5, timedelta(seconds=239), False),
+        (5, timedelta(seconds=240), True),
+        (6, timedelta(days=1), False),
+        (1, timedelta(days=3), False),
+    ],
+)
+def test_a_delivery_is_asked_for_ever_more_slowly_and_not_for_ever(
+    attempts: int, age: timedelta, due: bool
+) -> None:
+    one = deliveries.FailedDelivery(DeliveryId("a"), 1, "issues", STARTED - age, attempts)
+    assert one.is_due(STARTED) is due
+
+
+def test_one_that_github_refuses_to_repeat_keeps_no_other_back(hub: Hub, scripted: Scripted) -> None:
+    lost = [attempt(9 - n, guid, 500) for n, guid in enumerate("dcba")]
+    scripted.answer("GET", PATH, lost)
+    for number, status in ((6, 404), (7, 422), (8, 202), (9, 202)):
+        scripted.answer("POST", f"{PATH}/{number}/attempts", {"message": "no"}, status=status)
+    asked = deliveries.recover(hub, STARTED, lambda _: frozenset())
+    assert [one.delivery_id for one in asked] == ["c", "d"]
+
+
+def test_a_cursor_is_sent_as_it_was_given(hub: Hub, scripted: Scripted) -> None:
+    more = f'<https://api.github.com{PATH}?per_page=100&cursor=v1_a%2Bb%3D%3D>; rel="next"'
+    scripted.answer("GET", PATH, [attempt(900, "a", 500)], headers={"Link": more})
+    scripted.answer("GET", PATH, [])
+    deliveries.failed(hub, STARTED)
+    assert scripted.asked(PATH)[1].params["cursor"] == "v1_a+b=="

@@ -100,7 +100,8 @@ def test_a_key_that_cannot_sign_is_an_error_that_does_not_show_it(config: Config
 
 
 def test_an_owner_without_the_app_is_named(hub: Hub, scripted: Scripted) -> None:
-    scripted.answer("GET", "/orgs/acme/installation", {"message": "Not Found"}, status=404)
+    for owners in ("orgs", "users"):
+        scripted.answer("GET", f"/{owners}/acme/installation", {"message": "Not Found"}, status=404)
     with pytest.raises(NotFoundError, match="the App is not installed on acme"):
         hub.rest("GET", "/x")
 
@@ -123,6 +124,8 @@ def test_without_settings_it_says_which_are_missing(tmp_path: Path, clock: Clock
         (403, {"message": "Resource not accessible by integration"}, {}, PermissionMissingError, None),
         (403, {"message": "API rate limit exceeded"}, EXHAUSTED, RateLimitedError, 120),
         (403, {"message": "You have exceeded a secondary rate limit."}, {}, RateLimitedError, 60),
+        (403, {"message": "You have triggered an abuse detection mechanism."}, {}, RateLimitedError, 60),
+        (403, {"message": "Resource not accessible by integration"}, EXHAUSTED, PermissionMissingError, None),
         (403, {"message": "Slow"}, {"retry-after": "7"}, RateLimitedError, 7),
         (429, {"message": "Slow"}, {"retry-after": "soon"}, RateLimitedError, 60),
         (429, {"message": "Slow"}, {"retry-after": "999999"}, RateLimitedError, 3600),
@@ -208,6 +211,12 @@ def test_a_server_that_never_answers_is_given_up(config: Config, clock: Clock) -
         ("FORBIDDEN", "Resource not accessible by integration", PermissionMissingError),
         ("RATE_LIMITED", "API rate limit exceeded", RateLimitedError),
         ("UNPROCESSABLE", "Name has already been taken", RefusedError),
+        ("RATE_LIMIT", "API rate limit already exceeded for installation ID 7.", RateLimitedError),
+        (None, "API rate limit already exceeded for installation ID 7.", RateLimitedError),
+        (None, "You have exceeded a secondary rate limit.", RateLimitedError),
+        ("INSUFFICIENT_SCOPES", "Your token has not been granted the scopes", PermissionMissingError),
+        ("RESOURCE_LIMITS_EXCEEDED", "Resource limits for this query exceeded.", UnavailableError),
+        ("SERVICE_UNAVAILABLE", "Please try again", UnavailableError),
         (None, "Something went wrong while executing your query.", UnavailableError),
         (None, "Field 'x' doesn't exist", RefusedError),
     ],
@@ -337,6 +346,44 @@ def test_a_forked_child_opens_its_own_connection(config: Config, clock: Clock) -
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         hub.rest("GET", "/x")
         server.shutdown()
-        serving.join(10)
+        serving.join(60)
     mine, mine_too, childs, mine_again = Peers.ports
     assert mine == mine_too == mine_again != childs
+
+
+@pytest.mark.parametrize("how", ["rest", "graphql"])
+def test_a_permission_accepted_meanwhile_needs_another_token(
+    hub: Hub, scripted: Scripted, clock: Clock, how: str
+) -> None:
+    scripted.tokens(times=2)
+    refused = {"message": "Resource not accessible by integration"}
+    if how == "rest":
+        scripted.answer("POST", "/x", refused, status=403)
+        scripted.answer("POST", "/x", refused, status=403)
+        scripted.answer("POST", "/x", {"id": 1}, status=201)
+        ask = lambda: hub.rest("POST", "/x").body  # noqa: E731
+    else:
+        errors = {"data": None, "errors": [{"type": "FORBIDDEN", **refused}]}
+        scripted.answer("POST", "/graphql", errors)
+        scripted.answer("POST", "/graphql", errors)
+        scripted.answer("POST", "/graphql", {"data": {"id": 1}})
+        ask = lambda: hub.graphql(QUERY, {})  # noqa: E731
+    with pytest.raises(PermissionMissingError):  # a young token tells the truth: one call
+        ask()
+    clock.forward(61)
+    assert ask() == {"id": 1}
+    said = [call.request.headers["Authorization"] for call in scripted.mock.calls]
+    assert [one for one in said if "token" in one] == ["Bearer token1", "Bearer token1", "Bearer token2"]
+
+
+def test_a_permission_that_stays_missing_costs_one_more_call_and_token(
+    hub: Hub, scripted: Scripted, clock: Clock
+) -> None:
+    scripted.tokens(times=2)
+    for _ in range(3):
+        scripted.answer("POST", "/x", {"message": "Resource not accessible by integration"}, status=403)
+    for _ in range(2):
+        with pytest.raises(PermissionMissingError):
+            hub.rest("POST", "/x")
+        clock.forward(61)
+    assert len(scripted.asked("/x")) == 3

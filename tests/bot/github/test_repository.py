@@ -10,6 +10,7 @@ import pytest
 from bot.github import people, policy_file, pulls, reviews
 from bot.github.errors import NotFoundError, PermissionMissingError
 from bot.github.hub import Hub
+from bot.github.places import Places
 from bot.github.wire import READ, Wire
 from forge.store.models import Pull, Role
 from forge.store.reviews import LineComment
@@ -105,8 +106,8 @@ def test_a_pull_request_is_read_as_it_is(world: World) -> None:
     pull = pull_of(world)
     seen = pulls.read(world.hub, "acme/shop", pull.issue.number)
     assert (seen.state, seen.draft, seen.head) == ("open", True, pull.head_sha)
-    reviews.mark_ready(world.hub, seen.node_id)
-    reviews.mark_ready(world.hub, seen.node_id)
+    reviews.mark_ready(world.hub, "acme/shop", seen.node_id)
+    reviews.mark_ready(world.hub, "acme/shop", seen.node_id)
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).draft is False
     world.forge.store.pulls.merge(pull, actor=world.alice)
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).state == "merged"
@@ -131,7 +132,7 @@ def test_the_threads_of_one_review_are_read_and_resolved(world: World) -> None:
         ("a.py", 2, "And why?"),
     ]
     node_id = reviews.node_of_thread(world.hub, "acme/shop", number, threads[1].thread_id)
-    reviews.resolve_thread(world.hub, node_id)
+    reviews.resolve_thread(world.hub, "acme/shop", node_id)
     assert [thread.resolved_by is not None for thread in pull.threads] == [False, True, False]
 
 
@@ -163,7 +164,8 @@ def test_git_pushes_to_the_one_repository_only(world: World, tmp_path: Path) -> 
 def test_the_token_for_git_can_do_nothing_else(world: World) -> None:
     word = world.hub.git_environment("acme/shop")["GIT_CONFIG_VALUE_0"].removeprefix("Authorization: Basic ")
     token = base64.b64decode(word).decode().removeprefix("x-access-token:")
-    wire = Wire(world.config.github_url, lambda: token, utc_now, None, read_s=10)
+    places = Places(world.config.home / "run" / "calls")
+    wire = Wire(world.config.github_url, lambda _: token, utc_now, None, 10, places)
     assert wire.send("GET", "/repos/acme/shop", price=READ).status == 200
     with pytest.raises(PermissionMissingError):
         wire.send("POST", "/repos/acme/shop/issues", body={"title": "x"}, price=READ)

@@ -6,7 +6,8 @@ import pytest
 
 from ledger.events.board import CardMoved
 from ledger.states import CardState, Ending
-from rules.intents import ChangeCardState, MarkReady, MergePull, Say
+from rules.intents import MarkReady, MergePull, Say
+from rules.inward import ChangeCardState
 from tests.rules import scene
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 
@@ -17,7 +18,7 @@ YES: dict[str, Any] = {"verdict": "approved", "approved_head": "abc123"}
 
 def test_an_open_pull_request_is_merged_and_the_card_is_done_only_afterwards() -> None:
     intents = asks(card("Done", APPROVED, run=ended(), pull=pull(), **YES), MOVED)
-    assert kinds(intents) == ["MergePull", "Explain"]
+    assert kinds(intents) == ["MergePull", "Explain", "WriteCheck"]
     merge = only(intents, MergePull)
     assert (merge.method, merge.head, merge.requires) == ("squash", "abc123", "approved")
 
@@ -49,7 +50,7 @@ def test_a_policy_may_merge_without_a_review_but_never_against_one() -> None:
 
 def test_a_finished_draft_is_made_ready_first() -> None:
     intents = asks(card("Done", APPROVED, run=ended(), pull=pull(draft=True), **YES), MOVED)
-    assert kinds(intents) == ["MarkReady", "MergePull", "Explain"]
+    assert kinds(intents) == ["MarkReady", "MergePull", "Explain", "WriteCheck"]
     assert only(intents, MarkReady).about
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from ledger.events.board import CardConverted, CardMoved, CardSeen
 from ledger.states import CardState, Ending
-from rules.intents import ChangeCardState, ConvertDraft, QueueRun
+from rules.intents import ConvertDraft
+from rules.inward import ChangeCardState, QueueRun
 from rules.snapshot import Snapshot
-from rules.starting import MOST_AN_HOUR
 from tests.rules import scene
-from tests.rules.scene import BOARD, CARD, NOW, asks, card, ended, given, kinds, only, pull, states
+from tests.rules.scene import BOARD, CARD, NOW, POLICY, asks, card, ended, given, kinds, only, pull, states
 
 MOVED = CardMoved(CARD, "Planning", "In Progress", by_cardinal=False)
 S = CardState
@@ -102,7 +102,7 @@ def test_a_card_that_has_moved_on_since_starts_nothing() -> None:
 
 
 def test_a_card_that_is_dragged_back_and_forth_by_a_machine_stops_hiring_agents() -> None:
-    lately = tuple(NOW - timedelta(minutes=9 * n) for n in range(MOST_AN_HOUR))
+    lately = tuple(NOW - timedelta(minutes=9 * n) for n in range(POLICY.limits.automatic_runs_per_hour))
     failed = card(state=S.FAILED, run=ended(Ending.FAILED), begun=lately)
     intents = asks(failed, MOVED)
     assert "QueueRun" not in kinds(intents)

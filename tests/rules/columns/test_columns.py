@@ -4,7 +4,8 @@ import pytest
 
 from ledger.events.board import CardDescribed, CardMoved
 from ledger.states import CardState, Ending
-from rules.intents import AskAssistant, ChangeCardState, ConvertDraft, Intent
+from rules.intents import AskAssistant, ConvertDraft, Intent
+from rules.inward import ChangeCardState
 from rules.snapshot import Snapshot
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 

@@ -2,10 +2,14 @@
 
 import pytest
 
+from ledger.ids import QuestionId
+from ledger.states import RunState
 from rules.command_line import Parsed, permit
-from rules.intents import AllowTool
+from rules.intents import Say
+from rules.inward import AllowTool, AnswerQuestion, RequeueRun
+from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import obeyed, told
-from tests.rules.scene import CARD, POLICY, card, run
+from tests.rules.scene import CARD, POLICY, R1, asks, card, given, kinds, only, run, said
 
 
 @pytest.mark.parametrize(
@@ -35,3 +39,23 @@ def test_without_a_pattern_it_says_how() -> None:
 def test_it_takes_the_role_maintain(role: str, *, may: bool) -> None:
     answer = permit(POLICY, Parsed("allow", "git push:*"), role=role, login="bob")
     assert (type(answer).__name__ == "Permitted") is may
+
+
+def test_a_maintainer_allows_changes_of_workflow_files_and_the_run_that_waits_goes_on() -> None:
+    assert obeyed("allow", card(run=run()), "Workflows") == (AllowTool(CARD, "workflows", "bob"),)
+    asked = OpenQuestion(
+        QuestionId("r1-q1"), "workflows", "Publish that too?", ("Publish these files too", "Stop")
+    )
+    waiting = card(run=run(RunState.PARKED, question=asked))
+    allowed = (
+        AnswerQuestion(CARD, R1, asked.question_id, "bob", "Publish these files too"),
+        AllowTool(CARD, "workflows", "bob"),
+        RequeueRun(CARD, R1, "answered"),
+    )
+    assert obeyed("allow", waiting, "workflows", role="maintain") == allowed
+    assert obeyed("answer", waiting, "1", role="maintain") == allowed
+    assert "AllowTool" not in kinds(asks(waiting, given("answer", "2", role="maintain")))
+    for plain in (given("answer", "1", role="write"), said("1", role="write")):
+        refused = asks(waiting, plain)
+        assert "AnswerQuestion" not in kinds(refused)
+        assert "needs the role `maintain`" in only(refused, Say).text

@@ -3,7 +3,8 @@
 import pytest
 
 from ledger.states import RunState
-from rules.intents import AnswerQuestion, Intent, RequeueRun, StopRun
+from rules.intents import Intent
+from rules.inward import AnswerQuestion, RequeueRun, StopRun
 from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, LEAVING, QUESTION, R1, asks, card, given, kinds, run

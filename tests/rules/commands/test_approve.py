@@ -1,26 +1,38 @@
 """`/cardinal approve`: the plan is approved and the run goes on, where one waits."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from ledger.states import RunState
-from rules.intents import ApprovePlan, RequeueRun, Say, WriteRunComment
+from rules.binding import bound, issue_digest
+from rules.intents import Say, UntickBoxes, WriteRunComment
+from rules.inward import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, NOW, R1, asks, card, ended, given, kinds, only, run
 
+KNOWN = issue_digest("Add login", "As a user")
 WAITING = card(run=run(RunState.AWAITING_APPROVAL))
+BOUND = card(
+    run=run(
+        RunState.AWAITING_APPROVAL, briefed=KNOWN, plan_digest="p", plan_base="a" * 40, plan_policy="policy"
+    ),
+    policy_digest="policy",
+)
 
 
 def test_it_approves_the_plan_and_lets_the_run_go_on() -> None:
-    assert obeyed("approve", WAITING) == (ApprovePlan(CARD, R1, "bob"), RequeueRun(CARD, R1, "approved"))
+    approved, requeued = obeyed("approve", WAITING)
+    assert isinstance(approved, ApprovePlan)
+    assert (approved.run_id, approved.by, requeued) == (R1, "bob", RequeueRun(CARD, R1, "approved"))
 
 
 def test_a_ticked_box_approves_and_is_written_anew() -> None:
     intents = asks(WAITING, given("approve", source="box:approve:r1:1"))
     assert intents[-1] == WriteRunComment(CARD, R1)
-    assert ApprovePlan(CARD, R1, "bob") in intents
+    assert "ApprovePlan" in kinds(intents)
 
 
 @pytest.mark.parametrize(
@@ -49,4 +61,56 @@ def test_a_word_from_before_the_plan_does_not_approve_it() -> None:
     waiting = card(run=run(RunState.AWAITING_APPROVAL, plan_revision=2, plan_at=NOW))
     early = NOW - timedelta(seconds=6)
     assert "Plan 2 was posted after" in told("approve", waiting, said_at=early)
-    assert obeyed("approve", waiting, said_at=NOW)[0] == ApprovePlan(CARD, R1, "bob")
+    assert kinds(obeyed("approve", waiting, said_at=NOW))[0] == "ApprovePlan"
+
+
+def test_what_is_approved_is_bound_by_its_digest() -> None:
+    assert BOUND.run is not None
+    intents = obeyed("approve", BOUND, base="a" * 40)
+    digest = only(intents, ApprovePlan).bound
+    assert digest == bound(BOUND, BOUND.run)
+    for changed in ({"briefed": "x"}, {"plan_digest": "x"}, {"plan_base": "x"}, {"plan_policy": "x"}):
+        assert bound(BOUND, replace(BOUND.run, **changed)) != digest
+
+
+def test_a_plan_for_another_text_is_not_approved_but_made_anew() -> None:
+    edited = replace(BOUND, body="As an admin")
+    intents = obeyed("approve", edited, base="a" * 40)
+    assert kinds(intents) == ["RedirectPlan", "RequeueRun", "Say"]
+    assert only(intents, RedirectPlan).by == "Cardinal"
+    assert only(intents, RequeueRun).why == "redirected"
+    assert "the issue's text changed since it was made" in only(intents, Say).text
+
+
+@pytest.mark.parametrize(
+    ("waiting", "base", "said"),
+    [
+        (BOUND, "b" * 40, "the base branch went from `aaaaaaaaaa` to `bbbbbbbbbb`"),
+        (replace(BOUND, policy_digest="other"), "a" * 40, "the policy is another one"),
+    ],
+)
+def test_on_another_base_or_policy_it_has_to_be_approved_again(
+    waiting: Snapshot, base: str, said: str
+) -> None:
+    intents = obeyed("approve", waiting, base=base)
+    assert kinds(intents) == ["RebindPlan", "Say"]
+    assert said in only(intents, Say).text
+    told_of = only(intents, RebindPlan)
+    assert waiting.run is not None
+    again = replace(waiting, run=replace(waiting.run, plan_base=told_of.base, plan_policy=told_of.policy))
+    assert kinds(obeyed("approve", again, base=base)) == ["ApprovePlan", "RequeueRun"]
+
+
+def test_a_box_that_was_ticked_for_something_stale_is_restored() -> None:
+    intents = asks(BOUND, given("approve", source="box:approve:r1:1", base="b" * 40))
+    assert only(intents, UntickBoxes).comment_id == 77
+    assert "ApprovePlan" not in kinds(intents)
+
+
+def test_a_box_that_is_ticked_again_is_answered_again() -> None:
+    ticks = [
+        given("approve", source="box:approve:r1:1", said_at=at) for at in (NOW, NOW + timedelta(minutes=1))
+    ]
+    first, again = (only(asks(card(run=None), one), Say).about for one in ticks)
+    assert first != again
+    assert only(asks(card(run=None), ticks[0]), Say).about == first

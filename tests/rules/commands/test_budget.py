@@ -7,7 +7,8 @@ import pytest
 from ledger.answers import raised
 from ledger.states import RunState
 from rules.command_line import Parsed, of_box, parse, permit
-from rules.intents import AnswerQuestion, RaiseBudget, RequeueRun, Say
+from rules.intents import Say
+from rules.inward import AnswerQuestion, RaiseBudget, RequeueRun
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, asks, card, ended, given, kinds, only, run

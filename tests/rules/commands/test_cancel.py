@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.states import RunState
-from rules.intents import AnswerQuestion, StopRun
+from rules.inward import AnswerQuestion, StopRun
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, LEAVING, QUESTION, R1, card, ended, run

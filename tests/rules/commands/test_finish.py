@@ -2,7 +2,7 @@
 
 import pytest
 
-from rules.intents import AnswerQuestion
+from rules.inward import AnswerQuestion
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, LEAVING, R1, card, run

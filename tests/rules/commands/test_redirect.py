@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.states import RunState
-from rules.intents import RedirectPlan, RequeueRun
+from rules.inward import RedirectPlan, RequeueRun
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, R1, card, ended, run

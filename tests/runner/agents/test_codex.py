@@ -137,7 +137,7 @@ def start(home: Path) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home)}
     argv = begin().command.argv
     return subprocess.run(
-        argv, env=environment, input="hello\n", capture_output=True, text=True, timeout=20, check=False
+        argv, env=environment, input="hello\n", capture_output=True, text=True, timeout=60, check=False
     )
 
 

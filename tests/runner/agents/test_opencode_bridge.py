@@ -108,7 +108,7 @@ def test_an_abort_that_nobody_obeys_ends_too(bridge: Callable[..., Bridge]) -> N
     played = bridge([bash("p1", "running")])
     began = time.monotonic()
     assert end_of(played.play(react)) == "interrupted"
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
 
 
 def test_a_permission_is_asked_and_answered(bridge: Callable[..., Bridge]) -> None:

@@ -17,7 +17,7 @@ from runner.board_tools import TOOLS, offered
 from runner.gateway.board import CALLS_PER_MINUTE, INPUT_BYTES, REQUEST_BYTES, board_app
 from runner.gateway.uplink import Uplink
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 WORK = offered(read_only=False, threads=False)
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 

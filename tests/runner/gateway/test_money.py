@@ -276,7 +276,7 @@ def test_the_end_of_a_turn_cuts_what_is_under_way_and_settles_it(world: Scene) -
     world.ears.wait(Settled)
     kinds = [type(one) for one in world.ears.told]
     assert kinds == [Usage, Settled]
-    assert answer.left.wait(5)
+    assert answer.left.wait(60)
     line.close()
 
 

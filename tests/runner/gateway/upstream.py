@@ -63,7 +63,7 @@ class Upstream:
             answer.go.set()
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=60)
 
 
 class _Server(ThreadingHTTPServer):

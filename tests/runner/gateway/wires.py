@@ -12,7 +12,7 @@ from typing import Any
 from runner.gateway.addresses import Address
 from runner.gateway.network import NetworkLimits, NetworkRules, serve
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 

@@ -21,7 +21,7 @@ KEY = "sk-test-the-real-key-0123456789"
 CLAUDE, GPT = "claude-sonnet-4-0", "gpt-5"
 QUICK = Waits(connect_s=2.0, first_byte_s=0.4, idle_s=0.4)
 TERMS = Terms(models=(CLAUDE, GPT, "strange-1"))
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 Event = TypeVar("Event")
 
 PATHS = {

@@ -1,0 +1,125 @@
+"""Finds out what Cardinal may reach: the installation, its permissions, the repositories of its cards."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from bot import boards as known_boards
+from bot import react
+from bot.github import installations
+from bot.github.errors import NotFoundError
+from bot.manifest import manifest
+from ledger import book, doorbells, leases, listing
+from ledger.event import Event
+from ledger.events.access import AccessLost, AccessRegained
+from ledger.ids import BoardId
+from ledger.views import cards, losses
+
+if TYPE_CHECKING:
+    from bot.shop import Shop
+
+log = logging.getLogger(__name__)
+
+REPOSITORIES_EVERY_S = 600  # where no delivery says that something changed
+MOST_PAGES = 20  # of a hundred repositories; beyond, nobody is said to be out of reach
+INSTALLED = ("uninstalled", "suspended")
+
+
+def check(shop: "Shop", *, thoroughly: bool) -> bool:
+    """Compare what the App may reach with what is known, and append what differs; return whether it works.
+
+    One call as the App; `thoroughly`, and now and then, the repositories are compared as well.
+    """
+    board_id = known_boards.served(shop)
+    if board_id is None:
+        return True  # nothing was ever seen: whoever asks first hears GitHub's own reason
+    owner = shop.config.board_owner
+    found = _installation(shop, owner)
+    _record(shop, board_id, {owner: found} if found else {}, (owner,))
+    if found is not None and found[0] in INSTALLED:
+        return False
+    if thoroughly or _is_due(shop):
+        _check_repositories(shop, board_id)
+    return True
+
+
+def _installation(shop: "Shop", owner: str) -> tuple[str, str] | None:
+    """Return reason and detail of what is wrong with the installation; None when nothing is."""
+    try:
+        found = installations.of_owner(shop.hub, owner)
+    except NotFoundError:
+        return "uninstalled", ""
+    if found.get("suspended_at"):
+        return "suspended", ""
+    lacking = manifest().lacking(found.get("permissions") or {})
+    return ("permissions", ", ".join(lacking)) if lacking else None
+
+
+def _is_due(shop: "Shop") -> bool:
+    with book.writing(shop.engine) as db:
+        return leases.due(db, "access:repositories", now=shop.now(), every_s=REPOSITORIES_EVERY_S)
+
+
+def _check_repositories(shop: "Shop", board_id: BoardId) -> None:
+    owner = shop.config.board_owner.casefold()
+    with book.reading(shop.engine) as db:
+        named = listing.repositories_of(db, board_id)
+    mine = tuple(one for one in named if one.partition("/")[0].casefold() == owner)
+    there = {str(one["full_name"]).casefold(): one for one in _reachable(shop)}
+    complete = len(there) < MOST_PAGES * 100
+    wrong: dict[str, tuple[str, str]] = {}
+    for repository in mine:
+        found = there.get(repository.casefold())
+        if found is None and complete:
+            wrong[repository] = ("removed", "")
+        elif found is not None and found.get("archived"):
+            wrong[repository] = ("archived", "")
+    with book.reading(shop.engine) as db:  # of one that no card is in any more, nobody needs to hear
+        forgotten = tuple(one.target for one in losses.of_board(db, board_id) if "/" in one.target)
+    _record(shop, board_id, wrong, tuple(dict.fromkeys((*mine, *forgotten))))
+
+
+def _reachable(shop: "Shop") -> Iterator[Mapping[str, Any]]:
+    """Yield the repositories of the installation.
+
+    Source: docs.github.com/rest/apps/installations#list-repositories-accessible-to-the-app-installation.
+    """
+    for page in range(1, MOST_PAGES + 1):
+        params = {"per_page": 100, "page": page}
+        found = shop.hub.rest("GET", "/installation/repositories", params=params).body["repositories"]
+        yield from found
+        if len(found) < 100:
+            return
+
+
+def _record(
+    shop: "Shop", board_id: BoardId, wrong: Mapping[str, tuple[str, str]], judged: tuple[str, ...]
+) -> None:
+    """Append what is news about the `judged` targets, in one go; cards of a repository that is gone ring."""
+    with book.writing(shop.engine) as db:
+        events = tuple(_news(db, board_id, wrong, judged))
+        for event in events:
+            if isinstance(event, AccessLost) and event.reason == "removed":
+                for card in cards.of_repository(
+                    db, event.target
+                ):  # renamed unnoticed: the look finds its name
+                    doorbells.ring(db, card.card_id, board_id, shop.now())
+        if events:
+            book.append(db, *events, at=shop.now())
+            react.advance(db, now=shop.now())
+    for event in events:
+        log.warning("access changed event=%s", event)
+
+
+def _news(
+    db: Connection, board_id: BoardId, wrong: Mapping[str, tuple[str, str]], judged: tuple[str, ...]
+) -> Iterator[Event]:
+    known = {one.target: (one.reason, one.detail) for one in losses.of_board(db, board_id)}
+    for target in judged:
+        now = wrong.get(target)
+        if now is not None and known.get(target) != now:
+            yield AccessLost(board_id, target, *now)
+        elif now is None and target in known:
+            yield AccessRegained(board_id, target)

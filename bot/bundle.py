@@ -1,0 +1,64 @@
+"""An archive for whoever helps: findings, settings without secrets, counts and logs; redacted and small."""
+
+import io
+import json
+import platform
+import tarfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, fields
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from bot.checkups.finding import Finding, Patient
+from bot.config import Config
+from bot.secret import Secret
+from ledger import book, inbox, outbox
+from runner.redact import redact
+
+MOST_LOG_BYTES = 256 * 1024  # of each log, from its end
+MOST_LOGS = 20
+
+
+def write(path: Path, patient: Patient, findings: Iterable[Finding]) -> int:
+    """Write the archive, readable by this user alone; return its size in bytes. An older one is replaced."""
+    secrets = tuple(_secrets(patient.config))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text in _texts(patient, findings):
+            content = redact(text, secrets).encode()
+            entry = tarfile.TarInfo(f"cardinal-bundle/{name}")
+            entry.size, entry.mode, entry.mtime = len(content), 0o600, int(patient.now.timestamp())
+            archive.addfile(entry, io.BytesIO(content))
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    return path.write_bytes(packed.getvalue())
+
+
+def _texts(patient: Patient, findings: Iterable[Finding]) -> Iterator[tuple[str, str]]:
+    yield "findings.json", json.dumps([asdict(one) for one in findings], indent=1, default=str)
+    shown = {one.name: str(getattr(patient.config, one.name)) for one in fields(patient.config)}
+    yield "settings.json", json.dumps(shown, indent=1)
+    machine = {"python": platform.python_version(), "system": platform.platform(), "at": str(patient.now)}
+    yield "machine.json", json.dumps(machine, indent=1)
+    if patient.engine is not None:
+        with book.reading(patient.engine) as db:
+            counts = {"events": book.last_seq(db), "inbox": inbox.counts(db)}
+            late = [(one.act, one.attempts, one.error) for one in outbox.stuck(db, patient.now, 300)[:50]]
+        yield "ledger.json", json.dumps({**counts, "outbox_late": late}, indent=1, default=str)
+    for log in sorted((patient.config.home / "logs").glob("*.log"))[:MOST_LOGS]:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - MOST_LOG_BYTES))
+            yield f"logs/{log.name}", file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
+
+
+def _secrets(config: Config) -> Iterator[str]:
+    """Return every secret of the settings, and the passwords in addresses: those of databases."""
+    for one in fields(config):
+        value = getattr(config, one.name)
+        if isinstance(value, Secret):
+            yield value.reveal()
+    for address in (config.database_url, config.redis_url or ""):
+        parts = urlsplit(address)
+        written = parts.netloc.rpartition("@")[0].partition(":")[2]
+        asked = (value for name, value in parse_qsl(parts.query) if "password" in name.lower())
+        yield from filter(None, (written, unquote(written), *asked))

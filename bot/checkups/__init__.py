@@ -1,0 +1,1 @@
+"""What `cardinal doctor` looks at, by theme; `bot.checkup` puts it together."""

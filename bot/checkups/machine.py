@@ -1,0 +1,103 @@
+"""Is this machine in order: settings, ledger, disk, home, processes, Redis."""
+
+import shutil
+from collections.abc import Iterator
+
+from bot import presence
+from bot import redis as embedded
+from bot.checkups.finding import Finding, Level, Patient
+from bot.config import ConfigError
+from ledger import book
+from ledger.engine import journal_warning
+from ledger.migrate import current_number
+
+FREE_BYTES = 1024**3
+
+
+def settings(patient: Patient) -> Iterator[Finding]:
+    """Are the settings complete?"""
+    try:
+        patient.config.require_github()
+    except ConfigError as error:
+        for problem in error.problems:
+            found, _, step = problem.partition(": ")
+            yield Finding("settings", Level.FAIL, found, step)
+        return
+    yield Finding("settings", Level.OK, f"complete, home is {patient.config.home}")
+
+
+def ledger(patient: Patient) -> Iterator[Finding]:
+    """Can the ledger be read, is it of this version, and how does it write?"""
+    if patient.ledger_trouble is not None:
+        found, step = patient.ledger_trouble
+        yield Finding("ledger", Level.FAIL, found, step)
+        return
+    if patient.engine is None:
+        yield Finding("ledger", Level.WARN, "there is none yet", "start `cardinal up`: it makes one")
+        return
+    with book.reading(patient.engine) as db:
+        events, number = book.last_seq(db), current_number(db)
+    warning = journal_warning(patient.engine)
+    if warning:
+        yield Finding(
+            "ledger", Level.WARN, warning, "follow the sentence; until then it is slower, not unsafe"
+        )
+    else:
+        yield Finding("ledger", Level.OK, f"{patient.engine.dialect.name}, {events} events, shape {number}")
+
+
+def disk(patient: Patient) -> Iterator[Finding]:
+    """Is there room?"""
+    place = next(folder for folder in (patient.config.home, *patient.config.home.parents) if folder.exists())
+    free = shutil.disk_usage(place).free
+    if free < FREE_BYTES:
+        yield Finding(
+            "disk",
+            Level.WARN,
+            f"{free / 1e9:.1f} GB are free at {place}",
+            "make room: runs clone repositories",
+        )
+    else:
+        yield Finding("disk", Level.OK, f"{free / 1e9:.0f} GB are free")
+
+
+def home(patient: Patient) -> Iterator[Finding]:
+    """Is the home this user's alone?"""
+    home = patient.config.home
+    if home.exists() and home.stat().st_mode & 0o077:
+        found = f"others of this machine can look into {home}"
+        yield Finding("home", Level.WARN, found, f"take their rights away: chmod 700 {home}")
+    else:
+        yield Finding("home", Level.OK, "nobody else can look into it")
+
+
+def group(patient: Patient) -> Iterator[Finding]:
+    """Does `cardinal up` run?"""
+    running = presence.look(patient.config.home)
+    if running is None:
+        yield Finding(
+            "up",
+            Level.WARN,
+            "`cardinal up` does not run in this home",
+            "start it, or serve and work elsewhere",
+        )
+    else:
+        yield Finding("up", Level.OK, f"pid {running.up} at {running.address}, {len(running.parts)} parts")
+
+
+def redis(patient: Patient) -> Iterator[Finding]:
+    """Does Redis answer?"""
+    client = embedded.connect(patient.config)
+    alive = embedded.answers(client)
+    client.close()
+    if alive:
+        yield Finding("redis", Level.OK, "answers")
+    elif patient.config.redis_url is None:
+        yield Finding("redis", Level.WARN, "does not run", "`cardinal up` starts it")
+    else:
+        yield Finding(
+            "redis",
+            Level.FAIL,
+            "CARDINAL_REDIS_URL does not answer",
+            "start that Redis or correct the setting",
+        )

@@ -1,0 +1,40 @@
+"""`cardinal capture`: keep real deliveries for a while, without what they say about people."""
+
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from bot import capture
+from bot.cli import _desk
+from bot.cli._show import json_option, show, table, when
+
+HEADS = ("file", "bytes")
+
+
+@click.command("capture")
+@click.option("--for", "minutes", type=click.IntRange(1, 1440), help="Keep what comes in these minutes.")
+@click.option(
+    "--most",
+    type=click.IntRange(1, capture.MOST),
+    default=capture.DEFAULT_MOST,
+    show_default=True,
+    help="Keep no more deliveries than this.",
+)
+@click.option("--off", is_flag=True, help="Keep no more; what was kept stays.")
+@json_option
+def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
+    """Keep deliveries in the home's folder `captured`, or say what is kept."""
+    config, now = _desk.settings(), datetime.now(UTC)
+    if off:
+        capture.end(config.home)
+    elif minutes is not None:
+        capture.begin(config.home, now, lasting=timedelta(minutes=minutes), most=most)
+    order = capture.current(config.home, now)
+    files = capture.kept(config.home)
+    state = "off" if order is None else f"on until {when(order.until)} UTC, at most {order.most} deliveries"
+    rows = [(one.name, one.stat().st_size) for one in files]
+    show(
+        {"capture": state, "folder": config.home / capture.FOLDER, "kept": [name for name, _ in rows]},
+        as_json=as_json,
+        text=lambda: (f"capture is {state}", *table(HEADS, rows, empty="nothing is kept yet")),
+    )

@@ -1,0 +1,170 @@
+"""`cardinal init`: from nothing to an installed App and a board that is ready."""
+
+import ipaddress
+import os
+import re
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from bot import config as configuration
+from bot.cli import _desk
+from bot.cli._show import line
+from bot.config import BoardAddress, Config
+from bot.init import notes
+from bot.init.errors import MissingWishError, UnwritableError
+from bot.init.notes import Registered
+from bot.webhook import PATH
+
+OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}")
+BOARD = re.compile(rf"({OWNER.pattern})/([1-9][0-9]{{0,9}})")
+REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
+ASKED = "-"
+REACHABLE = (
+    "say where GitHub reaches this machine: --webhook https://your.host (a relay's address will do), "
+    "or --poll "
+    "where nothing can reach it"
+)
+
+
+@click.command("init")
+@click.option("--org", default="", help="The organisation; not needed with --board.")
+@click.option("--board", "board_name", default="", help="The board, as OWNER/NUMBER; found if there is one.")
+@click.option(
+    "--name", default="", help="The App's name on GitHub, where names are unique.  [default: Cardinal]"
+)
+@click.option("--webhook", default="", help="Where GitHub reaches this machine, or a relay's address.")
+@click.option("--poll", is_flag=True, help="No webhooks: nothing can reach this machine.")
+@click.option("--columns", is_flag=True, help="Make the policy's columns where they are missing.")
+@click.option("--policy-repository", default="", help="The policy's home.  [default: OWNER/board]")
+@click.option(
+    "--existing", type=int, default=0, metavar="APP_ID", help="Use an App that somebody made by hand."
+)
+@click.option(
+    "--key", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Its private key file."
+)
+@click.option(
+    "--secret", default="", help="Its webhook secret, - to be asked; a new one is set unless given."
+)
+@click.option("--replace", is_flag=True, help="Give up the App that the settings belong to.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@click.option(
+    "--wait", "wait_s", type=click.FloatRange(1, 86400), default=1800, help="Seconds to wait for people."
+)
+def command(
+    org: str, board_name: str, name: str, webhook: str, *, poll: bool, columns: bool, policy_repository: str,
+    existing: int, key: Path | None, secret: str, replace: bool, opens: bool, wait_s: float,
+) -> None:  # fmt: skip
+    """Register the App, install it, and make the board ready.
+
+    Can be stopped at any time: the next one goes on where it stopped.
+    """
+    from bot.init import flow
+
+    config = _desk.settings()
+    address = _board(board_name, org, config)
+    wishes = flow.Wishes(
+        owner=address.owner,
+        number=address.number if board_name else 0,
+        name=name,
+        webhook=_webhook(webhook, config),
+        poll=poll,
+        columns=columns,
+        replace=replace,
+        policy_repository=_repository(policy_repository),
+        existing=_existing(existing, key, secret),
+        wait_s=wait_s,
+        opens=opens,
+    )
+    known = bool(config.app_id and not replace) or notes.read(config.home).app is not None
+    if webhook and poll:
+        raise MissingWishError("--webhook and --poll exclude each other: leave one of them out")
+    if not (webhook or poll or known or existing):
+        raise MissingWishError(REACHABLE)
+    choose = _choose if sys.stdin.isatty() else None
+    try:
+        flow.set_up(wishes, flow.Place(os.environ, Path.cwd(), _say, _now, choose))
+    except OSError as error:  # of files: those of the network have sentences of their own
+        raise UnwritableError(error) from error
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _say(sentence: str) -> None:
+    click.echo(line(sentence))
+
+
+def _board(board_name: str, org: str, config: Config) -> BoardAddress:
+    """Return the board that was named, or the organisation with number 0."""
+    if board_name:
+        match = BOARD.fullmatch(board_name)
+        if match is None:
+            raise MissingWishError("--board has an organisation and a project's number: --board acme/1")
+        if org and org.casefold() != match[1].casefold():
+            raise MissingWishError("--org and --board name two organisations: leave --org out")
+        return BoardAddress(match[1], int(match[2]))
+    owner = org or config.board.owner or notes.read(config.home).owner
+    if not OWNER.fullmatch(owner):
+        raise MissingWishError("say which organisation the board belongs to: --org acme, or --board acme/1")
+    return BoardAddress(owner, 0)
+
+
+def _webhook(given: str, config: Config) -> str:
+    """Return the whole address; one without a path is this Cardinal's own server."""
+    if not given:
+        return ""
+    parts = urlsplit(given)
+    if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", given):
+        raise MissingWishError("--webhook has an address: --webhook https://cardinal.example.com")
+    if config.github_url == configuration.GITHUB_API and _is_local(parts.hostname):
+        raise MissingWishError(
+            "GitHub sends nothing to this machine's own name: use a relay's address, or --poll"
+        )
+    return given if parts.path not in ("", "/") or parts.query else f"{given.rstrip('/')}{PATH}"
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local"))
+
+
+def _repository(given: str) -> str:
+    if given and not REPOSITORY.fullmatch(given):
+        raise MissingWishError("--policy-repository has an owner and a name: --policy-repository acme/board")
+    return given
+
+
+def _existing(app_id: int, key: Path | None, secret: str) -> Registered | None:
+    if not app_id:
+        if key or secret:
+            raise MissingWishError("--key and --secret belong to an App: add --existing APP_ID")
+        return None
+    if key is None:
+        raise MissingWishError(
+            "--existing needs the App's private key: make one on its page, under Private keys, and "
+            "add --key FILE"
+        )
+    try:
+        pem = key.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MissingWishError(f"{key} is not a private key in PEM: {type(error).__name__}") from error
+    if not pem.lstrip().startswith("-----BEGIN"):
+        raise MissingWishError(f"{key} is not a private key in PEM: download it from the App's page")
+    if secret == ASKED:  # others on this machine see the command line
+        secret = click.prompt("Webhook secret", hide_input=True, err=True)
+    return Registered(app_id, "", "", pem, secret)
+
+
+def _choose(found: Sequence[tuple[int, str]]) -> int:
+    for number, title in found:
+        click.echo(f"  {number}  {line(title)}")
+    numbers = click.Choice([str(number) for number, _ in found])
+    return int(click.prompt("Which board", type=numbers, show_choices=False))

@@ -1,0 +1,45 @@
+"""Says on a commit of the merge queue what the gate saw of the pull request in it."""
+
+from typing import TYPE_CHECKING
+
+from bot.github import gates
+from bot.github.act import Outcome
+from bot.github.errors import RefusedError
+from bot.github.subjects import card_of, pull_of
+from bot.texts import gate
+from ledger import book
+from ledger.ids import EntryKey
+from ledger.outbox import Entry
+from rules.intents import CheckGroup
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+LANE = "github"
+PRIORITY = 0  # the whole queue waits for it
+ORDERED = False
+COALESCE = False
+WAIT_S = 0.0
+
+
+def key(intent: CheckGroup) -> EntryKey:
+    """Return the key: one check for each commit of the queue."""
+    return EntryKey(f"group:{intent.card_id}:{intent.head}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: CheckGroup, entry: Entry) -> Outcome:
+    """Make the check run; a group that is gone meanwhile needs none."""
+    with book.reading(desk.engine) as db:
+        card = card_of(db, intent.card_id)
+        seen = gates.seen_of(db, card, card.pull_head)
+    pull = pull_of(card)
+    if pull is None or pull.number != intent.number or card.pull_state != "open":
+        return Outcome("", "")
+    says = gate.of_group(seen, intent.number)
+    try:
+        return gates.publish(hub, desk, entry, repository=pull.repository, head=intent.head, says=says)
+    except RefusedError as error:
+        if "No commit found" in error.because:
+            return Outcome("", "")
+        raise

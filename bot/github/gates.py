@@ -1,0 +1,72 @@
+"""Cardinal's check run on a commit: read out of the ledger, made once, then kept up to date."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from bot.github.act import Outcome
+from bot.github.errors import NotFoundError
+from bot.github.hub import repository_path
+from bot.github.posting import last_of
+from bot.github.subjects import MOST_RUNS
+from bot.texts.gate import NAME, Seen
+from bot.texts.marker import digest_of
+from ledger.outbox import Entry
+from ledger.states import RunState
+from ledger.views import checks, runs
+from ledger.views.cards import CardRow
+
+if TYPE_CHECKING:
+    from bot.desk import Desk
+    from bot.github.hub import Hub
+
+
+def seen_of(db: Connection, card: CardRow, head: str) -> Seen:
+    """Return what is known of the commit `head` of the card's pull request."""
+    of_card = runs.of_card(db, card.card_id, limit=MOST_RUNS)
+    live = next((run for run in of_card if run.state is not RunState.ENDED), None)
+    pusher = next((run for run in of_card if run.pushed_head == head), None)
+    if pusher is None:
+        return Seen(head, None, None, (), live)
+    tiers = [tier for tier in checks.tiers_of_run(db, pusher.run_id) if tier.head == head]
+    ran = tuple(one for one in checks.of_run(db, pusher.run_id) if one.head == head)
+    return Seen(head, pusher, tiers[-1].passed if tiers else None, ran, live)
+
+
+def publish(
+    hub: "Hub", desk: "Desk", entry: Entry, *, repository: str, head: str, says: Mapping[str, Any]
+) -> Outcome:
+    """Make the check run on `head`, or bring the one that was made for this entry up to date.
+
+    Its `external_id` is the card's, by which a press of its buttons is found again.
+    Source: docs.github.com/rest/checks/runs (create, update).
+    """
+    digest = digest_of(json.dumps(says, sort_keys=True))
+    last = last_of(desk, entry.key)
+    known = last.remote_id if last else ""
+    if last is not None and known and last.digest == digest:
+        return Outcome(known, digest)
+    root = repository_path(repository)
+    if not known and entry.attempts > 1:
+        known = _made_before(hub, repository, head, entry.card_id)
+    if known:
+        try:
+            hub.rest("PATCH", f"{root}/check-runs/{known}", body=dict(says))
+            return Outcome(known, digest)
+        except NotFoundError:  # GitHub forgets check runs after a while: made anew
+            pass
+    asked = {"name": NAME, "head_sha": head, "external_id": entry.card_id, **says}
+    answer = hub.rest("POST", f"{root}/check-runs", body=asked)
+    return Outcome(str(answer.body["id"]), digest)
+
+
+def _made_before(hub: "Hub", repository: str, head: str, card_id: str) -> str:
+    """Return the id of the check run that an earlier attempt left, or an empty string."""
+    path = f"{repository_path(repository)}/commits/{head}/check-runs"
+    for run in hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]:
+        slug = str((run.get("app") or {}).get("slug") or "")
+        if f"{slug}[bot]" == hub.bot_login and run.get("external_id") == card_id:
+            return str(run["id"])
+    return ""

@@ -1,0 +1,93 @@
+"""How far a token has to reach: the repository that a call concerns, and the permissions that it needs."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.github.errors import GithubError, NotFoundError, PermissionMissingError
+
+REPOSITORY_PATH = re.compile(r"/repos/([^/]+/[^/]+)(/.*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A repository (owner/name) and permission levels by GitHub's names; none: all that are granted."""
+
+    repository: str
+    permissions: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """The repository's owner."""
+        return self.repository.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """What the token is kept under."""
+        return " ".join((self.repository, *(f"{name}:{level}" for name, level in self.permissions)))
+
+    def body(self) -> Mapping[str, Any]:
+        """Return what GitHub is asked with.
+
+        Source: docs.github.com/rest/apps/apps#create-an-installation-access-token-for-an-app.
+        """
+        asked: dict[str, Any] = {"repositories": [self.repository.partition("/")[2]]}
+        return {**asked, "permissions": dict(self.permissions)} if self.permissions else asked
+
+
+# The rest of the path -> what reading and what writing there needs; the first that fits counts.
+# Comments and labels of a pull request are those of its issue, and need the permission of either.
+# Source: docs.github.com/rest/authentication/permissions-required-for-github-apps. tests/published holds all
+# calls to the published list, and says why two of them ask for more.
+_AREAS: tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...] = (
+    (re.compile(r"|/collaborators/[^/]+/permission|/rules/branches/.+"), ("metadata",), ()),
+    (re.compile(r"/issues"), ("issues",), ("issues",)),
+    (re.compile(r"/issues/.*"), ("issues", "pull_requests"), ("issues", "pull_requests")),
+    (re.compile(r"/pulls/\d+/merge"), (), ("contents", "pull_requests")),
+    (re.compile(r"/pulls"), ("pull_requests",), ("contents", "pull_requests")),
+    (re.compile(r"/pulls/.*"), ("pull_requests",), ("pull_requests",)),
+    (re.compile(r"/check-runs(/\d+)?|/commits/[^/]+/check-runs"), ("checks",), ("checks",)),
+    (re.compile(r"/commits/[^/]+/status"), ("statuses",), ()),
+    (re.compile(r"/actions/jobs/\d+/logs"), ("actions",), ()),
+    (re.compile(r"/(contents|git|branches)/.*|/commits/[^/]+"), ("contents",), ("contents",)),
+)
+
+
+def of_call(method: str, path: str) -> Reach | None:
+    """Return how far a REST call reaches; None where it concerns no single repository.
+
+    A call of a kind that is not known here is narrowed to its repository only.
+    """
+    match = REPOSITORY_PATH.fullmatch(path)
+    if match is None:
+        return None
+    repository, rest = match[1], match[2] or ""
+    for area, to_read, to_write in _AREAS:
+        if area.fullmatch(rest):
+            reads = method == "GET"
+            level = "read" if reads else "write"
+            return Reach(repository, tuple((name, level) for name in (to_read if reads else to_write)))
+    return Reach(repository)
+
+
+def pushing(repository: str, *, workflows: bool = False) -> Reach:
+    """Return what git needs to read and push; files of CI only with `workflows`.
+
+    Source: docs.github.com/rest/apps/apps (permissions: workflows).
+    """
+    contents = (("contents", "write"),)
+    return Reach(repository, (*contents, ("workflows", "write")) if workflows else contents)
+
+
+def refusal(error: GithubError, reach: Reach) -> GithubError:
+    """Return what it means that GitHub gave no token for the reach (a 422), else the error itself."""
+    if error.status != 422:
+        return error
+    because = error.because.lower()
+    if "permissions requested are not granted" in because:
+        wanted = ", ".join(f"{name}: {level}" for name, level in reach.permissions)
+        return PermissionMissingError(error.call, error.status, f"{error.because} Wanted: {wanted}")
+    if "not accessible" in because or "does not exist" in because:
+        return NotFoundError(error.call, 404, f"{reach.repository}: {error.because}")
+    return error

@@ -1,0 +1,1 @@
+"""Sets Cardinal up on GitHub, step by step; every step can be interrupted and begun again."""

@@ -1,0 +1,14 @@
+"""All checks of one App on a commit have finished.
+
+Source: docs.github.com/webhooks/webhook-events-and-payloads#check_suite.
+"""
+
+from bot.facts import ChecksMoved, Fact
+from bot.intake._payload import Payload, own, text, text_or_empty
+
+
+def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
+    """Return that the commit's checks moved, nothing for Cardinal's own."""
+    if own(payload, bot_id) or text_or_empty(payload, "action") != "completed":
+        return ()
+    return (ChecksMoved(text(payload, "repository.full_name"), text(payload, "check_suite.head_sha")),)

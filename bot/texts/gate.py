@@ -1,0 +1,99 @@
+"""What Cardinal's check on a pull request's commit says: what the gate saw of it, and the buttons."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.texts import evidence
+from bot.texts.safe import code, fit
+from ledger.states import RUN_HELD
+from ledger.views.checks import CheckRow
+from ledger.views.runs import RunRow
+from rules.buttons import Button
+
+NAME = "cardinal/gate"
+SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 characters
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of one commit. `pusher` is the run that pushed it, None for somebody else's commit.
+
+    `passed` is how the gate's last tier ended on it, None where none ran; `live` is the run that lives now.
+    """
+
+    head: str
+    pusher: RunRow | None
+    passed: bool | None
+    checks: tuple[CheckRow, ...]
+    live: RunRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the check says; `conclusion` is GitHub's word, empty while it is not known."""
+
+    conclusion: str
+    title: str
+    summary: str
+
+
+def verdict(seen: Seen) -> Verdict:
+    """Return what the gate says of the commit: what it has not seen has not passed."""
+    if seen.passed is not None:
+        return _of_evidence(seen, seen.passed)
+    if seen.pusher is not None:
+        said = f"{seen.pusher.run_id} made this commit, and the policy names no checks for it."
+        return Verdict("neutral", "The policy names no checks", said)
+    if seen.live is not None and seen.live.state in RUN_HELD:
+        said = f"{seen.live.run_id} is at work: what it pushes next has been through the gate."
+        return Verdict("", f"{seen.live.run_id} is at work", said)
+    said = "Somebody else pushed this commit, so the gate has not seen it. The next run starts from it."
+    return Verdict("action_required", "The gate has not seen this commit", said)
+
+
+def write(seen: Seen, buttons: tuple[Button, ...]) -> dict[str, Any]:
+    """Return the fields of the check run, without its name and commit.
+
+    Source: docs.github.com/rest/checks/runs#create-a-check-run.
+    """
+    found = verdict(seen)
+    ended = {"status": "completed", "conclusion": found.conclusion}
+    shown = [
+        {"label": one.label, "identifier": one.identifier, "description": one.description} for one in buttons
+    ]
+    return {
+        **(ended if found.conclusion else {"status": "in_progress"}),
+        "output": {"title": found.title, "summary": found.summary},
+        "actions": shown,
+    }
+
+
+def of_group(seen: Seen, number: int) -> dict[str, Any]:
+    """Return the check run's fields for a commit of the merge queue, which holds the commit that was seen.
+
+    It always has a conclusion: the queue waits for one, and a gate that has not passed must not let through.
+    """
+    found = verdict(seen)
+    said = (
+        f"The queue merges #{number} at {code(seen.head[:12])}. The gate ran on that commit, and is not run"
+        " again here: what the commits do together is for the checks of the repository."
+    )
+    return {
+        "status": "completed",
+        "conclusion": found.conclusion or "action_required",
+        "output": {"title": found.title, "summary": fit((said, found.summary), limit=SUMMARY_LIMIT)},
+        "actions": [],
+    }
+
+
+def _of_evidence(seen: Seen, passed: bool) -> Verdict:
+    failed = sum(one.exit_code != 0 for one in _newest(seen.checks))
+    title = "The checks passed" if passed else f"{failed or 'Some'} of the checks failed"
+    by = f" by {seen.pusher.run_id}" if seen.pusher else ""
+    told = f"Checked{by} at {code(seen.head[:12])}, on a clean checkout that the agent cannot touch."
+    parts = (told, evidence.table(seen.checks), evidence.failing(seen.checks))
+    return Verdict("success" if passed else "failure", title, fit(parts, limit=SUMMARY_LIMIT))
+
+
+def _newest(checks: tuple[CheckRow, ...]) -> tuple[CheckRow, ...]:
+    return tuple({(check.tier, check.command): check for check in checks}.values())

@@ -1,0 +1,62 @@
+"""What a GraphQL document costs of the hourly budget.
+
+Every connection counts as many requests as it is asked for, a hundred of them are a point, and no document is
+cheaper than one. Source: docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api.
+"""
+
+from typing import Any
+
+from graphql import FieldNode, FragmentDefinitionNode, GraphQLError, OperationDefinitionNode, SelectionSetNode
+from graphql import parse as parsed
+from graphql.language import FragmentSpreadNode, InlineFragmentNode, IntValueNode, VariableNode
+
+REQUESTS_PER_POINT = 100
+DEEPEST = 20  # a document may not spread a fragment into itself
+
+
+def points(document: object, variables: object) -> int:
+    """Return the price of a document; one that cannot be read costs as much as the cheapest."""
+    try:
+        read = parsed(str(document))
+    except GraphQLError:
+        return 1
+    fragments = {one.name.value: one for one in read.definitions if isinstance(one, FragmentDefinitionNode)}
+    given = variables if isinstance(variables, dict) else {}
+    count = _Count(fragments, given)
+    requests = sum(
+        count.of(one.selection_set, 1, 0)
+        for one in read.definitions
+        if isinstance(one, OperationDefinitionNode)
+    )
+    return max(1, round(requests / REQUESTS_PER_POINT))
+
+
+class _Count:
+    def __init__(self, fragments: dict[str, FragmentDefinitionNode], variables: dict[str, Any]) -> None:
+        self._fragments, self._variables = fragments, variables
+
+    def of(self, selections: SelectionSetNode | None, times: int, depth: int) -> int:
+        """Return the requests of all connections below, each made `times` times."""
+        if selections is None or depth > DEEPEST:
+            return 0
+        total = 0
+        for one in selections.selections:
+            if isinstance(one, FieldNode):
+                size = self._size(one)
+                total += times * (size > 0) + self.of(one.selection_set, times * (size or 1), depth + 1)
+            elif isinstance(one, InlineFragmentNode):
+                total += self.of(one.selection_set, times, depth + 1)
+            elif isinstance(one, FragmentSpreadNode) and one.name.value in self._fragments:
+                total += self.of(self._fragments[one.name.value].selection_set, times, depth + 1)
+        return total
+
+    def _size(self, field: FieldNode) -> int:
+        """Return how many nodes a connection is asked for; 0 for any other field."""
+        for argument in field.arguments:
+            if argument.name.value in ("first", "last"):
+                value = argument.value
+                if isinstance(value, IntValueNode):
+                    return int(value.value)
+                if isinstance(value, VariableNode):
+                    return int(self._variables.get(value.name.value) or 0)
+        return 0

@@ -1,0 +1,97 @@
+"""Pull requests that GitHub merges by itself: auto-merge and the merge queue."""
+
+from typing import Any
+
+from forge.clock import rfc3339_or_none
+from forge.graphql.resolving import Input, Resolvers
+from forge.graphql.scope import Scope
+from forge.store.models import Pull, Role
+from forge.store.pulls import MergeMethod
+
+resolvers = Resolvers()
+
+
+@resolvers.field("PullRequest.isInMergeQueue")
+def is_in_queue(source: Pull, _scope: Scope) -> bool:
+    """Return whether it waits in its branch's queue."""
+    return source.queued_at is not None
+
+
+@resolvers.field("PullRequest.isMergeQueueEnabled")
+def is_queue_enabled(source: Pull, _scope: Scope) -> bool:
+    """Return whether its branch is merged through a queue."""
+    return source.base_ref in source.repo.merge_queues
+
+
+@resolvers.field("PullRequest.autoMergeRequest")
+def auto_merge_request(source: Pull, _scope: Scope) -> Any:
+    """Return how it is merged by itself; `None` when it is not."""
+    wanted = source.auto_merge
+    if wanted is None:
+        return None
+    return {
+        "commitBody": wanted.message,
+        "commitHeadline": wanted.title,
+        "enabledAt": rfc3339_or_none(wanted.enabled_at),
+        "enabledBy": wanted.enabled_by,
+        "mergeMethod": wanted.merge_method.upper(),
+        "pullRequest": source,
+    }
+
+
+def _writable(scope: Scope, node_id: str) -> Pull:
+    pull = scope.node(node_id, Pull)
+    scope.require(pull, "write", Role.WRITE)
+    return pull
+
+
+@resolvers.mutation("enablePullRequestAutoMerge")
+def enable_auto_merge(scope: Scope, given: Input) -> Input:
+    """Merge it once nothing stands in its way."""
+    pull = _writable(scope, given["pullRequestId"])
+    scope.store.merges.enable_auto(
+        pull,
+        MergeMethod(given["mergeMethod"].lower()),
+        actor=scope.actor,
+        head=given.get("expectedHeadOid"),
+        title=given.get("commitHeadline"),
+        message=given.get("commitBody"),
+    )
+    return {"pullRequest": pull, "actor": scope.actor}
+
+
+@resolvers.mutation("disablePullRequestAutoMerge")
+def disable_auto_merge(scope: Scope, given: Input) -> Input:
+    """Merge it no more by itself."""
+    pull = _writable(scope, given["pullRequestId"])
+    scope.store.merges.disable_auto(pull, actor=scope.actor)
+    return {"pullRequest": pull, "actor": scope.actor}
+
+
+@resolvers.mutation("enqueuePullRequest")
+def enqueue(scope: Scope, given: Input) -> Input:
+    """Put it into its branch's queue."""
+    pull = _writable(scope, given["pullRequestId"])
+    scope.store.merges.enqueue(pull, actor=scope.actor, head=given.get("expectedHeadOid"))
+    return {"mergeQueueEntry": _entry(scope, pull)}
+
+
+@resolvers.mutation("dequeuePullRequest")
+def dequeue(scope: Scope, given: Input) -> Input:
+    """Take it out of the queue."""
+    pull = _writable(scope, given["id"])
+    left = _entry(scope, pull)
+    scope.store.merges.dequeue(pull, actor=scope.actor)
+    return {"mergeQueueEntry": left}
+
+
+def _entry(scope: Scope, pull: Pull) -> Any:
+    waiting = [one for one in scope.store.pulls.all(pull.repo) if one.queued_at is not None]
+    earlier = [one for one in waiting if pull.queued_at and one.queued_at and one.queued_at < pull.queued_at]
+    return {
+        "__typename": "MergeQueueEntry",
+        "id": f"MQE_{pull.node_id}",
+        "enqueuedAt": rfc3339_or_none(pull.queued_at),
+        "position": len(earlier) + 1,
+        "pullRequest": pull,
+    }

@@ -1,0 +1,132 @@
+"""Manifests of Apps to be: what a browser brought, behind a code that works once, and for an hour."""
+
+import ipaddress
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from forge.errors import NotFoundError, UnprocessableError
+from forge.store.apps import ALL_EVENTS, LEVELS
+from forge.store.base import Part, exclusive
+from forge.store.models import User
+
+if TYPE_CHECKING:
+    from forge.store import Store
+
+# Source: docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest
+VALID = timedelta(hours=1)
+KEYS = {
+    "name", "url", "hook_attributes", "redirect_url", "callback_urls", "setup_url", "description", "public",
+    "default_events", "default_permissions", "request_oauth_on_install", "setup_on_update",
+}  # fmt: skip
+MAX_NAME = 34
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A manifest that a person agreed to, for an organisation."""
+
+    manifest: Mapping[str, Any]
+    owner: User
+    offered_at: datetime
+
+
+class Manifests(Part):
+    """The manifests that wait for their conversion."""
+
+    def __init__(self, store: "Store") -> None:
+        super().__init__(store)
+        self._offers: dict[str, Offer] = {}
+
+    @exclusive
+    def check(self, text: str) -> dict[str, Any]:
+        """Return the manifest that a form brought; raises UnprocessableError with what is wrong with it."""
+        try:
+            manifest = json.loads(text)
+        except ValueError as error:
+            raise UnprocessableError("The manifest is not JSON.") from error
+        if not isinstance(manifest, dict):
+            raise UnprocessableError("The manifest is not an object.")
+        unknown = sorted(set(manifest) - KEYS)
+        if unknown:
+            raise UnprocessableError(f"The manifest has unknown keys: {', '.join(unknown)}")
+        self.check_name(str(manifest.get("name") or ""))
+        for address in (manifest.get("url"), manifest.get("redirect_url")):
+            if not _is_address(address):
+                raise UnprocessableError("The manifest needs `url` and `redirect_url`, both addresses.")
+        _check_hook(manifest.get("hook_attributes"))
+        _check_wishes(manifest)
+        return manifest
+
+    @exclusive
+    def check_name(self, name: str) -> None:
+        """Raise UnprocessableError for a name that no App can have."""
+        if not name.strip() or len(name) > MAX_NAME:
+            raise UnprocessableError(f"Name must have 1 to {MAX_NAME} characters.")
+        slug = slug_of(name)
+        if any(app.slug == slug for app in self.store.apps.all()):
+            raise UnprocessableError("Name is already taken")
+
+    @exclusive
+    def offer(self, manifest: Mapping[str, Any], owner: User) -> str:
+        """Return the code that the manifest can be converted with, once."""
+        code = secrets.token_hex(20)
+        self._offers[code] = Offer(manifest, owner, self.store.clock.now())
+        return code
+
+    @exclusive
+    def take(self, code: str) -> Offer:
+        """Return what is behind a code and forget it; raises NotFoundError, also for one that is too old."""
+        found = self._offers.pop(code, None)
+        if found is None or self.store.clock.now() - found.offered_at > VALID:
+            raise NotFoundError()
+        return found
+
+
+def slug_of(name: str) -> str:
+    """Return the App's name as it stands in addresses."""
+    return "-".join(name.lower().split())
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can mean it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_address(text: object) -> bool:
+    if not isinstance(text, str):
+        return False
+    parts = urlsplit(text)
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _check_hook(hook: object) -> None:
+    if hook is None:
+        return
+    if not isinstance(hook, dict) or not _is_address(hook.get("url")):
+        raise UnprocessableError("Hook url must be an address.")
+    if set(hook) - {"url", "active"} or not isinstance(hook.get("active", True), bool):
+        raise UnprocessableError("Hook has only `url` and `active`.")
+
+
+def _check_wishes(manifest: Mapping[str, Any]) -> None:
+    events = manifest.get("default_events", [])
+    permissions = manifest.get("default_permissions", {})
+    unknown = sorted(set(events) - set(ALL_EVENTS))
+    if unknown:
+        raise UnprocessableError(f"Default events unsupported: {', '.join(unknown)}")
+    wrong = sorted(name for name, level in permissions.items() if level not in LEVELS)
+    if wrong:
+        raise UnprocessableError(f"Default permission records are invalid: {', '.join(wrong)}")
+    if (
+        any(event.startswith("projects_v2") for event in events)
+        and "organization_projects" not in permissions
+    ):
+        raise UnprocessableError("Default events are not supported by permissions: projects_v2_item")

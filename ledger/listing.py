@@ -1,0 +1,76 @@
+"""What is asked of a board's cards at once: lists of them, their columns, counts and repositories."""
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Text, func, select, type_coerce
+
+from ledger.ids import BoardId, CardId, RunId
+from ledger.states import CardState
+from ledger.views.cards import UNRANKED, cards
+
+
+class CardLine(NamedTuple):
+    """What a list of cards shows of each. A tuple: ten thousand dataclasses cost several times as much."""
+
+    card_id: CardId
+    repository: str | None
+    number: int | None
+    title: str
+    column: str | None
+    rank: int
+    state: str
+    because: str
+    run_id: RunId | None
+
+
+def lines(
+    db: Connection, board_id: BoardId, columns: tuple[str, ...] | None = None, limit: int | None = None
+) -> tuple[CardLine, ...]:
+    """Return what `cards.of_board` does, of each card only what a list shows: several times faster."""
+    shown = (
+        cards.c[name] if name != "state" else type_coerce(cards.c.state, Text) for name in CardLine._fields
+    )
+    query = select(*shown).where(cards.c.board_id == board_id, ~cards.c.archived)
+    if columns is not None:
+        query = query.where(cards.c.column.in_(columns))
+    order = (cards.c.column, cards.c.rank, cards.c.card_id)
+    found = db.execute(query.order_by(*order).limit(limit))
+    # None of these columns has to be read back, so the driver's own tuples do: a fifth less time than Rows.
+    return tuple(map(CardLine._make, found.cursor.fetchall() if found.cursor else ()))
+
+
+def counts(db: Connection, board_id: BoardId) -> dict[str | None, int]:
+    """Return how many cards that are not archived stand in each column."""
+    query = select(cards.c.column, func.count()).where(cards.c.board_id == board_id, ~cards.c.archived)
+    return {column: count for column, count in db.execute(query.group_by(cards.c.column))}
+
+
+def columns_of(db: Connection, board_id: BoardId) -> dict[CardId, str | None]:
+    """Return the column of every card of the board that is not archived."""
+    query = select(cards.c.card_id, cards.c.column).where(cards.c.board_id == board_id, ~cards.c.archived)
+    return {CardId(card_id): column for card_id, column in db.execute(query)}
+
+
+def closed_of(db: Connection, board_id: BoardId) -> frozenset[CardId]:
+    """Return the cards of the board whose issue is closed, without the archived ones."""
+    closed = (cards.c.board_id == board_id) & ~cards.c.archived & (cards.c.closed != "")
+    return frozenset(CardId(card_id) for card_id in db.scalars(select(cards.c.card_id).where(closed)))
+
+
+def order_of(db: Connection, board_id: BoardId, column: str) -> tuple[CardId, ...]:
+    """Return the column's ranked cards from top to bottom."""
+    here = (cards.c.board_id == board_id) & (cards.c.column == column) & ~cards.c.archived
+    query = select(cards.c.card_id).where(here, cards.c.rank < UNRANKED).order_by(cards.c.rank)
+    return tuple(CardId(card_id) for card_id in db.scalars(query))
+
+
+def in_state(db: Connection, board_id: BoardId, state: CardState) -> tuple[CardId, ...]:
+    """Return the board's cards in that state, without the archived ones."""
+    here = (cards.c.board_id == board_id) & (cards.c.state == state) & ~cards.c.archived
+    return tuple(CardId(card_id) for card_id in db.scalars(select(cards.c.card_id).where(here)))
+
+
+def repositories_of(db: Connection, board_id: BoardId) -> tuple[str, ...]:
+    """Return the repositories of the board's cards, without the archived ones, in order."""
+    here = (cards.c.board_id == board_id) & ~cards.c.archived & cards.c.repository.is_not(None)
+    return tuple(db.scalars(select(cards.c.repository).where(here).distinct().order_by(cards.c.repository)))

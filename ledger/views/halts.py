@@ -1,0 +1,114 @@
+"""Boards that wait because runs of several cards failed for one cause, and those failures."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Index, Table, func, select
+
+from ledger.causes import BY_ITSELF, shared_cause
+from ledger.event import Recorded
+from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
+from ledger.events.run import RunClaimed, RunEnded, RunParked, RunRequeued
+from ledger.fold import Fold
+from ledger.ids import BoardId, CardId, RunId
+from ledger.rows import columns, keep, many, one, pick, where
+from ledger.states import Ending
+from ledger.tables import VIEWS
+from ledger.views.runs import runs
+
+
+@dataclass(frozen=True, slots=True)
+class HaltRow:
+    """A halt. `probing`: one run may try; `probe` is that run once it was claimed, else empty."""
+
+    board_id: BoardId
+    cause: str
+    because: str
+    until: datetime
+    tries: int
+    probing: bool
+    probe: str
+
+
+@dataclass(frozen=True, slots=True)
+class CauseRow:
+    """A run that failed for a cause that others may share."""
+
+    run_id: RunId
+    board_id: BoardId
+    card_id: CardId
+    cause: str
+    at: datetime
+
+
+halts = Table("view_halts", VIEWS, *columns(HaltRow, "board_id"))
+causes = Table(
+    "view_causes", VIEWS, *columns(CauseRow, "run_id"), Index("view_causes_board", "board_id", "cause", "at")
+)
+fold = Fold()
+
+
+def of_board(db: Connection, board_id: BoardId) -> HaltRow | None:
+    """Return what halts the board; None while nothing does."""
+    return one(db, HaltRow, pick(HaltRow, halts).where(halts.c.board_id == board_id))
+
+
+def due(db: Connection, now: datetime) -> tuple[HaltRow, ...]:
+    """Return the halts that have waited long enough and that no run has tried since."""
+    return many(db, HaltRow, pick(HaltRow, halts).where(halts.c.until <= now, ~halts.c.probing))
+
+
+def struck(db: Connection, board_id: BoardId, cause: str, since: datetime) -> int:
+    """Return how many cards of the board failed for the cause after `since`, without a success between."""
+    mine = (causes.c.board_id == board_id) & (causes.c.cause == cause) & (causes.c.at > since)
+    return db.scalar(select(func.count(causes.c.card_id.distinct())).where(mine)) or 0
+
+
+@fold.on(RunEnded)
+def _ended(db: Connection, it: Recorded, event: RunEnded) -> None:
+    run = db.execute(select(runs.c.board_id, runs.c.card_id).where(runs.c.run_id == event.run_id)).first()
+    if run is None:
+        return
+    if event.ending is Ending.SUCCEEDED:
+        db.execute(causes.delete().where(causes.c.board_id == run.board_id))
+    cause = shared_cause(event.reason, event.detail) if event.ending is Ending.FAILED else ""
+    if cause:
+        failed = {"board_id": run.board_id, "card_id": run.card_id, "cause": cause, "at": it.at}
+        keep(db, causes, {"run_id": event.run_id}, failed)
+
+
+@fold.on(RunClaimed)
+def _claimed(db: Connection, _it: Recorded, event: RunClaimed) -> None:
+    board = select(runs.c.board_id).where(runs.c.run_id == event.run_id).scalar_subquery()
+    tries = (halts.c.board_id == board) & halts.c.probing & (halts.c.probe == "")
+    db.execute(halts.update().where(tries).values(probe=event.run_id))
+
+
+@fold.on(RunRequeued)
+def _requeued(db: Connection, _it: Recorded, event: RunRequeued) -> None:
+    db.execute(halts.update().where(halts.c.probe == event.run_id).values(probe=""))
+
+
+@fold.on(RunParked)
+def _parked(db: Connection, _it: Recorded, event: RunParked) -> None:
+    if event.why == "pause":  # it may stay so for days: the next run tries in its place
+        db.execute(halts.update().where(halts.c.probe == event.run_id).values(probe=""))
+
+
+@fold.on(BoardHalted)
+def _halted(db: Connection, _it: Recorded, event: BoardHalted) -> None:
+    told = {name: getattr(event, name) for name in ("cause", "because", "until", "tries")}
+    keep(db, halts, {"board_id": event.board_id}, {**told, "probing": False, "probe": ""})
+
+
+@fold.on(BoardProbed)
+def _probed(db: Connection, _it: Recorded, event: BoardProbed) -> None:
+    mine = where(halts, {"board_id": event.board_id, "cause": event.cause})
+    db.execute(halts.update().where(mine).values(probing=True, probe=""))
+
+
+@fold.on(HaltLifted)
+def _lifted(db: Connection, _it: Recorded, event: HaltLifted) -> None:
+    db.execute(halts.delete().where(halts.c.board_id == event.board_id))
+    if event.by == BY_ITSELF:  # a person's word is no proof: the next failure halts the board at once
+        db.execute(causes.delete().where(causes.c.board_id == event.board_id))

@@ -1,0 +1,204 @@
+"""Which issues a card waits for and which it is a part of, and how far those it waits for are."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Index,
+    Select,
+    Table,
+    and_,
+    exists,
+    not_,
+    or_,
+    select,
+    tuple_,
+)
+
+from ledger.event import Recorded
+from ledger.events.access import RepositoryMoved
+from ledger.events.board import CardStateChanged, IssueClosed, IssueReopened
+from ledger.events.related import LinksSeen
+from ledger.fold import Fold
+from ledger.ids import CardId
+from ledger.rows import columns, keep, many, one, pick
+from ledger.states import CardState
+from ledger.tables import VIEWS
+from ledger.views import cards as known_cards
+from ledger.views.cards import cards
+
+MOST_WALKED = 1000  # issues that are looked at for a circle
+AT_ONCE = 100  # of them in one query
+MOST_HIDDEN = 50  # blockers out of sight: as many as GitHub allows in all
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """An issue that the card's issue is blocked by. `state`: open, completed, not_planned or duplicate.
+
+    `done`: its card is done though it is open. Blockers out of sight have no `repository` and count down from
+    -1 as `number`.
+    """
+
+    card_id: CardId
+    repository: str
+    number: int
+    title: str
+    state: str
+    done: bool
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether the card has to wait for it, or for a person's word about it."""
+        return self.state != "completed" and not (self.state == "open" and self.done)
+
+
+@dataclass(frozen=True, slots=True)
+class ParentRow:
+    """The issue that the card's issue is a part of."""
+
+    card_id: CardId
+    repository: str
+    number: int
+
+
+links = Table(
+    "view_links",
+    VIEWS,
+    *columns(LinkRow, "card_id", "repository", "number"),
+    Index("view_links_issue", "repository", "number"),
+)
+parents = Table("view_link_parents", VIEWS, *columns(ParentRow, "card_id"))
+fold = Fold()
+
+
+def of_card(db: Connection, card_id: CardId) -> tuple[LinkRow, ...]:
+    """Return what the card's issue is blocked by, in the order of names."""
+    query = pick(LinkRow, links).where(links.c.card_id == card_id)
+    return many(db, LinkRow, query.order_by(links.c.repository, links.c.number))
+
+
+def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
+    """Return the issue that the card's issue is a part of, or None."""
+    return one(db, ParentRow, pick(ParentRow, parents).where(parents.c.card_id == card_id))
+
+
+def dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:
+    """Return cards that are blocked by the issue, whether they still wait for it or not."""
+    query = select(links.c.card_id).where(links.c.repository == repository, links.c.number == number)
+    return tuple(CardId(card_id) for card_id in db.scalars(query.order_by(links.c.card_id).limit(limit)))
+
+
+def held() -> Select[tuple[str]]:
+    """Return the query for the cards that may not start."""
+    return select(links.c.card_id).where(_holds())
+
+
+def circle(db: Connection, card_id: CardId) -> tuple[Place, ...]:
+    """Return the way on which the card waits for itself, from its issue to its issue; empty if there is none.
+
+    Only what the ledger knows is walked, and of that MOST_WALKED issues at most.
+    """
+    card = known_cards.get(db, card_id)
+    if card is None or card.repository is None or card.number is None:
+        return ()
+    home: Place = (card.repository, card.number)
+    came_from: dict[Place, Place] = {}
+    frontier: list[Place] = [home]
+    while frontier and len(came_from) < MOST_WALKED:
+        reached: list[Place] = []
+        for before, after in _steps(db, frontier):
+            if after == home:
+                return _way(came_from, home, before)
+            if after not in came_from:
+                came_from[after] = before
+                reached.append(after)
+        frontier = reached
+    return ()
+
+
+def _way(came_from: dict[Place, Place], home: Place, last: Place) -> tuple[Place, ...]:
+    way = [home, last] if last != home else [home]
+    while way[-1] != home:
+        way.append(came_from[way[-1]])
+    return (home, *reversed(way[1:-1]), home) if len(way) > 1 else (home, home)
+
+
+def _steps(db: Connection, frontier: list[Place]) -> Iterable[tuple[Place, Place]]:
+    """Yield which issue waits for which, of the issues of the frontier that have a card."""
+    for start in range(0, len(frontier), AT_ONCE):
+        some = tuple_(cards.c.repository, cards.c.number).in_(frontier[start : start + AT_ONCE])
+        query = select(cards.c.repository, cards.c.number, links.c.repository, links.c.number)
+        joined = query.join(links, links.c.card_id == cards.c.card_id).where(some, _holds())
+        for repository, number, other, other_number in db.execute(joined.order_by(*query.selected_columns)):
+            yield (repository, number), (other, other_number)
+
+
+def _holds() -> ColumnElement[bool]:
+    let_go = or_(links.c.state == "completed", and_(links.c.state == "open", links.c.done))
+    return not_(let_go)
+
+
+@fold.on(LinksSeen)
+def _seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
+    db.execute(links.delete().where(links.c.card_id == event.card_id))
+    rows = {(one.repository, one.number): asdict(one) for one in event.blocked_by}
+    rows |= {("", -n): _unseen(n) for n in range(1, min(event.hidden, MOST_HIDDEN) + 1)}
+    for row in rows.values():
+        done = _is_done(db, row["repository"], row["number"])
+        db.execute(links.insert().values(card_id=event.card_id, done=done, **row))
+    db.execute(parents.delete().where(parents.c.card_id == event.card_id))
+    repository, _, number = event.parent.rpartition("#")
+    if repository and number.isdecimal():
+        place = {"repository": repository, "number": int(number[:18])}
+        keep(db, parents, {"card_id": event.card_id}, place)
+
+
+def _unseen(place: int) -> dict[str, str | int]:
+    return {"repository": "", "number": -place, "title": "", "state": "open"}
+
+
+def _is_done(db: Connection, repository: str | int, number: str | int) -> bool:
+    mine = (cards.c.repository == repository) & (cards.c.number == number)
+    return bool(db.scalar(select(exists().where(mine, cards.c.state == CardState.DONE))))
+
+
+@fold.on(CardStateChanged)
+def _changed(db: Connection, _it: Recorded, event: CardStateChanged) -> None:
+    if event.after is CardState.DONE:
+        _tell(db, event.card_id, done=True)
+    elif event.before is CardState.DONE and event.after is not CardState.ARCHIVED:
+        _tell(db, event.card_id, done=False)
+
+
+@fold.on(IssueClosed)
+def _closed(db: Connection, _it: Recorded, event: IssueClosed) -> None:
+    _tell(db, event.card_id, state=event.reason or "completed")
+
+
+@fold.on(IssueReopened)
+def _reopened(db: Connection, _it: Recorded, event: IssueReopened) -> None:
+    _tell(db, event.card_id, state="open")
+
+
+@fold.on(RepositoryMoved)
+def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+    old = links.c.repository == event.before
+    found = db.execute(select(links).where(old)).mappings().all()
+    db.execute(links.delete().where(old))
+    for row in found:  # another repository may have got a name that was free
+        place = {"card_id": row["card_id"], "repository": event.after, "number": row["number"]}
+        keep(db, links, place, {name: row[name] for name in ("title", "state", "done")})
+    moved = parents.update().where(parents.c.repository == event.before)
+    db.execute(moved.values(repository=event.after))
+
+
+def _tell(db: Connection, card_id: CardId, **values: object) -> None:
+    """Write what became of the card's issue wherever another card waits for it."""
+    card = known_cards.get(db, card_id)
+    if card is not None and card.repository is not None:
+        mine = (links.c.repository == card.repository) & (links.c.number == card.number)
+        db.execute(links.update().where(mine).values(**values))

@@ -1,0 +1,53 @@
+"""Which queued runs wait for other issues and which do not, as several views tell together."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, or_, select, text
+
+from ledger.ids import BoardId, CardId
+from ledger.rows import many, pick
+from ledger.states import RunState
+from ledger.tables import doorbells
+from ledger.views import links
+from ledger.views.runs import QueuedRow, runs
+
+_QUEUED = text("state = 'queued'")  # spelt out for the partial index
+
+
+def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedRow, ...]:
+    """Return the head of a column's queue without what waits for other issues, by place, then age."""
+    query = pick(QueuedRow, runs).where(_QUEUED, runs.c.board_id == board_id, runs.c.column == column)
+    order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
+    return many(db, QueuedRow, query.where(_waits_for_none()).order_by(*order).limit(limit))
+
+
+def free_elsewhere(
+    db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
+) -> tuple[QueuedRow, ...]:
+    """Return those whose column is none of the ones named, the oldest of each column first."""
+    query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), runs.c.board_id == board_id)
+    query = query.where(runs.c.column.not_in(tuple(columns)))
+    return many(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
+
+
+def _waits_for_none() -> ColumnElement[bool]:
+    return runs.c.card_id.not_in(links.held())
+
+
+def unlooked(db: Connection, board_id: BoardId, before: datetime, limit: int) -> tuple[CardId, ...]:
+    """Return cards whose queued run waits for another issue and that nobody rang since `before`."""
+    queued = select(runs.c.card_id).where(runs.c.state == RunState.QUEUED, runs.c.board_id == board_id)
+    rung = queued.outerjoin(doorbells, doorbells.c.card_id == runs.c.card_id).where(
+        runs.c.card_id.in_(links.held()),
+        or_(doorbells.c.rung_at.is_(None), doorbells.c.rung_at < before),
+    )
+    return tuple(CardId(card_id) for card_id in db.scalars(rung.order_by(runs.c.serial).limit(limit)))
+
+
+def queued_dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:
+    """Return the cards with a queued run that are blocked by the issue, or were."""
+    mine = (links.links.c.repository == repository) & (links.links.c.number == number)
+    query = select(links.links.c.card_id).join(runs, runs.c.card_id == links.links.c.card_id)
+    found = query.where(mine, runs.c.state == RunState.QUEUED).order_by(links.links.c.card_id).limit(limit)
+    return tuple(dict.fromkeys(CardId(card_id) for card_id in db.scalars(found)))

@@ -1,0 +1,42 @@
+"""What it means for cards that Cardinal cannot reach their repository, or nothing in the organisation."""
+
+from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
+from ledger.states import RUN_HELD, Archetype, CardState
+from rules.card_state import change, settle
+from rules.intents import Decision
+from rules.inward import RequeueRun, StopRun
+from rules.policy import Policy
+from rules.queue import stopped_by
+from rules.snapshot import Snapshot
+from rules.words import plain
+
+BY = "Cardinal"
+WHY = "access lost"  # why such a run was paused, and not by somebody's own word
+AccessEvent = AccessLost | AccessRegained | RepositoryMoved
+
+
+def foreign(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Block a card whose issue other people have the say over: nothing that is said there is obeyed."""
+    owner = plain(snapshot.board_owner, 60)
+    said = f"its issue is outside of {owner}: cards of other owners are shown, and nothing is done for them"
+    return change(policy, snapshot, CardState.BLOCKED, said)
+
+
+def spread(policy: Policy, snapshot: Snapshot, event: AccessEvent) -> Decision:
+    """Return what a change of access means for one card; to be asked for each that it may concern."""
+    if snapshot.archived:
+        return Decision()
+    if snapshot.foreign:
+        return foreign(policy, snapshot)
+    if policy.archetype(snapshot.column) is Archetype.TERMINAL:
+        return Decision()  # nothing is to be done there any more
+    run = snapshot.live_run
+    if snapshot.lost:
+        if run and run.state in RUN_HELD and not run.stop_asked:
+            stop = StopRun(snapshot.card_id, run.run_id, "pause", BY, WHY)
+            return Decision((stop,), (snapshot.lost,)) + settle(policy, snapshot)
+        return settle(policy, snapshot)
+    held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
+    if run and run.paused and run.stop_why == WHY and not held:
+        return Decision((RequeueRun(snapshot.card_id, run.run_id, "resumed"),), ("it can be reached again",))
+    return settle(policy, snapshot)

@@ -1,0 +1,84 @@
+"""Let a comment through by somebody without write access: it counts then as if you had said it."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven, PersonSaid
+from rules import conversing
+from rules.command_line import parse
+from rules.intents import Decision
+from rules.inward import ReleaseComment, SteerRun
+from rules.policy import Policy
+from rules.replies import say
+from rules.roles import Role
+from rules.snapshot import Held, Snapshot
+from rules.words import alternatives, code
+
+USAGE = "/cardinal ok [person or link to the comment]"
+ROLE = Role.WRITE
+TAKES = "optional"
+_SHOWN = 5
+# The end of a comment's link, as GitHub copies it, or its bare number.
+_LINK = re.compile(r"(?:\S{0,300}#)?(?P<kind>issuecomment-|discussion_r)?(?P<id>[0-9]{1,19})", re.ASCII)
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Release the one comment that is meant; of several the command has to say which.
+
+    Never simply the newest: somebody could slip in one more just before the command arrives.
+    """
+    meant = meant_by(given, snapshot.held)
+    if not meant:
+        return say(snapshot, given, "No comment by somebody without write access waits here.")
+    if len(meant) > 1:
+        links = alternatives(
+            f"`/cardinal ok {_link(one)}` ({code(one.author, 40)})" for one in meant[-_SHOWN:]
+        )
+        return say(snapshot, given, f"{len(meant)} comments wait, so nothing was let through: say {links}.")
+    (held,) = meant
+    if held.changed:
+        text = f"{code(held.author, 40)} edited that comment after it was posted: what you see is not what"
+        return say(
+            snapshot, given, f"{text} waits here, so nothing was let through. Say it in your own words."
+        )
+    release = ReleaseComment(snapshot.card_id, held.comment_id, held.place, given.by)
+    because = (f"{given.by} lets a comment by {code(held.author, 40)} through",)
+    return Decision((release,), because) + _passed_on(policy, snapshot, given, held)
+
+
+def meant_by(given: CommandGiven, held: Iterable[Held]) -> list[Held]:
+    """Return which of the comments that wait the command can mean."""
+    return [one for one in held if _is_meant(one, given)]
+
+
+def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: Held) -> Decision:
+    """Return what the words come to, now that somebody answers for them."""
+    words = PersonSaid(
+        given.card_id, held.comment_id, held.place, given.by, True, held.text, given.role, given.said_at
+    )
+    decided = conversing.heard(policy, snapshot, words)
+    said = f"{held.author} wrote, and {given.by} lets it through:\n{held.text}"
+    intents = (replace(one, text=said) if isinstance(one, SteerRun) else one for one in decided.intents)
+    return Decision(tuple(intents), decided.because)
+
+
+def _is_meant(held: Held, given: CommandGiven) -> bool:
+    if parse(held.text) is not None:
+        return False  # a command, which was answered: nobody waits for it
+    # Comments of issues and pull requests are counted together: a later one was not there to be seen.
+    if held.place != "review" and given.place != "review" and held.comment_id > given.comment_id:
+        return False
+    wanted = given.argument.strip().strip("`")
+    named = _LINK.fullmatch(wanted)
+    if named is None:
+        return not wanted or wanted.removeprefix("@").casefold() == held.author.casefold()
+    review = held.place == "review"
+    return int(named["id"]) == held.comment_id and (
+        not named["kind"] or review == (named["kind"] == "discussion_r")
+    )
+
+
+def _link(held: Held) -> str:
+    return f"#{'discussion_r' if held.place == 'review' else 'issuecomment-'}{held.comment_id}"

@@ -1,0 +1,131 @@
+"""The doctor is called when things are broken: it says what is wrong, and packs what helps."""
+
+import json
+import stat
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli import main
+from bot.presence import look
+from ledger.engine import open_ledger
+
+AWAY = "CARDINAL_GITHUB_URL=http://127.0.0.1:9\nCARDINAL_BOARD=acme/1\nCARDINAL_APP_ID=5\n"
+Doctor = Callable[..., Result]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def doctor(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Doctor:
+    """Call the doctor to a home; what is raised on purpose is one sentence, all else fails the test."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> Result:
+        result = CliRunner().invoke(main, ("doctor", *words), env={"CARDINAL_HOME": str(home)})
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
+
+    return call
+
+
+def findings(result: Result) -> dict[str, dict[str, str]]:
+    found = {one["name"]: one for one in json.loads(result.stdout)}
+    assert all(one["next_step"] for one in found.values() if one["level"] != "ok")
+    return found
+
+
+def settle(home: Path, text: str) -> None:
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "env").write_text(text)
+
+
+def test_where_nothing_is_yet_it_leaves_nothing_behind(doctor: Doctor, home: Path) -> None:
+    assert findings(doctor("--json"))["settings"]["level"] == "fail"
+    assert not home.exists()
+
+
+def test_a_home_that_a_command_makes_is_for_its_user_alone(doctor: Doctor, home: Path) -> None:
+    env = {"CARDINAL_HOME": str(home)}
+    assert CliRunner().invoke(main, ("capture", "--for", "1"), env=env).exit_code == 0
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (home, home / "run")] == [0o700, 0o700]
+    assert findings(doctor("--json"))["home"]["level"] == "ok"
+
+
+def test_a_ledger_that_is_none_is_a_finding_and_all_else_is_looked_at(doctor: Doctor, home: Path) -> None:
+    settle(home, AWAY)
+    (home / "data").mkdir()
+    (home / "data" / "ledger.db").write_text("garbage" * 1000)
+    found = findings(doctor("--json"))
+    assert found["ledger"]["level"] == "fail"
+    assert "not a database" in found["ledger"]["found"]
+    assert "restore" in found["ledger"]["next_step"]
+    assert {"home", "disk", "redis"} <= {*found}
+
+
+def test_its_advice_about_a_broken_ledger_works(doctor: Doctor, home: Path, tmp_path: Path) -> None:
+    settle(home, AWAY)
+    ledger, saved, env = home / "data" / "ledger.db", tmp_path / "saved.db", {"CARDINAL_HOME": str(home)}
+    open_ledger(f"sqlite:///{ledger}").dispose()
+    assert CliRunner().invoke(main, ("backup", str(saved)), env=env).exit_code == 0
+    ledger.write_text("garbage" * 1000)
+    told = CliRunner().invoke(main, ("restore", str(saved)), env=env)
+    assert told.exit_code == 0, told.output
+    assert findings(doctor("--json"))["ledger"]["level"] == "ok"
+    (aside,) = home.glob("data/ledger.db.broken*")
+    assert aside.read_text().startswith("garbage")
+
+
+def test_a_database_that_is_away_is_a_finding_and_its_password_stays_out_of_the_bundle(
+    doctor: Doctor, home: Path, tmp_path: Path
+) -> None:
+    lines = (
+        "CARDINAL_DATABASE_URL=postgresql://cardinal:hush-4711@127.0.0.1:9/x?sslpassword=psst-4711",
+        "CARDINAL_REDIS_URL=redis://:whisper-4711@127.0.0.1:9/0",
+    )
+    settle(home, AWAY + "\n".join(lines))
+    result = doctor("--bundle", "help.tar.gz")
+    assert "fail  ledger" in result.stdout
+    assert "CARDINAL_DATABASE_URL" in result.stdout
+    with tarfile.open(tmp_path / "help.tar.gz") as archive:
+        texts = [archive.extractfile(one).read().decode() for one in archive]  # type: ignore[union-attr]
+    assert "127.0.0.1:9/0" in "".join(texts)
+    assert [word for word in ("hush-4711", "psst-4711", "whisper-4711") if word in "".join(texts)] == []
+
+
+def test_a_missing_key_keeps_no_other_finding_back(doctor: Doctor, home: Path) -> None:
+    settle(home, AWAY)
+    result = doctor("--json")
+    assert "CARDINAL_PRIVATE_KEY is not set" in result.stdout
+    assert {"home", "disk", "redis", "budget"} <= {*findings(result)}
+
+
+def test_settings_that_cannot_be_read_are_findings_too(doctor: Doctor, home: Path) -> None:
+    settle(home, AWAY + "CARDINAL_PRIVATE_KEY=gone.pem\nCARDINAL_PROT=3\n")
+    result = doctor("--json")
+    assert result.exit_code == 1
+    told = json.loads(result.stdout)
+    assert [one["name"] for one in told] == ["settings", "settings"]
+    assert all(one["next_step"] for one in told)
+    assert "did you mean CARDINAL_PORT" in result.stdout
+
+
+def test_an_archive_that_cannot_be_written_is_one_sentence(doctor: Doctor, home: Path) -> None:
+    settle(home, AWAY)
+    result = doctor("--bundle", "nowhere/help.tar.gz")
+    assert result.exit_code == 2
+    assert "no archive was written to nowhere/help.tar.gz: No such file" in result.stderr
+    assert "fail  settings" in result.stdout
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"up": 1}', '{"up": "x", "address": "", "parts": {}}'])
+def test_a_torn_record_of_what_runs_is_none(home: Path, text: str) -> None:
+    (home / "run").mkdir(parents=True)
+    (home / "run" / "pids.json").write_text(text)
+    assert look(home) is None

@@ -1,0 +1,152 @@
+"""The sweep's way round boards of any size: every card is seen, for a fixed price."""
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot import rounds
+from bot.github.looks import BoardLook
+from bot.github.survey import Page, Sight
+from bot.rounds import Memory, Round
+from ledger.ids import BoardId, CardId
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+SHAPE = BoardLook(BoardId("B"), "acme", 1, "Board", "F", (), ())
+
+
+class Board:
+    """A board's cards in order; a cursor goes with its card, and with the place of one that is gone."""
+
+    def __init__(self, size: int) -> None:
+        self.cards = [CardId(f"c{n}") for n in range(size)]
+        self.touched = 0
+        self.points = 0
+        self._places: dict[str, int] = {}
+
+    def change(self, cards: Sequence[CardId]) -> None:
+        self.cards, self.touched = list(cards), self.touched + 1
+
+    def sight(self, starts: Sequence[str | None]) -> Sight:
+        self.points += 1
+        return Sight(SHAPE, str(self.touched), "", tuple(self._page(start) for start in starts))
+
+    def _page(self, start: str | None) -> Page:
+        begin = 0
+        if start is not None:
+            card = CardId(start)
+            begin = self.cards.index(card) + 1 if card in self.cards else self._places[start]
+        found = self.cards[begin : begin + 100]
+        for place, card in enumerate(found, start=begin + 1):
+            self._places[card] = place
+        return Page((), tuple((card, card) for card in found), begin + 100 < len(self.cards))
+
+
+def sweep(board: Board, memory: Memory, now: datetime) -> tuple[set[CardId], list[frozenset[CardId]]]:
+    """Return the cards that one sweep saw, and those of the rounds that it ended."""
+    turn, seen, ended = Round(memory, now), set[CardId](), list[frozenset[CardId]]()
+    while True:
+        sight = board.sight(turn.starts())
+        seen |= {card for page in sight.pages for card, _ in page.places}
+        whole = turn.take(sight)
+        ended += [whole] if whole is not None else []
+        if not turn.goes_on():
+            return seen, ended
+
+
+@pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 195, 196, 480])
+def test_a_small_board_is_read_whole_for_one_point_each_time(size: int) -> None:
+    board, memory = Board(size), Memory()
+    sweep(board, memory, NOW)
+    board.points = 0
+    seen, ended = sweep(board, memory, NOW + timedelta(minutes=1))
+    assert (seen, ended, board.points) == (set(board.cards), [frozenset(board.cards)], 1)
+
+
+def test_two_thousand_quiet_cards_cost_a_point_a_minute_and_are_seen_within_five() -> None:
+    board, memory = Board(2_000), Memory()
+    assert sweep(board, memory, NOW)[0] == set(board.cards)
+    board.points = 0
+    for minute in range(1, 61):
+        sweep(board, memory, NOW + timedelta(minutes=minute))
+    assert board.points == 60
+    seen = set[CardId]()
+    for minute in range(61, 66):
+        seen |= sweep(board, memory, NOW + timedelta(minutes=minute))[0]
+    assert seen == set(board.cards)
+
+
+@pytest.mark.parametrize("size", [100, 2_000, 10_000])
+def test_a_board_that_changes_all_the_time_costs_two_per_cent_of_the_hour_at_most(size: int) -> None:
+    board, memory = Board(size), Memory()
+    sweep(board, memory, NOW)
+    board.points = 0
+    for minute in range(1, 61):
+        board.change([CardId(f"new{minute}"), *board.cards])
+        sweep(board, memory, NOW + timedelta(minutes=minute))
+    assert board.points <= 100
+
+
+def test_one_change_of_a_quiet_board_is_found_by_the_next_sweep_wherever_it_is() -> None:
+    board, memory = Board(2_000), Memory()
+    sweep(board, memory, NOW)
+    for minute in range(1, 12):
+        sweep(board, memory, NOW + timedelta(minutes=minute))
+    before = board.points
+    board.change(board.cards)  # a card moved to another column and kept its place
+    seen, _ = sweep(board, memory, NOW + timedelta(minutes=12))
+    assert seen == set(board.cards)
+    assert board.points - before <= 6
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_moves_between_the_sweeps_every_round_ends_with_all_that_stayed(seed: int) -> None:
+    chance, board, memory = random.Random(seed), Board(700), Memory()
+    sweep(board, memory, NOW)
+    for minute in range(1, 40):
+        cards = list(board.cards)
+        for n in range(chance.randrange(4)):
+            cards.insert(chance.randrange(len(cards)), CardId(f"n{minute}-{n}"))
+        for _ in range(chance.randrange(4)):
+            cards.pop(chance.randrange(len(cards)))
+        board.change(cards)
+        sweep(board, memory, NOW + timedelta(minutes=minute))
+    for minute in range(40, 60):  # the board is quiet: what is said at a round's end must be the truth
+        _, ended = sweep(board, memory, NOW + timedelta(minutes=minute))
+    assert ended == [] or ended[-1] == frozenset(board.cards)
+    seen = set[CardId]()
+    for minute in range(60, 64):
+        seen |= sweep(board, memory, NOW + timedelta(minutes=minute))[0]
+    assert seen == set(board.cards)
+
+
+def test_many_new_cards_at_the_seam_of_two_pages_are_seen() -> None:
+    board, memory = Board(300), Memory()
+    sweep(board, memory, NOW)
+    fresh = [CardId(f"n{n}") for n in range(250)]
+    board.change([*board.cards[:90], *fresh, *board.cards[90:]])
+    seen, ended = sweep(board, memory, NOW + timedelta(minutes=1))
+    assert seen == set(board.cards)
+    assert ended[-1] == frozenset(board.cards)
+
+
+def test_a_request_that_took_too_long_is_asked_for_less_next_time_and_recovers() -> None:
+    board, memory = Board(480), Memory()
+    sweep(board, memory, NOW)
+    rounds.slow_down(memory)
+    assert len(Round(memory, NOW).starts()) == 2
+    for minute in range(1, 30):
+        sweep(board, memory, NOW + timedelta(minutes=minute))
+    assert len(Round(memory, NOW).starts()) == 5
+
+
+def test_the_memory_survives_its_process_and_belongs_to_one_board(tmp_path: Path) -> None:
+    board, memory, path = Board(300), rounds.load(tmp_path / "s", ["acme", 1]), tmp_path / "run" / "s"
+    sweep(board, memory, NOW)
+    rounds.save(path, memory)
+    assert rounds.load(path, ["acme", 1]) == memory
+    assert not rounds.load(path, ["acme", 2]).whole
+    path.write_text('{"scope": 1')
+    assert not rounds.load(path, ["acme", 1]).whole

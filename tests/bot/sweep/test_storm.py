@@ -1,0 +1,28 @@
+"""A storm of deliveries, doubled, lost and in full disorder, ends where the quiet order ends."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.sweep import storm
+
+SIZE = 400  # the bench plays ten thousand
+
+
+@pytest.mark.timeout(900)
+def test_a_storm_ends_in_the_same_state_as_the_quiet_order(cardinal: Cardinal, tmp_path: Path) -> None:
+    """All views and the outbox are compared to the letter, but for times and numbers: see `storm._digest`.
+
+    The quiet order is told when all is done, as the storm is. Had it been told of each thing at once, it
+    would know more: a card that passed through In Progress had its run for a moment, and nobody can ask
+    GitHub where a card stood an hour ago.
+    """
+    played = storm.play(cardinal, tmp_path / "stormy", size=SIZE, seed=20_261_122)
+    assert played.lost > 0.03 * SIZE
+    assert played.sent > played.deliveries - played.lost
+    assert played.differing() == []
+    assert played.quiet["inbox"] == {}
+    for name in ("view_cards", "view_messages", "view_givers", "view_timeline", "outbox"):
+        assert played.quiet[name], f"nothing to compare in {name}"
+    assert played.quiet["view_cards"].total() > SIZE // 50

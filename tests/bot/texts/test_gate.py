@@ -1,0 +1,58 @@
+"""What Cardinal's check says: what the gate has not seen has not passed."""
+
+import pytest
+
+from bot.texts import gate
+from bot.texts.gate import Seen
+from ledger.events.run import BranchPushed, CommandChecked
+from ledger.states import RunState
+from rules.buttons import EXPLAIN
+from tests.bot.texts.past import RUN, Past
+
+HEAD = "a" * 40
+GITHUB_LIMIT = 65_535  # docs.github.com/rest/checks/runs (output.summary)
+
+
+def seen(past: Past, *, passed: bool | None, pushed: bool = True, live: bool = False, tail: str = "") -> Seen:
+    past.step(RunState.PREPARING, RunState.WORKING)
+    code = 0 if passed else 1
+    past(CommandChecked(RUN, 1, "full", "pytest -q", code, 2.0, "d" * 64, tail, HEAD, "b" * 40))
+    past(BranchPushed(RUN, "cardinal/7-totals", HEAD))
+    story = past.story()
+    run, checks = story.run, story.checks if passed is not None else ()
+    return Seen(HEAD, run if pushed else None, passed, checks, run if live else None)
+
+
+@pytest.mark.parametrize(
+    ("passed", "pushed", "live", "conclusion", "title"),
+    [
+        (True, True, False, "success", "The checks passed"),
+        (True, True, True, "success", "The checks passed"),
+        (False, True, False, "failure", "1 of the checks failed"),
+        (None, True, False, "neutral", "The policy names no checks"),
+        (None, False, False, "action_required", "The gate has not seen this commit"),
+        (None, False, True, "", "r1 is at work"),
+    ],
+)
+def test_the_conclusion_is_about_the_commit(
+    past: Past, passed: bool | None, pushed: bool, live: bool, conclusion: str, title: str
+) -> None:
+    found = seen(past, passed=passed, pushed=pushed, live=live)
+    said = gate.write(found, (EXPLAIN,))
+    assert said.get("conclusion", "") == conclusion
+    assert said["status"] == ("completed" if conclusion else "in_progress")
+    assert said["output"]["title"] == title
+    assert [one["identifier"] for one in said["actions"]] == ["explain"]
+
+
+def test_a_commit_of_the_queue_always_gets_a_conclusion(past: Past) -> None:
+    waiting = seen(past, passed=None, pushed=False, live=True)
+    said = gate.of_group(waiting, 9)
+    assert (said["status"], said["conclusion"], said["actions"]) == ("completed", "action_required", [])
+    assert "#9" in said["output"]["summary"]
+
+
+def test_hostile_output_is_fenced_and_fits_what_github_takes(past: Past) -> None:
+    said = gate.write(seen(past, passed=False, tail="```\n@bob <img src=x> " + "x" * 100_000), ())
+    assert len(said["output"]["summary"]) <= GITHUB_LIMIT
+    assert "````text" in said["output"]["summary"]

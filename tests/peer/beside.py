@@ -1,0 +1,233 @@
+"""Cardinal beside one side: real ledger, door, intake, rules, outbox, client; the board alone is told to it.
+
+The peer has no GraphQL and so no board: a card and its run are put into the ledger, as the events that a look
+at the board would have brought, and a look at the card finds it as it is told. From there on everything is
+Cardinal's own.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Engine
+from werkzeug.serving import make_server
+
+from bot import gathering, publisher, react, webhook
+from bot import redis as embedded
+from bot.app import make_app
+from bot.desk import Desk
+from bot.github import acts, documents
+from bot.github.hub import Hub
+from bot.publisher import Published
+from bot.shop import Shop
+from ledger import book, inbox, outbox
+from ledger.engine import open_ledger
+from ledger.event import Event
+from ledger.events.run import RunQueued
+from ledger.ids import BoardId, CardId, DeliveryId, RunId
+from ledger.views import cards, remotes, runs
+from rules.intents import Intent
+from tests.bot.texts.past import SETTINGS, Past
+from tests.peer.side import ADMIN, ORG, Side, utc_now
+
+BOARD, CARD, RUN = BoardId("PVT_told"), CardId("PVTI_told"), RunId("r1")
+BRANCH = "cardinal/7-totals"
+WAIT_S = 60
+E = TypeVar("E", bound=Event)
+
+
+class Clock:
+    """The wall's time, and as much later as a test says."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return utc_now() + self.ahead
+
+    def forward(self, seconds: float) -> None:
+        self.ahead += timedelta(seconds=seconds)
+
+
+class ToldHub(Hub):
+    """The client of a board that is told: who looks at a card hears of it what the ledger knows."""
+
+    engine: Engine
+
+    def graphql(self, document: str, variables: Mapping[str, Any], **narrow: Any) -> dict[str, Any]:
+        """Return the card, or all cards of its column, as they are told; all else is asked of the side."""
+        if document not in (documents.CARD, documents.CARDS):
+            return super().graphql(document, variables, **narrow)
+        with book.reading(self.engine) as db:
+            card = cards.get(db, variables.get("card", CARD))
+        told = _told(card) if card is not None else None
+        if document == documents.CARD:
+            return {"node": told}
+        return {"node": {"items": {"pageInfo": {"hasNextPage": False}, "nodes": [told]}}}
+
+
+def _told(card: cards.CardRow) -> dict[str, Any]:
+    """Return what `query Card` says of a card of an open issue."""
+    content = {
+        "id": card.content_id,
+        "number": card.number,
+        "title": card.title,
+        "body": card.body,
+        "state": "OPEN",
+        "author": {"login": card.author},
+        "repository": {"nameWithOwner": card.repository, "defaultBranchRef": {"name": "main"}},
+    }
+    return {
+        "id": card.card_id,
+        "type": "ISSUE",
+        "isArchived": False,
+        "updatedAt": card.moved_at.isoformat(),
+        "project": {"id": card.board_id, "number": 1, "owner": {"login": ORG}},
+        "fieldValueByName": {"name": card.column},
+        "content": content,
+    }
+
+
+@dataclass
+class Cardinal:
+    """`woken`: the deliveries that the door took and nobody has ingested yet."""
+
+    side: Side
+    repository: str
+    shop: Shop
+    clock: "Clock"
+    number: int = 0
+    woken: list[DeliveryId] = field(default_factory=list)
+    took: threading.Condition = field(default_factory=threading.Condition)
+
+    def wake(self, delivery_id: DeliveryId) -> bool:
+        with self.took:
+            self.woken.append(delivery_id)
+            self.took.notify_all()
+        return True
+
+    # --- what the ledger knows -------------------------------------------------------------------------
+
+    @property
+    def past(self) -> Past:
+        return Past(self.shop.engine, utc_now() - timedelta(minutes=1))
+
+    def know_card(self, *, column: str = "In Progress") -> None:
+        """Let ADMIN open an issue, and the ledger know its card."""
+        self.number = self.side.issue(self.repository)
+        past = self.past
+        past.board(BOARD)
+        past.card(CARD, board_id=BOARD, repository=self.repository, number=self.number, column=column)
+
+    def know_run(self) -> None:
+        """Let the card's first run be queued."""
+        settings = (SETTINGS, True)
+        self.past(
+            RunQueued(
+                RUN,
+                CARD,
+                1,
+                "first",
+                "In Progress",
+                self.repository,
+                BRANCH,
+                "scripted",
+                ADMIN,
+                "",
+                *settings,
+            )
+        )
+
+    def events(self, kind: type[E]) -> list[E]:
+        with book.reading(self.shop.engine) as db:
+            return [one.event for one in book.read(db, limit=10_000) if isinstance(one.event, kind)]
+
+    def run(self) -> runs.RunRow:
+        with book.reading(self.shop.engine) as db:
+            found = runs.get(db, RUN)
+        assert found is not None
+        return found
+
+    def card(self) -> cards.CardRow:
+        with book.reading(self.shop.engine) as db:
+            found = cards.get(db, CARD)
+        assert found is not None
+        return found
+
+    # --- what the processes do -------------------------------------------------------------------------
+
+    def ingest(self, count: int = 1) -> None:
+        """Wait until the door took `count` deliveries, and carry them through intake and rules."""
+        with self.took:
+            assert self.took.wait_for(lambda: len(self.woken) >= count, WAIT_S), f"only {self.woken} came"
+            due, self.woken[:] = self.woken[:count], self.woken[count:]
+        for delivery_id in due:
+            gathering.ingest(self.shop, delivery_id)
+
+    def do(self, *intents: Intent) -> Published:
+        """Put intents into the outbox, as decisions do, and carry out what is due."""
+        with book.writing(self.shop.engine) as db:
+            for intent in intents:
+                last = remotes.get(db, acts.key(intent))
+                outbox.put(db, acts.draft(intent, self.clock(), last), self.clock())
+        return self.publish()
+
+    def ingest_until(self, kind: type[Event]) -> None:
+        """Ingest what comes until there is an event of this kind."""
+        while not self.events(kind):
+            self.ingest()
+
+    def publish(self) -> Published:
+        """Carry out what is due in the outbox."""
+        return publisher.publish_due(self.shop.hub, self.shop.desk, "github", within_s=60)
+
+    def answer(self) -> Published:
+        """Let the rules see what happened, and carry out what they ask for."""
+        with book.writing(self.shop.engine) as db:
+            react.advance(db, now=self.clock())
+        return self.publish()
+
+    def waiting(self) -> int:
+        """Return how many deliveries are stored and not ingested."""
+        return len(inbox.due(self.shop.engine, now=self.clock() + timedelta(days=1), limit=100))
+
+    # --- what people see -------------------------------------------------------------------------------
+
+    def comments(self, number: int = 0) -> list[str]:
+        """Return what Cardinal said on the issue, oldest first."""
+        path = f"/repos/{self.repository}/issues/{number or self.number}/comments"
+        found = self.side.person(ADMIN, "GET", path)
+        return [one["body"] for one in found if one["user"]["login"] == self.shop.hub.bot_login]
+
+
+@contextmanager
+def open_beside(side: Side, home: Path) -> Iterator[Cardinal]:
+    """Open a Cardinal whose real web application gets what the side's webhook sends."""
+    repository = side.repository()
+    config = side.config(home, policy_repository=repository)
+    engine = open_ledger(config.database_url)
+    clock = Clock()
+    hub = ToldHub(config, clock)
+    hub.engine = engine
+    # Nobody answers there: wake-ups are lost, and the test does what they would have brought about.
+    redis = embedded.connect(config)
+    shop = Shop(config, engine, hub, Desk(engine, config, clock), redis, "test-1", clock)
+    cardinal = Cardinal(side, repository, shop, clock)
+    server = make_server("127.0.0.1", 0, make_app(config, engine, cardinal.wake, clock), threaded=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    cardinal.know_card()
+    side.relay.wait(cardinal.repository, "issues", "opened")  # of before Cardinal was there
+    side.relay.target = f"http://127.0.0.1:{server.server_port}{webhook.PATH}"
+    try:
+        yield cardinal
+    finally:
+        side.relay.target = ""
+        server.shutdown()
+        thread.join(WAIT_S)
+        server.server_close()
+        engine.dispose()

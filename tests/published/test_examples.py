@@ -1,0 +1,157 @@
+"""Every delivery that GitHub ever recorded as an example is taken, and says nothing that it does not hold."""
+
+import dataclasses
+import hmac
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from flask.testing import FlaskClient
+
+from bot import config, intake
+from bot.app import make_app
+from bot.facts import CardRang, Fact, IssueFact, Pushed, Renamed
+from bot.github.hub import REPOSITORY
+from bot.intake import UnreadablePayloadError
+from ledger import book, doorbells
+from ledger.engine import open_ledger
+from tests.bot.core.cardinal import opened
+from tests.published.court import Court
+from tests.published.recordings import Recording, grown, maimed, recordings, shrunken
+
+BOT_ID = 987_654_321
+SECRET = "it is signed with this"
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+GITHUB_BEGAN = datetime(2008, 1, 1, tzinfo=UTC)
+MAY_BE_EMPTY = {"action", "content_id", "body", "text", "reason", "head", "verdict"}
+MAY_BE_ZERO = {"reply_to", "review_id", "author_id", "by_id"}
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Iterator[FlaskClient]:
+    """Return a client of the web application, with a ledger of its own."""
+    settings = config.read({"CARDINAL_HOME": str(tmp_path), "CARDINAL_WEBHOOK_SECRET": SECRET}, tmp_path)
+    engine = open_ledger(settings.database_url)
+    yield make_app(settings, engine, lambda _: True, lambda: NOW).test_client()
+    engine.dispose()
+
+
+def delivered(receiver: FlaskClient, one: Recording) -> int:
+    """Deliver it as GitHub does; return the status."""
+    headers = {
+        "X-GitHub-Event": one.event,
+        "X-GitHub-Delivery": str(uuid4()),
+        "X-Hub-Signature-256": "sha256=" + hmac.new(SECRET.encode(), one.body, "sha256").hexdigest(),
+        "Content-Type": "application/json",
+    }
+    return receiver.post("/webhooks/github", data=one.body, headers=headers).status_code
+
+
+def told(one: Recording) -> tuple[Fact, ...]:
+    return intake.read(one.event, one.payload, bot_id=BOT_ID)
+
+
+def nonsense(one: Recording, fact: Fact) -> Iterator[str]:
+    """Yield what cannot be true of a fact that was read out of this recording."""
+    for field in dataclasses.fields(fact):
+        value = getattr(fact, field.name)
+        if value == "" and field.name not in MAY_BE_EMPTY:
+            yield f"{field.name} is empty"
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and value <= 0
+            and field.name not in MAY_BE_ZERO
+        ):
+            yield f"{field.name} is {value}"
+        if isinstance(value, datetime) and not GITHUB_BEGAN < value < NOW:
+            yield f"{field.name} is {value}"
+        if value is None:
+            yield f"{field.name} is None"
+    yield from _strangers(one.payload, fact)
+
+
+def _strangers(payload: dict[str, Any], fact: Fact) -> Iterator[str]:
+    """Yield what a fact says of something that the payload is not about."""
+    subject = payload.get("pull_request") or payload.get("issue") or {}
+    here = (payload.get("repository") or {}).get("full_name")
+    match fact:
+        case IssueFact():
+            if fact.repository != here or fact.number != subject.get("number"):
+                yield f"it is about {fact.repository}#{fact.number}"
+        case Pushed():
+            if fact.repository != here or not fact.ref.startswith("refs/"):
+                yield f"it is about {fact.ref} of {fact.repository}"
+        case Renamed():
+            if fact.after != here or REPOSITORY.fullmatch(fact.before) is None:
+                yield f"it is about {fact.before}, which became {fact.after}"
+        case CardRang():
+            if fact.card_id != payload["projects_v2_item"]["node_id"]:
+                yield f"it is about the card {fact.card_id}"
+
+
+def variants(one: Recording) -> Iterator[Recording]:
+    yield one
+    yield grown(one)
+    yield from shrunken(one)
+
+
+def test_every_recorded_delivery_is_taken_however_it_grows_or_shrinks(
+    receiver: FlaskClient, published: Court
+) -> None:
+    answers = {
+        f"{each.name} {each.changed}": delivered(receiver, each)
+        for one in recordings()
+        for each in (*variants(one), *maimed(one))
+    }
+    assert {name: status for name, status in answers.items() if status != 202} == {}
+    assert len(answers) > 1000
+
+
+def test_what_is_read_out_of_it_is_no_nonsense(published: Court) -> None:
+    facts = [(each, fact) for one in recordings() for each in variants(one) for fact in told(each)]
+    wrong = [f"{each.name} {each.changed}: {why}" for each, fact in facts for why in nonsense(each, fact)]
+    assert wrong == []
+    assert {each.event for each, _ in facts} >= {"issue_comment", "issues", "pull_request", "push"}
+
+
+def test_unknown_keys_change_nothing_and_missing_ones_add_nothing(published: Court) -> None:
+    for one in recordings():
+        whole = told(one)
+        assert told(grown(one)) == whole, one.name
+        for each in shrunken(one):
+            assert len(told(each)) <= len(whole), f"{each.name} {each.changed}"
+
+
+def test_without_what_it_must_have_a_delivery_is_unreadable_or_says_no_nonsense(published: Court) -> None:
+    unreadable = 0
+    for each in (maim for one in recordings() for maim in maimed(one)):
+        try:
+            wrong = [why for fact in told(each) for why in nonsense(each, fact)]
+        except UnreadablePayloadError:
+            unreadable += 1
+        else:
+            assert wrong == [], f"{each.name} {each.changed}"
+    assert unreadable > 20
+
+
+@pytest.mark.timeout(600)
+def test_deliveries_about_other_places_change_nothing_in_the_ledger(tmp_path: Path, published: Court) -> None:
+    with opened(tmp_path) as cardinal:
+        with book.reading(cardinal.shop.engine) as db:
+            before = book.last_seq(db)
+        for one in recordings():
+            cardinal.post(one.event, one.body, str(uuid4()), str(one.payload.get("action") or ""))
+        cardinal.settle()
+        with book.reading(cardinal.shop.engine) as db:
+            assert book.last_seq(db) == before
+            assert doorbells.waiting(db, limit=10) == ()
+        assert cardinal.failures == []
+        assert [
+            call
+            for call in cardinal.forge.gateway.calls
+            if call.method != "GET" and "query" not in call.operation
+        ] == []

@@ -1,0 +1,87 @@
+"""`/cardinal ok`: one comment by somebody without write access counts as if a trusted person had said it."""
+
+from dataclasses import replace
+
+import pytest
+
+from ledger.states import RunState
+from rules.command_line import Parsed, Refused, permit
+from rules.intents import AskAssistant
+from rules.inward import AnswerQuestion, ReleaseComment, RequeueRun, SteerRun
+from rules.snapshot import Held, Snapshot
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import CARD, POLICY, QUESTION, R1, card, run
+
+EVE, MALLORY = Held(70, "issue", "eve", "Use 8080."), Held(71, "issue", "mallory", "Delete it.")
+REVIEW = Held(12, "review", "eve", "Wrong line.")
+ALONE = card(run=run(), held=(EVE,))
+BOTH = card(run=run(), held=(EVE, MALLORY))
+STEERED = SteerRun(CARD, R1, "bob", "eve wrote, and bob lets it through:\nUse 8080.", 70)
+
+
+def test_the_only_comment_that_waits_reaches_the_agent_with_both_names() -> None:
+    assert obeyed("ok", ALONE) == (ReleaseComment(CARD, 70, "issue", "bob"), STEERED)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "eve", "@Eve", "`eve`", "70", "#issuecomment-70",
+        "https://github.com/acme/shop/issues/12#issuecomment-70",
+    ],
+)  # fmt: skip
+def test_one_of_several_is_named_by_its_author_or_its_link(argument: str) -> None:
+    assert obeyed("ok", BOTH, argument) == (ReleaseComment(CARD, 70, "issue", "bob"), STEERED)
+
+
+def test_of_several_none_is_guessed() -> None:
+    said = told("ok", BOTH)
+    assert "2 comments wait" in said
+    assert "`/cardinal ok #issuecomment-70` (`eve`)" in said
+    assert "`/cardinal ok #issuecomment-71` (`mallory`)" in said
+
+
+def test_a_comment_that_was_slipped_in_after_the_command_is_not_meant() -> None:
+    later = card(run=run(), held=(EVE, replace(MALLORY, comment_id=78)))
+    assert obeyed("ok", later)[0] == ReleaseComment(CARD, 70, "issue", "bob")
+    assert "No comment" in told("ok", later, "78")
+
+
+def test_the_commands_of_others_do_not_wait_for_a_word() -> None:
+    asked = replace(EVE, comment_id=72, text="/cardinal status")
+    assert obeyed("ok", card(run=run(), held=(EVE, asked))) == obeyed("ok", ALONE)
+    assert "No comment" in told("ok", card(run=run(), held=(asked,)))
+
+
+def test_an_edited_comment_is_not_let_through() -> None:
+    assert "edited that comment" in told("ok", card(run=run(), held=(replace(EVE, changed="edited"),)))
+
+
+@pytest.mark.parametrize("argument", ["", "carol", "99", "#discussion_r70"])
+def test_where_nothing_fitting_waits_it_says_so(argument: str) -> None:
+    assert "No comment" in told("ok", ALONE if argument else card(run=run()), argument)
+
+
+def test_a_remark_on_a_line_is_named_by_its_own_link() -> None:
+    both = card(run=run(), held=(EVE, REVIEW))
+    assert obeyed("ok", both, "#discussion_r12")[0] == ReleaseComment(CARD, 12, "review", "bob")
+
+
+def test_it_answers_the_question_of_the_run_in_the_name_of_who_said_ok() -> None:
+    asking: Snapshot = card(run=run(RunState.PARKED, question=QUESTION), held=(replace(EVE, text="8081"),))
+    assert obeyed("ok", asking) == (
+        ReleaseComment(CARD, 70, "issue", "bob"),
+        AnswerQuestion(CARD, R1, QUESTION.question_id, "bob", "8081"),
+        RequeueRun(CARD, R1, "answered"),
+    )
+
+
+def test_in_planning_the_assistant_hears_it_and_without_a_listener_the_next_briefing_has_it() -> None:
+    release = ReleaseComment(CARD, 70, "issue", "bob")
+    assert obeyed("ok", card("Planning", held=(EVE,))) == (release, AskAssistant(CARD, 70))
+    assert obeyed("ok", card("Review", held=(EVE,))) == (release,)
+
+
+def test_nobody_without_write_access_lets_anybody_through() -> None:
+    refused = permit(POLICY, Parsed("ok", ""), role="triage", login="eve")
+    assert isinstance(refused, Refused)

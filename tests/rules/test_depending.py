@@ -1,0 +1,69 @@
+"""What a queued run says of the issues that its card waits for, and when it needs a person's word."""
+
+import pytest
+
+from ledger.events.related import LinksSeen
+from ledger.events.run import RunQueued
+from ledger.states import CardState, RunState
+from rules.depending import waiting
+from rules.intents import Say
+from rules.inward import ChangeCardState, Explain
+from rules.snapshot import BlockerSeen, Standing
+from tests.rules.scene import CARD, R1, asks, card, kinds, only, run, states
+
+LINKED = LinksSeen(CARD, (), 0, "")
+QUEUED = run(RunState.QUEUED)
+
+
+def blocker(number: int, standing: Standing = Standing.OPEN, title: str = "Tables") -> BlockerSeen:
+    return BlockerSeen(f"#{number}" if number else "", title, standing)
+
+
+@pytest.mark.parametrize(
+    ("blockers", "said"),
+    [
+        ((blocker(3),), "waits for #3 (Tables): it starts by itself then"),
+        ((blocker(3), blocker(4, Standing.DONE)), "waits for #3 (Tables): it"),
+        (tuple(blocker(n, title="") for n in (3, 4, 5, 6, 7)), "waits for #3, #4, #5 and 2 more: it"),
+        ((blocker(0, title=""),), "waits for 1 issue out of Cardinal's sight: it"),
+        ((blocker(3), blocker(0, title="")), "waits for #3 (Tables) and 1 issue out of Cardinal's sight: it"),
+    ],
+)
+def test_it_says_for_what_it_waits(blockers: tuple[BlockerSeen, ...], said: str) -> None:
+    intents = asks(card(state=CardState.QUEUED, run=QUEUED, blockers=blockers), LINKED)
+    assert only(intents, Explain).because.startswith(said)
+    assert "Say" not in kinds(intents)
+
+
+def test_one_that_was_given_up_or_a_circle_needs_a_word_and_a_comment() -> None:
+    left = card(state=CardState.QUEUED, run=QUEUED, blockers=(blocker(3), blocker(4, Standing.ABANDONED)))
+    around = card(state=CardState.QUEUED, run=QUEUED, circle=("#1", "#2", "#1"), blockers=(blocker(3),))
+    for snapshot, words in ((left, "#4 (Tables), closed as not planned"), (around, "(#1 → #2 → #1)")):
+        intents = asks(snapshot, LINKED)
+        assert states(intents) == [CardState.NEEDS_INPUT]
+        assert words in only(intents, ChangeCardState).because
+        assert words in only(intents, Say).text
+        assert only(intents, Say).text.startswith("r1 waits for")
+
+
+def test_when_nothing_holds_it_back_it_waits_for_its_turn() -> None:
+    done = (blocker(3, Standing.DONE),)
+    waited = card(state=CardState.QUEUED, because="waits for #3 (Tables): …", run=QUEUED, blockers=done)
+    assert only(asks(waited, LINKED), Explain).because == "r1 waits for its turn"
+    free = card(state=CardState.QUEUED, because="2nd in the queue: full", run=QUEUED, blockers=done)
+    assert asks(free, LINKED) == ()
+
+
+@pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.QUEUED])
+def test_a_run_that_has_begun_goes_on(state: RunState) -> None:
+    assert asks(card(run=run(state)), LINKED) == ()
+    assert asks(card(run=None), LINKED) == ()
+
+
+def test_a_run_that_is_queued_asks_at_once() -> None:
+    left = card(state=CardState.BLOCKED, run=QUEUED, blockers=(blocker(4, Standing.ABANDONED),))
+    event = RunQueued(
+        R1, CARD, 1, "first", "In Progress", "acme/shop", "b", "scripted", "ann", "", "{}", True
+    )
+    assert "closed as not planned" in only(asks(left, event), Say).text
+    assert waiting(card(run=QUEUED)) is None

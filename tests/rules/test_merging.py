@@ -1,0 +1,47 @@
+"""What a merge queue asks for, and what the card says while it waits there."""
+
+import pytest
+
+from ledger.events.pull import GroupFormed, GroupGone
+from ledger.states import CardState
+from rules.intents import CheckGroup
+from rules.inward import Explain
+from rules.merging import WAITS
+from rules.snapshot import Snapshot
+from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, run
+
+FORMED = GroupFormed(CARD, 5, "d" * 40)
+QUEUED = WAITS["queue"].format(number=5)
+
+
+def test_the_queue_gets_its_check_and_the_card_says_that_it_waits_there() -> None:
+    asked = asks(card("Done", CardState.BLOCKED, run=ended(), pull=pull()), FORMED)
+    assert only(asked, CheckGroup) == CheckGroup(CARD, 5, "d" * 40)
+    assert only(asked, Explain).because == QUEUED
+
+
+def test_a_card_with_a_live_run_says_what_the_run_does() -> None:
+    assert kinds(asks(card(run=run(), pull=pull()), FORMED)) == ["CheckGroup"]
+
+
+@pytest.mark.parametrize("seen", [card(), card(pull=pull("merged")), card(pull=pull(number=6))])
+def test_a_group_of_another_pull_request_asks_for_nothing(seen: Snapshot) -> None:
+    assert asks(seen, FORMED) == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "because", "awaits", "says"),
+    [
+        ("dequeued", QUEUED, "", "has left GitHub's merge queue"),
+        ("dequeued", QUEUED, "queue", ""),
+        ("dequeued", "something newer", "", ""),
+        ("merged", QUEUED, "", ""),
+        ("invalidated", QUEUED, "", ""),
+    ],
+)
+def test_a_card_that_left_the_queue_does_not_say_that_it_waits(
+    reason: str, because: str, awaits: str, says: str
+) -> None:
+    seen = card("Done", CardState.BLOCKED, run=ended(), pull=pull(awaits=awaits), because=because)
+    asked = asks(seen, GroupGone(CARD, 5, "d" * 40, reason))
+    assert [says in one.because for one in asked if isinstance(one, Explain)] == ([True] if says else [])
