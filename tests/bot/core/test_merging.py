@@ -115,6 +115,15 @@ def test_a_queue_is_joined_once_and_its_merge_is_followed(cardinal: Cardinal) ->
     cardinal.assert_nothing_is_stuck()
 
 
+def test_one_in_the_queue_is_taken_back_when_its_card_is_dragged_away(cardinal: Cardinal) -> None:
+    item, pull = waits_in_queue(cardinal)
+    cardinal.drag(item, "Review")
+    cardinal.settle()
+    assert len(cardinal.calls("DequeuePull")) == 1
+    assert (pull.queued_at, pull.merged_at) == (None, None)
+    assert "dragged away" in cardinal.events(MergeAwaited)[-1].because
+
+
 def test_one_that_leaves_the_queue_unmerged_calls_for_somebody(cardinal: Cardinal) -> None:
     item, pull = waits_in_queue(cardinal)
     cardinal.forge.store.merges.finish_queue(pull, passed=False, actor=cardinal.person("alice"))
