@@ -137,6 +137,7 @@ def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemot
         base=base,
         policy=basis.policy,
         failing=basis.failing,
+        mode=column.mode,
     )
     equipped = _equipped(order, shop.config, column, rules)
     free = not protected((".github/workflows/any.yml",), equipped.protect)

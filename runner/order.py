@@ -145,6 +145,7 @@ class WorkOrder:
     policy: str = ""  # the digest of the policy file in force
     workflows: bool = False  # a maintainer allowed that files of CI change
     failing: str = ""  # what the red checks of the pull request said, as Markdown
+    mode: str = "fix"  # or investigate
 
 
 class Remote(Protocol):
