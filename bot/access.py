@@ -8,7 +8,6 @@ from sqlalchemy import Connection
 
 from bot import boards as known_boards
 from bot import react
-from bot.github import installations
 from bot.github.errors import NotFoundError
 from bot.manifest import manifest
 from ledger import book, doorbells, leases, listing
@@ -36,7 +35,7 @@ def check(shop: "Shop", *, thoroughly: bool) -> bool:
     if board_id is None:
         return True  # nothing was ever seen: whoever asks first hears GitHub's own reason
     owner = shop.config.board_owner
-    found = _installation(shop, owner)
+    found = _installation(shop)
     _record(shop, board_id, {owner: found} if found else {}, (owner,))
     if found is not None and found[0] in INSTALLED:
         return False
@@ -45,10 +44,10 @@ def check(shop: "Shop", *, thoroughly: bool) -> bool:
     return True
 
 
-def _installation(shop: "Shop", owner: str) -> tuple[str, str] | None:
+def _installation(shop: "Shop") -> tuple[str, str] | None:
     """Return reason and detail of what is wrong with the installation; None when nothing is."""
     try:
-        found = installations.of_owner(shop.hub, owner)
+        found = shop.hub.installation()
     except NotFoundError:
         return "uninstalled", ""
     if found.get("suspended_at"):

@@ -53,7 +53,7 @@ def reply(hub: "Hub", desk: "Desk", intent: AskAssistant, entry: Entry) -> Outco
     column = desk.policy(card.board_id).column(card.column)
     if column is None or column.archetype is not Archetype.PLANNING or card.archived:
         return Outcome("", "")
-    newest = max((one.comment_id for one in said if _is_trusted(one)), default=0)
+    newest = max((one.comment_id for one in said if _is_word(one)), default=0)
     if _answered(newest, card.last_answered, said):
         return Outcome("", "")
     _wait_for_quiet(desk, said)
@@ -135,8 +135,10 @@ def _metered(card_id: CardId, answer: chat.ChatAnswer) -> AssistantMetered:
     return AssistantMetered(card_id, answer.usd, answer.tokens)
 
 
-def _is_trusted(message: MessageRow) -> bool:
-    return (message.trusted or bool(message.vouched_by)) and message.place not in (ASSISTANT, "review")
+def _is_word(message: MessageRow) -> bool:
+    """Whether it is something to answer; a command is answered by what it does."""
+    spoken = message.place not in (ASSISTANT, "review") and not message.command
+    return spoken and (message.trusted or bool(message.vouched_by))
 
 
 def _answered(newest: int, last_answered: int, said: tuple[MessageRow, ...]) -> bool:
@@ -146,7 +148,7 @@ def _answered(newest: int, last_answered: int, said: tuple[MessageRow, ...]) -> 
 
 
 def _wait_for_quiet(desk: "Desk", said: tuple[MessageRow, ...]) -> None:
-    last = max((one.at for one in said if _is_trusted(one)), default=None)
+    last = max((one.at for one in said if _is_word(one)), default=None)
     if last is None:
         return
     due_at = last + timedelta(seconds=desk.config.debounce_s)

@@ -73,10 +73,8 @@ def look_again(shop: "Shop", card_id: CardId) -> None:
         if card is None or row is None or card.pull_repository is None or card.pull_state != "open":
             return
         late, waited_s = _is_late(db, row, shop.now()), (shop.now() - row.since).total_seconds()
-        turn = f"checks:{card_id}"
         pause_s = min(max(waited_s / 4, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
-        # Its holder is the moment: whoever comes within the pause, this process too, is somebody else.
-        if not leases.take(db, turn, f"{turn}:{shop.now().isoformat()}", now=shop.now(), ttl_s=pause_s):
+        if not leases.due(db, f"checks:{card_id}", now=shop.now(), every_s=pause_s):
             return
     make = look(shop, card, patient=not late)
     with book.writing(shop.engine) as db:

@@ -40,9 +40,16 @@ def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
     trusted = people.may_write(role)
     base = _base(shop, card, parsed, role=role, login=fact.author)
     speech = PersonSaid(
-        card.card_id, fact.comment_id, fact.place, fact.author, trusted, fact.text, role, fact.at
+        card.card_id,
+        fact.comment_id,
+        fact.place,
+        fact.author,
+        trusted,
+        fact.text,
+        role,
+        fact.at,
+        parsed is not None,
     )
-
     asker = Asker(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at, base)
     edited = _edited(shop, card, parsed, asker)
 

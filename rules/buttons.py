@@ -28,6 +28,12 @@ class Button:
     identifier: str
     description: str
 
+    @property
+    def fits(self) -> bool:
+        """Whether GitHub takes it: one that is too long refuses the whole check."""
+        short = len(self.label) <= LABEL and len(self.description) <= DESCRIPTION
+        return short and len(self.identifier) <= IDENTIFIER
+
 
 CHANGING = (
     CardMoved,
@@ -57,7 +63,7 @@ def fitting(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
     else:
         found = ()
     # One whose name GitHub does not take is left out: the same command can be written.
-    return (*(one for one in found if len(one.identifier) <= IDENTIFIER), EXPLAIN)[:MOST]
+    return (*(one for one in found if one.fits), EXPLAIN)[:MOST]
 
 
 def _may_try_again(policy: Policy, snapshot: Snapshot) -> bool:

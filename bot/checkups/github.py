@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from bot import policies, presence, webhook
 from bot.checkups.finding import Finding, Level, Patient
 from bot.github import deliveries as hook_deliveries
-from bot.github import installations
 from bot.github.budget import CONTENTS_PER_HOUR, CONTENTS_PER_MINUTE, POINTS_PER_MINUTE, until_now
 from bot.github.errors import NotFoundError
 from bot.manifest import manifest
@@ -49,7 +48,7 @@ def installation(patient: Patient) -> Iterator[Finding]:
     if not patient.config.app_id or not owner:
         return
     try:
-        found = installations.of_owner(patient.hub, owner)
+        found = patient.hub.installation()
     except NotFoundError:
         found_not = f"the App is not installed at {owner}"
         yield Finding(

@@ -68,6 +68,14 @@ class Hub:
         """The user id that the App writes under; asked for once."""
         return self._known_bot()[1]
 
+    def installation(self) -> Mapping[str, Any]:
+        """Return the App's installation at the board's owner, as GitHub describes it now.
+
+        Raises NotFoundError where it is not installed.
+        """
+        found: Mapping[str, Any] = self._tokens.found()
+        return found
+
     def rest(
         self,
         method: str,

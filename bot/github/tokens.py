@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 import jwt
 
@@ -151,20 +152,22 @@ class Tokens:
 
     def _installation(self) -> int:
         if self._installation_id is None:
-            self._installation_id = int(self._found()["id"])
+            self._installation_id = int(self.found()["id"])
         return self._installation_id
 
-    def _found(self) -> Any:
-        """Return the installation at the owner, an organisation or a person.
+    def found(self) -> Any:
+        """Return the installation at the owner, an organisation or a person, as GitHub describes it.
 
-        Source: docs.github.com/rest/apps/apps, "Get an organization installation", "Get a user installation".
+        Raises NotFoundError where the App is not installed. Source: docs.github.com/rest/apps/apps, "Get an
+        organization installation", "Get a user installation": the first knows no persons.
         """
+        owner = quote(self._owner, safe="")
         try:
-            return self._ask("GET", f"/orgs/{self._owner}/installation", None)
+            return self._ask("GET", f"/orgs/{owner}/installation", None)
         except NotFoundError:
             pass
         try:
-            return self._ask("GET", f"/users/{self._owner}/installation", None)
+            return self._ask("GET", f"/users/{owner}/installation", None)
         except NotFoundError as error:
             because = f"the App is not installed on {self._owner}"
             raise NotFoundError(error.call, error.status, because) from error

@@ -15,7 +15,6 @@ from bot import config as configuration
 from bot import hiding
 from bot.clock import Clock
 from bot.config import BoardAddress, Config
-from bot.github import installations
 from bot.github.conversion import convert
 from bot.github.errors import NotFoundError, RateLimitedError, TokenError, UnavailableError
 from bot.github.hub import Hub
@@ -224,10 +223,12 @@ def _page(hub: Hub) -> str:
     return str(hub.as_app("GET", "/app").body["html_url"])
 
 
-def _settings(hub: Hub, config: Config, wishes: Wishes) -> str:
+def _settings(hub: Hub, config: Config) -> str:
     """Return the address of the App's settings, which only its owners see."""
-    slug = hub.as_app("GET", "/app").body["slug"]
-    return f"{config.git_url}/organizations/{quote(wishes.owner)}/settings/apps/{slug}"
+    found = hub.as_app("GET", "/app").body
+    owner = found["owner"]
+    place = f"/organizations/{quote(owner['login'])}" if owner.get("type") == "Organization" else ""
+    return f"{config.git_url}{place}/settings/apps/{quote(found['slug'])}"
 
 
 def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> None:
@@ -256,8 +257,7 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> No
     place.say(f"the App's webhooks go to {wanted}, signed with the secret that is in the settings")
     if was_off:
         place.say(
-            "only a person can switch them on: tick Active, under Webhook, "
-            f"at {_settings(hub, config, wishes)}"
+            f"only a person can switch them on: tick Active, under Webhook, at {_settings(hub, config)}"
         )
 
 
@@ -279,7 +279,7 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
             return False
         asked_at = time.monotonic()
         try:
-            found = installations.of_owner(hub, wishes.owner)
+            found = hub.installation()
         except (UnavailableError, RateLimitedError):
             return False  # somebody is at it in a browser just now: asked again
         except NotFoundError:

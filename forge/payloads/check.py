@@ -85,7 +85,6 @@ def hook_check_suite(view: View, last: CheckRun) -> Json:
     suite: Json = hook_check_run(view, last)["check_suite"]
     runs = view.store.checks.in_suite(last)
     found = {one.conclusion or "neutral" for one in runs}
-    head = view.store.repos.git(last.repo).commit(last.head_sha)
     return {
         **suite,
         "app": _without(suite["app"], "installations_count"),
@@ -95,14 +94,7 @@ def hook_check_suite(view: View, last: CheckRun) -> Json:
         "check_runs_url": f"{suite['url']}/check-runs",
         "rerequestable": True,
         "runs_rerequestable": True,
-        "head_commit": {
-            "id": head.sha,
-            "tree_id": head.tree,
-            "message": head.message,
-            "timestamp": rfc3339(head.committer.date),
-            "author": {"name": head.author.name, "email": head.author.email},
-            "committer": {"name": head.committer.name, "email": head.committer.email},
-        },
+        "head_commit": commit.simple_commit(view.store.repos.git(last.repo), last.head_sha),
     }
 
 

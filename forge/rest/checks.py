@@ -5,6 +5,7 @@ from flask import Blueprint, Response, request
 from forge.errors import ForbiddenError, NotFoundError
 from forge.payloads import account, check
 from forge.rest.context import actor, answer, body, caller, needed_text, page_of, repo_for, store, view
+from forge.store.checks import newest
 from forge.store.models import Repo, Role
 from forge.store.registration import App
 
@@ -69,7 +70,7 @@ def list_check_runs(owner: str, name: str, ref: str) -> Response:
     wanted = request.args.get("check_name")
     runs = [run for run in store().checks.on_commit(repo, sha) if wanted in (None, run.name)]
     if request.args.get("filter", "latest") == "latest":
-        runs = list({(run.app_slug, run.name): run for run in reversed(runs)}.values())[::-1]
+        runs = newest(runs)
     found, links = page_of(runs)
     shown = [check.check_run(view(), run) for run in found]
     return answer({"total_count": len(runs), "check_runs": shown}, headers=links)

@@ -1,6 +1,6 @@
 """Check runs, their suites, and the limits that GitHub puts on them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from forge.errors import NotFoundError, UnprocessableError
@@ -26,6 +26,16 @@ CONCLUSIONS = (
     "stale",
     "timed_out",
 )
+
+
+def newest(runs: Iterable[CheckRun]) -> list[CheckRun]:
+    """Return of each suite's name the first of `runs`, which come newest first; each App has suites of its
+    own.
+    """
+    found: dict[tuple[int, str], CheckRun] = {}
+    for one in runs:
+        found.setdefault((one.suite_id, one.name), one)
+    return list(found.values())
 
 
 class Checks(Part):
@@ -77,12 +87,8 @@ class Checks(Part):
 
     @exclusive
     def in_suite(self, run: CheckRun) -> list[CheckRun]:
-        """Return the newest check run of each name in the suite of this one."""
-        newest: dict[str, CheckRun] = {}
-        for one in reversed(self._runs.values()):
-            if one.suite_id == run.suite_id:
-                newest.setdefault(one.name, one)
-        return list(newest.values())
+        """Return the newest check run of each name in the suite of this one, newest first."""
+        return newest(one for one in reversed(self._runs.values()) if one.suite_id == run.suite_id)
 
     @exclusive
     def request(self, run: CheckRun, identifier: str, *, actor: User) -> None:

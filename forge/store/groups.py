@@ -6,13 +6,12 @@ from forge.errors import NotFoundError
 from forge.git import MergeConflictError
 from forge.merging import squash_commit
 from forge.store.base import Part, exclusive
-from forge.store.models import Group, Pull, Repo, User, UserType
+from forge.store.models import PASSING, Group, Pull, Repo, User, UserType
 
 if TYPE_CHECKING:
     from forge.store import Store
 
 QUEUE_BOT = "github-merge-queue[bot]"
-PASSING = ("success", "neutral", "skipped")
 
 
 class Groups(Part):
@@ -74,7 +73,7 @@ class Groups(Part):
         """
         found = (one for one in self._groups.values() if one.pull.repo is repo and one.head_sha == sha)
         group = next(found, None)
-        required = repo.required_checks.get(group.pull.base_ref, ()) if group else ()
+        required = repo.needed_checks(group.pull.base_ref) if group else ()
         if group is None or not required:
             return
         runs = self.store.checks.on_commit(repo, sha)

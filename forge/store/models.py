@@ -5,6 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+PASSING = ("success", "neutral", "skipped")  # a required check that ended so holds nothing up
+
 
 class UserType(StrEnum):
     """GitHub's kinds of accounts."""
@@ -88,6 +90,10 @@ class Repo:
     def full_name(self) -> str:
         """Return `owner/name`."""
         return f"{self.owner.login}/{self.name}"
+
+    def needed_checks(self, branch: str) -> tuple[str, ...]:
+        """Return the names of the checks that must pass before a merge into the branch, by whatever rule."""
+        return (*self.required_checks.get(branch, ()), *self.ruleset_checks.get(branch, ()))
 
 
 @dataclass(slots=True, eq=False)

@@ -6,7 +6,7 @@ from forge.errors import ConflictError, NotAllowedError, NotFoundError, Unproces
 from forge.git import ZERO_SHA, MergeConflictError
 from forge.merging import ahead_behind, is_mergeable, merge_base, merge_commit, rebased_commit, squash_commit
 from forge.store.base import Part, exclusive
-from forge.store.models import Pull, Repo, User
+from forge.store.models import PASSING, Pull, Repo, User
 
 
 class MergeMethod(StrEnum):
@@ -199,13 +199,12 @@ class Pulls(Part):
         said = {one.context: one.state for one in self.store.statuses.on_commit(pull.repo, pull.head_sha)}
         for run in reversed(self.store.checks.on_commit(pull.repo, pull.head_sha)):
             said[run.name] = run.conclusion or "pending"
-        base, repo = pull.base_ref, pull.repo
-        for name in (*repo.required_checks.get(base, ()), *repo.ruleset_checks.get(base, ())):
+        for name in pull.repo.needed_checks(pull.base_ref):
             if name not in said:
                 return f'Required status check "{name}" is expected.'
             if said[name] == "pending":
                 return f'Required status check "{name}" is in progress.'
-            if said[name] not in ("success", "neutral", "skipped"):
+            if said[name] not in PASSING:
                 return f'Required status check "{name}" is failing.'
         return ""
 

@@ -11,6 +11,7 @@ class PersonSaid(CardEvent):
     """Somebody wrote a comment. `place`: issue, pull or review. `trusted`: has write access or better.
 
     `role` is the author's in the card's repository; `said_at` is when GitHub got it, by GitHub's clock.
+    A `command`, also a mistyped one, is no conversation: nobody answers it but the command itself.
     """
 
     comment_id: int
@@ -20,6 +21,7 @@ class PersonSaid(CardEvent):
     text: str
     role: str = ""
     said_at: datetime | None = None
+    command: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,7 +290,7 @@ def _held_back(db: Connection, _it: Recorded, event: CardHeldBack) -> None:
 
 @fold.on(PersonSaid)
 def _said(db: Connection, _it: Recorded, event: PersonSaid) -> None:
-    if event.trusted and event.place != "review":  # review comments are counted apart by GitHub
+    if event.trusted and not event.command and event.place != "review":  # GitHub counts those apart
         later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
         _set(db, event, last_said=later)
 

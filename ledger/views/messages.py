@@ -20,7 +20,7 @@ ASSISTANT = "assistant"  # the place of what Cardinal's assistant said
 class MessageRow:
     """A message. `place`: issue, pull, review or assistant; `comment_id` is 0 and `author` empty for the
     assistant. `vouched_by` let it through, with write access, where its author has none; `changed`: edited
-    or deleted since, or empty.
+    or deleted since, or empty. A `command` is no conversation.
     """
 
     seq: int
@@ -33,6 +33,7 @@ class MessageRow:
     at: datetime
     vouched_by: str
     changed: str
+    command: bool
 
 
 messages = Table(
@@ -95,7 +96,7 @@ def count(db: Connection, card_id: CardId) -> int:
 
 @fold.on(PersonSaid)
 def _said(db: Connection, it: Recorded, event: PersonSaid) -> None:
-    names = ("card_id", "comment_id", "place", "author", "trusted", "text")
+    names = ("card_id", "comment_id", "place", "author", "trusted", "text", "command")
     said = {name: getattr(event, name) for name in names}
     changed = has_changed(db, event.card_id, event.place, event.comment_id)
     db.execute(messages.insert().values(seq=it.seq, at=it.at, vouched_by="", changed=changed, **said))
@@ -103,10 +104,9 @@ def _said(db: Connection, it: Recorded, event: PersonSaid) -> None:
 
 @fold.on(AssistantReplied)
 def _replied(db: Connection, it: Recorded, event: AssistantReplied) -> None:
-    said = {"card_id": event.card_id, "comment_id": 0, "place": ASSISTANT, "author": "", "trusted": True}
-    db.execute(
-        messages.insert().values(seq=it.seq, at=it.at, text=event.text, vouched_by="", changed="", **said)
-    )
+    said = {"card_id": event.card_id, "comment_id": 0, "place": ASSISTANT, "author": "", "text": event.text}
+    plain = {"trusted": True, "vouched_by": "", "changed": "", "command": False}
+    db.execute(messages.insert().values(seq=it.seq, at=it.at, **said, **plain))
 
 
 @fold.on(CommentReleased)

@@ -42,10 +42,15 @@ def fetched(folder: Path, integrity: str, path: str) -> subprocess.CompletedProc
         f"pin = Pin('a@1.0.0', {integrity!r}, 'package/a.json', 'a.json')\n"
         "fetching.fetch(pin); print(pin.path.read_text())"
     )
+    return ran(code, folder, path)
+
+
+def ran(code: str, cache: Path, path: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own, with the npm of that path."""
     return subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
-        env={**os.environ, "PATH": path, "XDG_CACHE_HOME": str(folder)},
+        env={**os.environ, "PATH": path, "XDG_CACHE_HOME": str(cache)},
         capture_output=True,
         text=True,
         timeout=60,
@@ -107,26 +112,9 @@ def test_the_newest_versions_are_pinned_and_told(tmp_path: Path) -> None:
         "from pathlib import Path; from tests.published import fetching, newest\n"
         f"fetching.PINS = Path({str(pinned)!r}); print(newest.renew(fetching.PINS))"
     )
-    settings = {**os.environ, "PATH": path, "XDG_CACHE_HOME": str(tmp_path)}
-    told = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=settings,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    told = ran(code, tmp_path, path)
     assert told.stdout.strip() == "['@a/b@1.0.0 -> @a/b@2.0.0']", told.stderr
     assert json.loads(pinned.read_text()) == {"@a/b@2.0.0": {**old["@a/b@1.0.0"], "integrity": integrity}}
     program.write_text("#!/bin/sh\nexit 1\n")
-    failed = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=settings,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    failed = ran(code, tmp_path, path)
     assert "npm does not tell the newest @a/b" in failed.stderr

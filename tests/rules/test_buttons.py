@@ -45,6 +45,19 @@ def test_the_buttons_fit_how_the_card_stands(
 
 
 @pytest.mark.parametrize(
+    ("button", "fits"),
+    [
+        (buttons.Button("L" * 20, "i" * 20, "d" * 40), True),
+        (buttons.Button("L" * 21, "i" * 20, "d" * 40), False),
+        (buttons.Button("L" * 20, "i" * 21, "d" * 40), False),
+        (buttons.Button("L" * 20, "i" * 20, "d" * 41), False),
+    ],
+)
+def test_a_button_fits_within_githubs_lengths(button: buttons.Button, fits: bool) -> None:
+    assert button.fits is fits
+
+
+@pytest.mark.parametrize(
     "seen",
     [
         card(run=ended()),

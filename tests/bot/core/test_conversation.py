@@ -8,7 +8,7 @@ from bot import spoken
 from forge.store.board import Item
 from forge.store.models import Role
 from ledger.events.board import StopOrdered
-from ledger.events.conversation import CommandGiven, CommandRefused, PersonSaid
+from ledger.events.conversation import AssistantReplied, CommandGiven, CommandRefused, PersonSaid
 from ledger.events.run import PlanApproved, PlanRedirected, QuestionAnswered, RunSteered, RunStopAsked
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
@@ -256,4 +256,16 @@ def test_the_assistant_answers_each_message_once_and_leaves_a_brief(cardinal: Ca
     assert "Ready for execution" in cardinal.told(item)[-1]
     assert "Ten percent" in cardinal.card(item).brief
     assert len(cardinal.told(item)) == 2
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_command_on_a_planned_card_is_no_word_to_the_assistant(cardinal: Cardinal) -> None:
+    cardinal.scenario(chat=[{"say": "How much?"}])
+    item = cardinal.new(column="Planning")
+    cardinal.settle()
+    word = cardinal.say(item, "Ten percent.", who="carol")
+    cardinal.say(item, "/cardinal status", who="carol")
+    cardinal.say(item, "/cardinal staus", who="carol")
+    cardinal.settle()
+    assert [one.answers for one in cardinal.events(AssistantReplied)] == [0, word.id]
     cardinal.assert_nothing_is_stuck()

@@ -3,9 +3,10 @@
 import hashlib
 import hmac
 import random
+import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,11 @@ from forge.store.settings import DragShape
 from ledger import book, inbox
 from ledger.engine import open_ledger
 from ledger.event import Event
-from ledger.events.board import BoardSeen
+from ledger.events.board import BoardSeen, ColumnRanked
 from ledger.ids import DeliveryId
 from ledger.tables import VIEWS, outbox
 from ledger.types import Moment
+from ledger.views.runs import runs
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
 from tests.bot.core.settings import POLICY
@@ -39,7 +41,8 @@ MOST_SWEEPS = 40
 # Beyond so many commands a minute none is obeyed: which ones those are goes by when they come, not by what
 # they say, and here by how fast the machine is.
 UNPACED = POLICY.rstrip().removesuffix("}") + ", commands_per_minute: 1000}\n"
-PASSING = {"seq", "entry_id", "remote_id"}
+PASSING = {"seq", "entry_id", "remote_id", "serial"}
+RUN = re.compile(r"\br[1-9][0-9]*\b")
 Digest = dict[str, Counter[Any]]
 
 
@@ -207,18 +210,25 @@ def _digest(cardinal: Cardinal) -> Digest:
 
     Left out is what says nothing but when it was heard: times, the numbers of events and entries. The ids
     that GitHub gave are left out, too: before the storm, each of the two made check runs of its own. For the
-    same reason, how often the board was seen is not counted: the second came when it was set up.
+    same reason, how often the board was seen is not counted: the second came when it was set up; nor how
+    often a column's order was read, which goes by how often its cards were looked at. A run is called by its
+    card and attempt: its number says only in which order the bells were answered.
     """
     with book.reading(cardinal.shop.engine) as db:
-        found: Digest = {table.name: _rows(db, table) for table in (*VIEWS.sorted_tables, outbox)}
+        called = {one.run_id: f"{one.card_id}/{one.attempt}" for one in db.execute(select(runs))}
+        found: Digest = {table.name: _rows(db, table, called) for table in (*VIEWS.sorted_tables, outbox)}
     happened = Counter(type(one).__name__ for one in cardinal.events(Event))
-    del happened[BoardSeen.__name__]
+    del happened[BoardSeen.__name__], happened[ColumnRanked.__name__]
     return found | {"happened": happened, "inbox": _inbox(cardinal)}
 
 
-def _rows(db: Connection, table: Table) -> Counter[tuple[Any, ...]]:
+def _rows(db: Connection, table: Table, called: Mapping[str, str]) -> Counter[tuple[Any, ...]]:
     shown = [one for one in table.c if not isinstance(one.type, Moment) and one.name not in PASSING]
-    return Counter(map(tuple, db.execute(select(*shown))))
+    return Counter(tuple(_renamed(cell, called) for cell in row) for row in db.execute(select(*shown)))
+
+
+def _renamed(cell: Any, called: Mapping[str, str]) -> Any:
+    return RUN.sub(lambda found: called.get(found[0], found[0]), cell) if isinstance(cell, str) else cell
 
 
 def _inbox(cardinal: Cardinal) -> Counter[str]:

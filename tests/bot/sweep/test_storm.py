@@ -7,7 +7,7 @@ import pytest
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.sweep import storm
 
-SIZE = 400  # the bench plays ten thousand
+SIZE = 1_000  # the bench plays ten thousand
 
 
 @pytest.mark.timeout(900)
@@ -23,6 +23,6 @@ def test_a_storm_ends_in_the_same_state_as_the_quiet_order(cardinal: Cardinal, t
     assert played.sent > played.deliveries - played.lost
     assert played.differing() == []
     assert played.quiet["inbox"] == {}
-    for name in ("view_cards", "view_messages", "view_givers", "view_timeline", "outbox"):
+    for name in ("view_cards", "view_messages", "view_givers", "view_runs", "view_timeline", "outbox"):
         assert played.quiet[name], f"nothing to compare in {name}"
     assert played.quiet["view_cards"].total() > SIZE // 50
