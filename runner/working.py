@@ -7,11 +7,11 @@ from ledger.events.run import PlanApproved
 from ledger.states import RunState
 from runner import permission
 from runner.agent import READ_ONLY, Phase, Task
-from runner.history import Question
 from runner.leaving import AwaitApproval, Obey, Park, failed
 from runner.limit_asked import ask_limit
 from runner.live import LiveRun
 from runner.prompts import CI_TURN, compose
+from runner.question import Question
 from runner.turn import TurnResult, play
 from runner.watch import ASKS, Verdict
 

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.ids import QuestionId
 from ledger.states import Ending
-from runner.history import Question
+from runner.question import Question
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks
 
