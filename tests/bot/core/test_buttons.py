@@ -98,10 +98,12 @@ def test_somebody_without_the_role_is_refused_in_words_and_nothing_starts(cardin
     for _ in range(2):
         press(cardinal, check_of(cardinal, item), "Retry", who="bob")
     assert cardinal.run_of(item).attempt == 1
-    refused = [one.because for one in cardinal.events(CommandRefused)]
-    assert refused == ["`/cardinal retry` needs the role `maintain`; `bob` has the role `write` here."] * 2
+    refused = [(one.command, one.because) for one in cardinal.events(CommandRefused)]
+    because = "`/cardinal retry` needs the role `maintain`; `bob` has the role `write` here."
+    assert refused == [(f"button:retry:{cardinal.run_of(item).run_id}", because)] * 2  # no comment to mark
     told = [one.body for one in cardinal.pull_of(item).issue.comments if "needs the role" in one.body]
     assert len(told) == 1
+    cardinal.assert_nothing_is_stuck()
     press(cardinal, check_of(cardinal, item), "Retry", who="alice")
     assert cardinal.run_of(item).attempt == 2
     assert cardinal.card(item).state == "queued"
