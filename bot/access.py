@@ -14,7 +14,7 @@ from ledger import book, doorbells, leases, listing
 from ledger.event import Event
 from ledger.events.access import AccessLost, AccessRegained
 from ledger.ids import BoardId
-from ledger.views import cards, losses
+from ledger.views import cards, losses, placements
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -64,7 +64,7 @@ def _is_due(shop: "Shop") -> bool:
 def _check_repositories(shop: "Shop", board_id: BoardId) -> None:
     owner = shop.config.board_owner.casefold()
     with book.reading(shop.engine) as db:
-        named = listing.repositories_of(db, board_id)
+        named = (*listing.repositories_of(db, board_id), *placements.repositories(db, board_id))
     mine = tuple(one for one in named if one.partition("/")[0].casefold() == owner)
     there = {str(one["full_name"]).casefold(): one for one in _reachable(shop)}
     complete = len(there) < MOST_PAGES * 100

@@ -14,9 +14,10 @@ from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.conversation import CommentReleased
+from ledger.events.instruction import SkillsPinned
 from ledger.ids import QuestionId
 from ledger.states import CARD_STATES, RUN_HELD, Archetype, CardState, Ending, RunState, check_card_step
-from ledger.views import cards, grants, halts, questions, remotes, runs
+from ledger.views import cards, grants, halts, pins, questions, remotes, runs
 from rules import intents as asked
 from rules import inward
 from rules.halting import HaltBoard, LiftHalt
@@ -127,6 +128,12 @@ def _allow_tool(db: Connection, policy: Policy, intent: inward.AllowTool) -> tup
     return (CardToolAllowed(intent.card_id, intent.pattern, intent.by),)
 
 
+def _pin_skills(db: Connection, policy: Policy, intent: inward.PinSkills) -> tuple[Event, ...]:
+    if intent.names == pins.of_card(db, intent.card_id):
+        return ()
+    return (SkillsPinned(intent.card_id, intent.names, intent.by),)
+
+
 def _requeue(db: Connection, policy: Policy, intent: inward.RequeueRun) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state not in (RunState.PARKED, RunState.AWAITING_APPROVAL):
@@ -196,6 +203,7 @@ _INWARD: Mapping[type[asked.Intent], Callable[..., tuple[Event, ...]]] = {
     inward.AskQuestion: _ask,
     inward.RaiseBudget: _raise_budget,
     inward.AllowTool: _allow_tool,
+    inward.PinSkills: _pin_skills,
     inward.RequeueRun: _requeue,
     inward.StopRun: _stop,
     inward.EndRun: _end,

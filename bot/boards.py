@@ -5,7 +5,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from bot import policies as policies_in_force
-from bot import react
+from bot import profiles, react
 from bot.github import board as github_board
 from bot.github import policy_file
 from bot.github.errors import NotFoundError
@@ -97,6 +97,8 @@ def load_policy(shop: "Shop", board_id: BoardId) -> None:
             if policies.current(db, board_id) is not None:
                 return
         text, commit = None, ""
+    home = shop.config.home_repository
+    own = profiles.own_names(shop.hub, home, commit, text) if text else ()
     digest = hashlib.sha256((text or "").encode()).hexdigest()
     with book.writing(shop.engine) as db:
         known = policies.current(db, board_id)
@@ -106,7 +108,7 @@ def load_policy(shop: "Shop", board_id: BoardId) -> None:
             return
         try:
             if text is not None:
-                parse(text, home=shop.config.home_repository)
+                parse(text, home=home, profiles=own)
         except PolicyError as error:
             book.append(db, PolicyRejected(board_id, digest, commit, error.problems), at=shop.now())
         else:

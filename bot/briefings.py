@@ -1,15 +1,17 @@
 """Gathers what a briefing is made of: the card, what was said, earlier runs' reports, review feedback."""
 
 import secrets
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bot.github import people
 from ledger import book
+from ledger.events.run import CHECK
 from ledger.ids import RunId
 from ledger.states import Ending
-from ledger.views import cards, links, messages, reports, runs, threads
+from ledger.views import cards, findings, links, messages, reports, runs, threads
 from ledger.views.cards import CardRow
-from rules.policy_column import ColumnPolicy
+from rules.modes import INVESTIGATE
 from runner import briefing
 from runner.briefing import Briefing, BriefingSource, EarlierRun, Feedback, RelatedReport, Said
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from bot.shop import Shop
 
 
-def write(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy, *, nonce: str = "") -> Briefing:
+def write(shop: "Shop", card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:
     """Return the briefing of a run as the views are now; the runner stores it once, unchanged after.
 
     `nonce` is what nobody can guess of the tags around others' words; chance, unless it is given.
@@ -27,23 +29,24 @@ def write(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy, *, n
     nonce = nonce or secrets.token_hex(16)
     trusted = people.may_write(people.role(shop.hub, card.repository or "", card.author))
     with book.reading(shop.engine) as db:
-        return briefing.make_briefing(source(db, card, run_id, column, author_trusted=trusted), nonce)
+        return briefing.make_briefing(source(db, card, run_id, author_trusted=trusted), nonce)
 
 
-def source(
-    db: "Connection", card: CardRow, run_id: RunId, column: ColumnPolicy, *, author_trusted: bool
-) -> BriefingSource:
+def source(db: "Connection", card: CardRow, run_id: RunId, *, author_trusted: bool) -> BriefingSource:
     """Return what the ledger knows for the briefing; one more than the caps, so that omissions are said."""
     said = messages.newest(db, card.card_id, briefing.COMMENTS + 1)
     before = [
-        past for past in runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS + 2) if past.run_id != run_id
+        past
+        for past in runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS * 2 + 2)
+        if past.run_id != run_id and past.kind != CHECK
     ]
+    before = before[: briefing.ATTEMPTS + 1]
     found = reports.of_runs(db, (past.run_id for past in before))
     earlier = [
         EarlierRun(
             past.run_id,
             f"{past.ending or past.state} {past.reason}".strip(),
-            _report(past, found.get(past.run_id)),
+            _report(db, past, found.get(past.run_id)),
         )
         for past in before
     ]
@@ -63,8 +66,13 @@ def source(
             for one in threads.pending(db, card.card_id)
         ),
         related=_related(db, card),
-        column_instructions=column.instructions,
+        **_asked(db, run_id),
     )
+
+
+def _asked(db: "Connection", run_id: RunId) -> dict[str, str]:
+    run = runs.get(db, run_id)
+    return {"asked": run.asked, "asked_by": run.by} if run is not None and run.asked else {}
 
 
 def _related(db: "Connection", card: CardRow) -> tuple[RelatedReport, ...]:
@@ -83,16 +91,29 @@ def _last_report(db: "Connection", repository: str, number: int) -> str:
     """Return the report of the newest run of the issue's card that succeeded; empty without one."""
     card = cards.by_issue(db, repository, number) if repository else None
     past = runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS) if card else ()
-    done = next((one for one in past if one.ending is Ending.SUCCEEDED), None)
-    return _report(done, reports.get(db, done.run_id)) if done else ""
+    done = next((one for one in past if one.ending is Ending.SUCCEEDED and one.kind != CHECK), None)
+    return _report(db, done, reports.get(db, done.run_id)) if done else ""
 
 
-def _report(past: runs.RunRow, found: reports.ReportRow | None) -> str:
+def _report(db: "Connection", past: runs.RunRow, found: reports.ReportRow | None) -> str:
     if found is None:
         return past.detail
     lines = (
         found.done,
         *(f"- {item}" for item in found.changed),
         *(f"open: {one}" for one in found.open_questions),
+        *_findings(db, past),
     )
     return "\n".join(line for line in lines if line)
+
+
+def _findings(db: "Connection", past: runs.RunRow) -> Iterator[str]:
+    """Yield what an investigation found, as its agent said it."""
+    told = findings.get(db, past.run_id) if past.mode == INVESTIGATE else None
+    for number, one in enumerate(told.findings if told else (), start=1):
+        places = ", ".join(
+            f"{at.path}{f':{at.line}' if at.line else ''}" for at in one.references if at.found
+        )
+        yield f"finding {number} ({one.confidence} confidence): {one.title}{f' [{places}]' if places else ''}"
+        yield f"cause: {one.cause}"
+        yield f"recommended fix: {one.fix}"

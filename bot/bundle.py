@@ -21,7 +21,7 @@ MOST_LOGS = 20
 
 def write(path: Path, patient: Patient, findings: Iterable[Finding]) -> int:
     """Write the archive, readable by this user alone; return its size in bytes. An older one is replaced."""
-    secrets = tuple(_secrets(patient.config))
+    secrets = tuple(secrets_of(patient.config))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for name, text in _texts(patient, findings):
@@ -51,7 +51,7 @@ def _texts(patient: Patient, findings: Iterable[Finding]) -> Iterator[tuple[str,
             yield f"logs/{log.name}", file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
 
 
-def _secrets(config: Config) -> Iterator[str]:
+def secrets_of(config: Config) -> Iterator[str]:
     """Return every secret of the settings, and the passwords in addresses: those of databases."""
     for one in fields(config):
         value = getattr(config, one.name)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from sqlalchemy.exc import DBAPIError
 
-from bot.checkups import board, github, lines, machine, workplace
+from bot.checkups import board, github, lines, machine, repositories, workplace
 from bot.checkups.finding import Finding, Level, Patient
 from bot.config import ConfigError
 from bot.github.errors import GithubError
@@ -29,6 +29,7 @@ CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     board.boards,
     board.fields,
     board.headers,
+    repositories.checks,
     lines.waiting,
     lines.decisions,
 )

@@ -77,6 +77,10 @@ class Config:
     scenarios: Path = Field(
         description="The folder of the scripted agent's scenarios; `scenarios` in the home unless set."
     )
+    skills: Path | None = Field(
+        default=None,
+        description="The folder of the operator's private skills, read when a run begins; none unless set.",
+    )
     redis_url: str | None = Field(
         default=None,
         repr=False,
@@ -160,6 +164,12 @@ class Config:
     )
     allow_unsandboxed: bool = Field(
         default=False, description="Let agents run without a sandbox where bubblewrap is missing. Dangerous."
+    )
+    artifact_days: int = Field(
+        default=90, ge=1, le=3650, description="Days that logs, patches and reports of runs are kept."
+    )
+    artifact_mb: int = Field(
+        default=5000, ge=1, le=10_000_000, description="Megabytes of them that are kept; the oldest go first."
     )
     log_level: LogLevel = Field(default="info", description="The least severe line that is logged.")
 
@@ -267,7 +277,9 @@ def _fill_in(values: dict[str, Any], home: Path) -> None:
 
 def _resolve_paths(values: dict[str, Any], cwd: Path) -> list[str]:
     """Make paths absolute and read the private key's file; return what went wrong."""
-    values["scenarios"] = cwd / values["scenarios"]
+    for name in ("scenarios", "skills"):
+        if values.get(name):
+            values[name] = cwd / values[name]
     key = values.get("private_key", "")
     if not key or key.lstrip().startswith("-----BEGIN"):
         return []

@@ -12,7 +12,7 @@ from ledger import book, leases, waiting
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
 from ledger.events.budget import BudgetReserved
-from ledger.events.run import RunClaimed, RunEnded, RunRequeued
+from ledger.events.run import CHECK, RunClaimed, RunEnded, RunRequeued
 from ledger.ids import BoardId, RunId
 from ledger.leases import Lease
 from ledger.states import RUN_HELD, Archetype, Ending, RunState
@@ -100,6 +100,7 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
             row.queued_at,
             dollars[row.run_id].by,
             purses.wish_usd(dollars[row.run_id]),
+            row.kind != CHECK,
         )
         for row in queued
     )

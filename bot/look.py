@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import boards, policies, react, snapshots
+from bot import boards, placement, policies, react, snapshots
 from bot.github import board as github_board
 from bot.github import issues as github_issues
 from bot.github import people
@@ -58,9 +58,11 @@ def _answer(shop: "Shop", card_id: CardId, lease: leases.Lease) -> bool:
         seen = None  # it stands on a board of the organisation that Cardinal does not serve
     boards.know(shop, seen)
     ranked = _order(shop, seen)
-    closing = _closing(shop, seen)
+    closing, placed = _closing(shop, seen), placement.decide(shop, seen)
     with book.writing(shop.engine) as db:
         leases.renew(db, lease, now=shop.now(), ttl_s=LOOK_TTL_S)
+        if placed is not None:
+            book.append(db, placed, at=shop.now())  # before the drag that asks for it
         _record(db, card_id, seen, ranked, closing, now=shop.now())
         doorbells.answered(db, card_id, rung)
         react.advance(db, now=shop.now())

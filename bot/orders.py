@@ -3,15 +3,18 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import briefings
+from bot import briefings, profiles, skills, staging
 from bot.config import Config
 from bot.github import policy_file, repositories
+from bot.texts import checks_needed
 from ledger import book
 from ledger.errors import LedgerError
+from ledger.events.run import CHECK
 from ledger.ids import CardId, RunId
 from ledger.leases import Lease
 from ledger.views import briefings as told_briefings
@@ -24,13 +27,14 @@ from rules.command_line import WORKFLOWS
 from rules.commands.approve import BY_RULES
 from rules.policy import parse_repository
 from rules.policy_column import ColumnPolicy
-from rules.policy_repository import RepositoryRules
-from runner import workspaces
+from rules.policy_repository import Guardrails, RepositoryRules
+from runner import guards, workspaces
 from runner.briefing import Briefing
 from runner.fence import fence, flat
-from runner.guarding import protected
 from runner.order import (
+    INVESTIGATE,
     Committer,
+    Guards,
     Limits,
     Places,
     Provider,
@@ -40,6 +44,7 @@ from runner.order import (
     Validation,
     WorkOrder,
 )
+from runner.patterns import protected
 
 if TYPE_CHECKING:
     from bot.github.hub import Hub
@@ -47,16 +52,20 @@ if TYPE_CHECKING:
 
 BYTES_PER_MB = 1_000_000
 MOST_CHECKS = 6  # red checks whose output a run is given
+_NOT_BRIEFED = (Briefing("", "", ()), "")
 COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
 
 @dataclass(frozen=True, slots=True)
 class HubRemote:
-    """The way to one repository: a fresh token for each git command, for files of CI too with `workflows`."""
+    """The way to one repository: a fresh token for each git command, for files of CI too with `workflows`,
+    and for reading only without `writes`.
+    """
 
     hub: "Hub"
     repository: str
     workflows: bool = False
+    writes: bool = True
 
     @property
     def url(self) -> str:
@@ -65,7 +74,7 @@ class HubRemote:
 
     def git_environment(self) -> Mapping[str, str]:
         """Return the credentials for one git command."""
-        return self.hub.git_environment(self.repository, workflows=self.workflows)
+        return self.hub.git_environment(self.repository, workflows=self.workflows, writes=self.writes)
 
 
 class RunGoneError(LedgerError):
@@ -80,6 +89,12 @@ def places(home: "Shop") -> Places:
     """Return where runs keep what lives."""
     root = home.config.home
     return Places(root / "mirrors", root / "workspaces", root / "logs", home.config.scenarios)
+
+
+def artifacts_of(config: Config) -> Path:
+    """Return where the artifacts of runs are."""
+    root = config.home
+    return Places(root / "mirrors", root / "workspaces", root / "logs", config.scenarios).artifacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +114,16 @@ def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemot
     """Return the order of a run that was just claimed, and the way to its repository.
 
     The repository's rules are read from its default branch, never from the agent's. Raises a GithubError when
-    GitHub cannot be asked, and PolicyError when the repository's file is not a policy.
+    GitHub cannot be asked, and PolicyError when the repository's file is not a policy or a persona of the
+    column's stages cannot be used.
     """
     basis = _basis(shop, run_id)
     run, card = basis.run, basis.card
     base_branch = repositories.default_branch(shop.hub, run.repository)
     text, base = policy_file.read(shop.hub, run.repository)
-    rules = parse_repository(text) if text else RepositoryRules.model_validate({})
+    rules = _rules(shop, run.repository, text, base)
     column = ColumnPolicy.model_validate_json(run.settings)
-    briefing, issue = _briefing(shop, card, run_id, column)
+    briefing, issue = _NOT_BRIEFED if run.kind == CHECK else _briefing(shop, card, run_id)
     order = WorkOrder(
         run_id=run_id,
         card_id=card.card_id,
@@ -137,11 +153,38 @@ def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemot
         base=base,
         policy=basis.policy,
         failing=basis.failing,
-        mode=column.mode,
     )
-    equipped = _equipped(order, shop.config, column, rules)
-    free = not protected((".github/workflows/any.yml",), equipped.protect)
-    return equipped, HubRemote(shop.hub, run.repository, workflows=free or equipped.workflows)
+    equipped = _equipped(_asked(order, run, card), shop.config, column, rules, has_file=bool(text))
+    if run.kind != CHECK:  # no agent is instructed, and none plays a stage
+        equipped = _instructed(equipped, shop, card, rules)
+        equipped = equipped if equipped.investigates else _staged(shop, equipped, column)
+    return equipped, _remote(shop, equipped)
+
+
+def _remote(shop: "Shop", order: WorkOrder) -> HubRemote:
+    """Return the way to the order's repository: files of CI with leave only, read-only for what reads."""
+    free = not protected((".github/workflows/any.yml",), order.guards.protect)
+    workflows = (free or order.workflows) and not order.investigates
+    return HubRemote(shop.hub, order.repository, workflows, writes=not order.investigates)
+
+
+def _asked(order: WorkOrder, run: RunRow, card: CardRow) -> WorkOrder:
+    """Return the order in the mode and with the words of whoever started the run, for its card's issue."""
+    here = (card.repository or "").casefold() == run.repository.casefold()
+    return replace(
+        order,
+        mode=run.mode,
+        asked=run.asked,
+        asked_by=run.by,
+        issue_repository="" if here else card.repository or "",
+        threads=() if run.mode == INVESTIGATE else order.threads,  # a reading answers no review
+    )
+
+
+def _rules(shop: "Shop", repository: str, text: str | None, commit: str) -> RepositoryRules:
+    if not text:
+        return RepositoryRules.model_validate({})
+    return parse_repository(text, profiles.own_names(shop.hub, repository, commit, text))
 
 
 def _basis(shop: "Shop", run_id: RunId) -> _Basis:
@@ -185,22 +228,54 @@ def _review(pending: tuple[ThreadRow, ...]) -> tuple[ReviewThread, ...]:
     )
 
 
-def _equipped(order: WorkOrder, config: Config, column: ColumnPolicy, rules: RepositoryRules) -> WorkOrder:
+def _instructed(order: WorkOrder, shop: "Shop", card: CardRow, rules: RepositoryRules) -> WorkOrder:
+    """Return the order with the layers that the repository and the operator give, as they are at its base."""
+    profile = profiles.layers(shop.hub, order.repository, order.base, rules)
+    skilled = skills.gather(shop, card, rules.skills, order.base)
+    return replace(
+        order,
+        layers=(*profile, *skilled.layers),
+        skill_files=skilled.files,
+        considered=skilled.considered,
+    )
+
+
+def _equipped(
+    order: WorkOrder, config: Config, column: ColumnPolicy, rules: RepositoryRules, *, has_file: bool
+) -> WorkOrder:
     """Return the order with what it is worked with: tools, checks, container, models, network."""
     return replace(
         order,
         tools=_tools(column, rules),
-        validation=Validation(rules.setup, rules.validation.fast, rules.validation.full),
+        validation=_validation(order.repository, rules, has_file=has_file),
         workspace=workspace(config),
         image=rules.image,
         resources=Resources(**column.resources.model_dump()),
         models=column.models,
-        protect=rules.guardrails.protect,
+        guards=_guards(rules.guardrails),
         private_hosts=config.private_hosts,
     )
 
 
-def _briefing(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy) -> tuple[Briefing, str]:
+def _validation(repository: str, rules: RepositoryRules, *, has_file: bool) -> Validation:
+    checks = rules.validation
+    if checks is None:
+        return Validation(rules.setup, waived=True)
+    absent = "" if rules.checked else checks_needed.why(repository, has_file=has_file)
+    return Validation(rules.setup, checks.fast, checks.full, absent=absent)
+
+
+def _staged(shop: "Shop", order: WorkOrder, column: ColumnPolicy) -> WorkOrder:
+    """Return the order with its column's stages, each of which begins in a session of its own; an
+    investigation has none.
+    """
+    if order.investigates:
+        return order
+    stages = staging.stages_of(shop.hub, order.repository, order.base, column, order.tools)
+    return replace(order, stages=stages, session_id="") if stages else order
+
+
+def _briefing(shop: "Shop", card: CardRow, run_id: RunId) -> tuple[Briefing, str]:
     """Return what the run was told when it began, so that a later claim is told the same, with the digest of
     the issue's text in it; else a new one, as for a plan that was sent back because that text changed.
     """
@@ -210,7 +285,7 @@ def _briefing(shop: "Shop", card: CardRow, run_id: RunId, column: ColumnPolicy) 
     outdated = plan is not None and (plan.state, plan.by) == ("redirected", BY_RULES)
     now = binding.issue_digest(card.title, card.body)
     if told is None or (outdated and told.issue != now):
-        return briefings.write(shop, card, run_id, column), now
+        return briefings.write(shop, card, run_id), now
     return Briefing(told.text, told.digest, told.omitted), told.issue
 
 
@@ -245,6 +320,12 @@ def _tools(column: ColumnPolicy, rules: RepositoryRules) -> Tools:
     )
 
 
+def _guards(written: Guardrails) -> Guards:
+    """Return the rules of the guards, each under the name of its file, which is its key."""
+    actions = {name: str(getattr(written, name)) for name in guards.names()}
+    return Guards(actions, written.protect, written.allow, written.max_file_kb)
+
+
 def _network(hosts: tuple[str, ...]) -> str:
     return "none" if not hosts else "full" if hosts == ("*",) else "list"
 
@@ -260,4 +341,5 @@ def _limits(column: ColumnPolicy, rules: RepositoryRules) -> Limits:
         full_runs=rules.limits.full_runs,
         files_changed=rules.limits.files_changed,
         lines_changed=rules.limits.lines_changed,
+        same_failures=rules.limits.same_failures,
     )

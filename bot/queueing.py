@@ -6,10 +6,10 @@ import unicodedata
 from sqlalchemy import Connection
 
 from ledger.event import Event
-from ledger.events.run import RunQueued
+from ledger.events.run import CHECK, RunQueued
 from ledger.ids import RunId
 from ledger.states import RunState
-from ledger.views import cards, runs
+from ledger.views import cards, placements, runs
 from rules.inward import QueueRun
 from rules.policy import Policy
 
@@ -28,9 +28,12 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     card = cards.get(db, intent.card_id)
     if card is None or card.repository is None or card.number is None or card.column is None:
         return ()
+    if intent.kind == CHECK:
+        return _check(db, policy, intent, card)
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
     column = policy.column(card.column)
-    if column is None or (newest is not None and newest.state is not RunState.ENDED):
+    repository = _repository(db, card)
+    if column is None or not repository or (newest is not None and newest.state is not RunState.ENDED):
         return ()
     return (
         RunQueued(
@@ -39,12 +42,56 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             attempt=card.attempts + 1,
             kind=intent.kind,
             column=card.column,
-            repository=card.repository,
+            repository=repository,
             branch=card.branch or branch_name(card.number, card.title),
             agent=column.agent,
             by=intent.by,
-            session_id=newest.session_id if newest and newest.agent == column.agent else "",
+            session_id=_session(newest, column.agent, intent.mode),
             settings=column.to_json(),
             plan_required=intent.plan_required,
+            mode=intent.mode,
+            mode_rule=intent.mode_rule,
+            mode_value=intent.mode_value,
+            asked=intent.asked,
         ),
     )
+
+
+def _check(db: Connection, policy: Policy, intent: QueueRun, card: cards.CardRow) -> tuple[Event, ...]:
+    """Return the RunQueued of a run that only checks, with the settings of the column that worked last."""
+    newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
+    if newest is None or newest.state is not RunState.ENDED or card.pull_state != "open":
+        return ()
+    if any(run.state is not RunState.ENDED for run in runs.checking(db, card.card_id, limit=1)):
+        return ()
+    column = policy.column(newest.column)
+    return (
+        RunQueued(
+            run_id=runs.next_id(db),
+            card_id=card.card_id,
+            attempt=newest.attempt,
+            kind=CHECK,
+            column=newest.column,
+            repository=newest.repository,
+            branch=newest.branch,
+            agent="",
+            by=intent.by,
+            session_id="",
+            settings=column.to_json() if column else newest.settings,
+            plan_required=False,
+        ),
+    )
+
+
+def _repository(db: Connection, card: cards.CardRow) -> str:
+    """Return where the run works; empty where that is not clear."""
+    if card.pull_repository is not None and card.pull_state == "open":
+        return card.pull_repository
+    placed = placements.get(db, card.card_id)
+    return placed.repository if placed else card.repository or ""
+
+
+def _session(newest: runs.RunRow | None, agent: str, mode: str) -> str:
+    """Return the session to go on in: not one of another mode, which has other rules and another place."""
+    goes_on = newest is not None and (newest.agent, newest.mode) == (agent, mode)
+    return newest.session_id if newest is not None and goes_on else ""

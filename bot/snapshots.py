@@ -9,20 +9,23 @@ from ledger.causes import shared_cause
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven
 from ledger.events.pull import CheckFailure, ChecksSettled
-from ledger.events.run import RunEnded, RunParked, RunStepped
+from ledger.events.run import CHECK, RunEnded, RunEvent, RunParked, RunStepped
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import RunState
 from ledger.views import (
     boards,
     briefings,
     cards,
+    checks,
     ci,
+    findings,
     givers,
     halts,
     links,
     losses,
     merges,
     messages,
+    placements,
     plans,
     policies,
     questions,
@@ -31,10 +34,13 @@ from ledger.views import (
     threads,
 )
 from rules.binding import plan_digest
+from rules.modes import INVESTIGATE
 from rules.snapshot import (
     LEAVE,
     BlockerSeen,
+    CheckingSeen,
     CiSeen,
+    FollowUpSeen,
     Halt,
     Held,
     Loss,
@@ -44,10 +50,12 @@ from rules.snapshot import (
     Snapshot,
     Standing,
     Stop,
+    TargetSeen,
 )
 from rules.starting import MOST_KEPT
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+MOST_CHECKS = 30  # runs that only check, of a card; no policy lets as many begin by themselves in an hour
 MOST_HELD = 20  # held comments that a command can choose from
 
 
@@ -62,10 +70,15 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
     snapshot = of_card(db, card_id)
     if snapshot is None:
         return None
+    if isinstance(event, RunEvent) and (snapshot.run is None or event.run_id != snapshot.run.run_id):
+        about = runs.get(db, event.run_id)
+        snapshot = replace(snapshot, only_checks=about is not None and about.kind == CHECK)
     match event:
         case CommandGiven():
             paced = givers.count(db, event.by, now - MINUTE)
-            return replace(snapshot, held=held(db, card_id), paced=paced, halt=halt_of(db, snapshot.board_id))
+            proposed = _follow_ups(db, card_id, event) if event.command == "follow-up" else ()
+            told = replace(snapshot, held=held(db, card_id), paced=paced, follow_ups=proposed)
+            return replace(told, halt=halt_of(db, snapshot.board_id))
         case RunEnded():
             cause = shared_cause(event.reason, event.detail)
             struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
@@ -76,6 +89,24 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
         case RunStepped() | RunParked():
             return replace(snapshot, halt=halt_of(db, snapshot.board_id))
     return snapshot
+
+
+def _follow_ups(db: Connection, card_id: CardId, event: CommandGiven) -> tuple[FollowUpSeen, ...]:
+    """Return what the named run of the card proposes, or its newest investigation where none is named."""
+    named, colon, _ = event.argument.partition(":")
+    run = runs.get(db, RunId(named)) if colon else None
+    told = findings.get(db, run.run_id) if run and run.card_id == card_id else None
+    told = told if colon else findings.newest(db, card_id)
+    if told is None:
+        return ()
+    made = {
+        proposal: f"{row.repository}#{row.number}"
+        for proposal, row in findings.follow_ups_made(db, told.run_id).items()
+    }
+    return tuple(
+        FollowUpSeen(told.run_id, number, one.title, one.body, one.reason, made.get(number, ""))
+        for number, one in enumerate(told.follow_ups, start=1)
+    )
 
 
 def _ci(db: Connection, snapshot: Snapshot, card_id: CardId) -> CiSeen | None:
@@ -112,7 +143,7 @@ def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
 
 
 def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
-    run = _run(db, row)
+    run, target = _run(db, row), _target(db, row)
     blockers = _blockers(db, row) if run and run.state is RunState.QUEUED else ()
     return Snapshot(
         card_id=row.card_id,
@@ -139,10 +170,8 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         last_answered=row.last_answered,
         closed=row.closed,
         given_up=row.given_up,
-        losses=tuple(
-            Loss(one.target, one.reason, one.detail)
-            for one in losses.of_repository(db, row.board_id, row.repository)
-        ),
+        losses=_losses(db, row, target),
+        target=target,
         blockers=blockers,
         circle=_circle(db, row) if any(one.standing is not Standing.DONE for one in blockers) else (),
         approved_head=row.approved_head,
@@ -150,7 +179,31 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         begun=runs.begun(db, row.card_id, MOST_KEPT),
         board_owner=boards.owner_of(db, row.board_id),
         policy_digest=policies.digest(db, row.board_id),
+        checking=_checking(db, row),
     )
+
+
+def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
+    found = runs.checking(db, row.card_id, MOST_CHECKS) if row.pull_number is not None else ()
+    if not found:
+        return None
+    alive = found[0].state is not RunState.ENDED
+    return CheckingSeen(found[0].run_id, alive, tuple(run.queued_at for run in found))
+
+
+def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:
+    placed = placements.get(db, row.card_id)
+    if placed is None:
+        return None
+    past = runs.of_card(db, row.card_id, limit=MOST_KEPT)
+    began = (run.repository for run in past if run.mode != INVESTIGATE and run.claimed_at is not None)
+    return TargetSeen(placed.repository, placed.problem, next(began, ""))
+
+
+def _losses(db: Connection, row: cards.CardRow, target: TargetSeen | None) -> tuple[Loss, ...]:
+    places = dict.fromkeys((row.repository, target.repository or None if target else None))
+    lost = (one for place in places for one in losses.of_repository(db, row.board_id, place))
+    return tuple(dict.fromkeys(Loss(one.target, one.reason, one.detail) for one in lost))
 
 
 def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
@@ -185,6 +238,8 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
         plan_digest=plan_digest(run.plan_summary, run.plan_steps) if plan else "",
         plan_base=plan.base if plan else "",
         plan_policy=plan.policy if plan else "",
+        mode=run.mode,
+        mode_rule=run.mode_rule,
         behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
     )
 
@@ -229,4 +284,9 @@ def _pull(db: Connection, row: cards.CardRow) -> PullSeen | None:
         return None
     awaited = merges.get(db, row.card_id) if row.pull_state == "open" else None
     how, head = (awaited.how, awaited.head) if awaited else ("", "")
-    return PullSeen(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch, how, head)
+    pull = PullSeen(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch, how, head)
+    if row.pull_state != "open":
+        return pull
+    last = checks.gate_of(db, row.card_id)
+    standing = checks.standing(db, row.card_id, row.pull_head)
+    return replace(pull, gate=standing, checked=last.head if last else "")

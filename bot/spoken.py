@@ -14,8 +14,8 @@ from bot.github import people, repositories
 from ledger import book
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused, CommentChanged, PersonSaid
-from ledger.views import cards, messages
-from rules import command_line
+from ledger.views import cards, messages, runs
+from rules import command_line, placing
 from rules.commands import ok
 from rules.policy import Policy
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Maker = Callable[[Connection], tuple[Event, ...]]
 # GitHub takes no longer comment ("is too long (maximum is 65536 characters)"); what brings one is not GitHub.
 MOST_CHARACTERS = 65_536
+STARTS = ("fix", "investigate", "retry")
 
 
 def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
@@ -37,6 +38,8 @@ def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
         refusal = _too_long(fact, card, role)
         return lambda _: (refusal,)
     parsed = command_line.parse(fact.text)
+    named = command_line.mentioned(fact.text, _own_name(shop)) if parsed is None else None
+    parsed = parsed or named
     trusted = people.may_write(role)
     base = _base(shop, card, parsed, role=role, login=fact.author)
     speech = PersonSaid(
@@ -82,11 +85,17 @@ def _edited(
     if len(meant) != 1:
         return _nothing  # none is let through
     (one,) = meant
-    now = github_issues.comment_now(shop.hub, card.repository, one.place, one.comment_id)
+    where = card.repository if one.place == "issue" else card.pull_repository or card.repository
+    now = github_issues.comment_now(shop.hub, where, one.place, one.comment_id)
     if now == one.text:
         return _nothing
     how = messages.DELETED if now is None else "edited"
     return unsaid(facts.Unsaid(card.repository, card.number or 0, one.comment_id, one.place, how, ""), card)
+
+
+def _own_name(shop: "Shop") -> str:
+    """Return by which name people mention the App: its slug, as in cardinal[bot]."""
+    return shop.hub.bot_login.removesuffix("[bot]")
 
 
 def _nothing(_: Connection) -> tuple[Event, ...]:
@@ -95,17 +104,22 @@ def _nothing(_: Connection) -> tuple[Event, ...]:
 
 def _base(shop: "Shop", card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
     """Read what an approval is about as it is now, the issue's text into the ledger; return the base branch's
-    commit. Nothing is read for another command. Raises CardBusyError.
+    commit. What starts a run reads the card too, where that says in which repository it works. Nothing is
+    read for another command. Raises CardBusyError.
     """
-    if not isinstance(parsed, command_line.Parsed) or parsed.command != "approve" or card.repository is None:
+    if not isinstance(parsed, command_line.Parsed) or card.repository is None:
         return ""
     with book.reading(shop.engine) as db:
         policy = policies.in_force(db, card.board_id)
+        run = runs.get(db, card.run_id) if card.run_id else None
+    starts = parsed.command in STARTS and placing.is_shared(policy, card.repository)
+    if parsed.command != "approve" and not starts:
+        return ""
     if not isinstance(command_line.permit(policy, parsed, role=role, login=login), command_line.Permitted):
         return ""  # whoever may not approve must cost no call
     if not look.look(shop, card.card_id):
         raise CardBusyError(card.card_id)
-    return repositories.head(shop.hub, card.repository)
+    return "" if starts else repositories.head(shop.hub, run.repository if run else card.repository)
 
 
 def unsaid(fact: facts.Unsaid, card: cards.CardRow) -> Maker:

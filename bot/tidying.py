@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import dispatch, orders
+from bot import dispatch, orders, retention
 from ledger import book, leases
 from ledger.ids import CardId, RunId
 from ledger.states import RUN_HELD, CardState, RunState
@@ -17,6 +17,8 @@ from ledger.views import cards, runs
 from runner import workspaces
 from runner.errors import RunnerError
 from runner.order import Places
+from runner.rechecking import PREFIX
+from runner.tenancy import LOOK
 from runner.workspace import Backend, Tenancy
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def tidy(shop: "Shop") -> tuple[str, ...]:
         except RunnerError as error:
             log.warning("not tidied backend=%s reason=%s", name, error)
     done += _gateways(places, alive)
+    done += retention.drop(shop)
     for sentence in done:
         log.info("tidied %s", sentence)
     return tuple(done)
@@ -85,11 +88,16 @@ def _places(shop: "Shop", backend: Backend, places: Places) -> list[str]:
 def _is_over(db: Connection, places: Places, place: CardId) -> bool:
     if place.startswith(_CHAT):
         return _is_old(places.workspaces / place)
-    card_id = CardId(place.removeprefix(_GATE))
+    if place.startswith(PREFIX):
+        run = runs.get(db, RunId(place.removeprefix(PREFIX)))
+        return run is None or run.state not in RUN_HELD
+    card_id = CardId(place.removeprefix(_GATE).removeprefix(LOOK))
     newest = next(iter(runs.of_card(db, card_id, limit=1)), None)
     works = newest is not None and newest.state is not RunState.ENDED
     if place.startswith(_GATE):
         return newest is None or newest.state not in RUN_HELD
+    if place.startswith(LOOK):
+        return not works
     card = cards.get(db, card_id)
     return not works and (card is None or card.archived or card.state in _FINISHED)
 

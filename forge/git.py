@@ -200,7 +200,10 @@ class Git:
             return None
 
     def entries(self, commit: str, path: str) -> list[tuple[str, str, str]]:
-        """Return (type, sha, path) of what is in a folder at `commit`, empty when there is no such folder."""
+        """Return (type, sha, path) of what is in a folder at `commit`, empty when there is no such folder.
+
+        A type is git's own: tree, blob or commit, and `link` for a blob that is a symbolic link.
+        """
         where = f"{commit}:{path}" if path else commit
         try:
             out = self.run("ls-tree", "-z", "--end-of-options", where).decode(errors="replace")
@@ -209,8 +212,8 @@ class Git:
         found = []
         for entry in filter(None, out.split("\x00")):
             head, name = entry.split("\t", 1)
-            _, kind, sha = head.split(" ")
-            found.append((kind, sha, f"{path}/{name}" if path else name))
+            mode, kind, sha = head.split(" ")
+            found.append(("link" if mode == "120000" else kind, sha, f"{path}/{name}" if path else name))
         return found
 
     def blob_sha(self, commit: str, path: str) -> str | None:

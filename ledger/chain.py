@@ -1,10 +1,11 @@
 """The hash chain: each event's digest covers the one before it, so that no past event can change unseen."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from sqlalchemy import Connection, Text, cast, select
+from sqlalchemy import Connection, Text, cast, func, select
 
 from ledger.codec import canonical
 from ledger.errors import BrokenChainError
@@ -49,3 +50,49 @@ def verify(db: Connection, upto: int | None = None) -> ChainReport:
             seq, head = found, digest
         if len(page) < PAGE:
             return ChainReport(seq, head)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One event as the chain holds it: `at` and `body` as they are written, `before` the digest before it."""
+
+    seq: int
+    stream: str
+    version: int
+    at: str
+    kind: str
+    body: str
+    before: str
+    digest: str
+
+
+def links_of(
+    db: Connection, stream: str, *, upto: int, kinds: Collection[str] = (), most: int = 0
+) -> tuple[Link, ...]:
+    """Return the stream's events up to the event `upto`, of those kinds or of all, the oldest first.
+
+    With `most` only so many of the newest.
+    """
+    previous = events.alias("previous")
+    before = func.coalesce(previous.c.digest, GENESIS)
+    query = (
+        select(
+            *(events.c.seq, events.c.stream, events.c.version, cast(events.c.at, Text), events.c.kind),
+            *(events.c.body, before, events.c.digest),
+        )
+        .outerjoin(previous, previous.c.seq == events.c.seq - 1)
+        .where(events.c.stream == stream, events.c.seq <= upto)
+        .order_by(events.c.seq.desc())
+    )
+    if kinds:
+        query = query.where(events.c.kind.in_(sorted(kinds)))
+    if most:
+        query = query.limit(most)
+    return tuple(Link(*row) for row in db.execute(query))[::-1]
+
+
+def digest_at(db: Connection, seq: int) -> str:
+    """Return the digest of the event of that number; empty when there is none, the genesis for 0."""
+    if seq == 0:
+        return GENESIS
+    return db.scalar(select(events.c.digest).where(events.c.seq == seq)) or ""

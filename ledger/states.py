@@ -59,6 +59,20 @@ class Ending(StrEnum):
     LOST = "lost"
 
 
+class Gate(StrEnum):
+    """What the gate says of one commit. `nothing`: the policy says that none are run; `unseen`: no result."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOTHING = "nothing"
+    UNSEEN = "unseen"
+
+    @property
+    def lets_through(self) -> bool:
+        """Whether the commit may leave draft and be merged: what was never seen has not passed."""
+        return self in (Gate.PASSED, Gate.NOTHING)
+
+
 C = CardState
 # What a card may be in, by the archetype of its column. Archived is legal everywhere.
 CARD_STATES: Mapping[Archetype, tuple[CardState, ...]] = {

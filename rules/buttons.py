@@ -9,6 +9,7 @@ from ledger.events.board import CardMoved
 from ledger.events.conversation import CommandGiven
 from ledger.events.pull import PullChanged, PullOpened
 from ledger.states import Archetype, RunState
+from rules.checking import obstacle as obstacle_to_check
 from rules.command_line import pressed_run
 from rules.intents import Decision, Intent, Say, WriteCheck
 from rules.occasion import stamp
@@ -48,6 +49,7 @@ CHANGING = (
     runs.RunStopAsked,
     runs.RunEnded,
 )
+CHECK = Button("Check", "check", "Run the checks on this commit, no agent")
 EXPLAIN = Button("Explain", "explain", "Say why the card does or does not move")
 
 
@@ -62,6 +64,8 @@ def fitting(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
         found = (Button("Retry", f"retry:{run.run_id}", "Try again, with what was said since"),)
     else:
         found = ()
+    if not snapshot.open_pull.gate.lets_through and not obstacle_to_check(snapshot):
+        found = (*found, CHECK)
     # One whose name GitHub does not take is left out: the same command can be written.
     return (*(one for one in found if one.fits), EXPLAIN)[:MOST]
 

@@ -8,6 +8,7 @@ from ledger.states import Archetype, CardState, Ending
 from rules.card_state import change, feedback_waits, settle
 from rules.intents import Decision, Say, UpdateFace
 from rules.inward import Explain, QueueRun
+from rules.modes import INVESTIGATE, chosen
 from rules.policy import Policy
 from rules.snapshot import Snapshot
 from rules.starting import obstacle
@@ -35,9 +36,11 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
     because = _why_not(policy, snapshot, event, now)
     if because:
         return _tell(policy, snapshot, event, f"{_names(mine)} is red: {because}")
-    return Decision(
-        (QueueRun(snapshot.card_id, "repair", BY, plan_required=False),), (f"{_names(mine)} is red",)
+    mode = chosen(policy, snapshot)
+    repair = QueueRun(
+        snapshot.card_id, "repair", BY, plan_required=False, mode_rule=mode.rule, mode_value=mode.value
     )
+    return Decision((repair,), (f"{_names(mine)} is red",))
 
 
 def after_run(policy: Policy, snapshot: Snapshot, event: RunEnded, now: datetime) -> Decision:
@@ -53,6 +56,8 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     limits, seen = policy.limits, snapshot.ci
     if feedback_waits(snapshot):
         return "the next revision repairs it, too"
+    if chosen(policy, snapshot).mode == INVESTIGATE:
+        return "its card is only investigated; /cardinal fix starts a run that repairs it"
     if limits.repairs == 0:
         return "the policy lets nothing repair it; /cardinal retry starts a run"
     if seen is not None and seen.repaired == event.head:

@@ -10,13 +10,20 @@ from rules.roles import Role, role_of
 from rules.words import alternatives, code, near, plain
 
 WORKFLOWS = "workflows"  # who asks before files of CI change, and what `/cardinal allow` calls them
+STAGE = "stage"  # who asks before a stage of a run begins
 MAX_ARGUMENT = 8000  # characters; a longer text is cut, an agent could not use it anyway
 # At most three spaces: four make a code block in Markdown, and `>` or a backtick never begins a command.
 _FIRST_LINE = re.compile(r"\n* {0,3}/cardinal(?:[ \t]+(?P<rest>[^\n]*))?(?=\n|\Z)", re.IGNORECASE | re.ASCII)
+_MENTION = re.compile(
+    r"\n* {0,3}@(?P<slug>[A-Za-z0-9-]{1,100})(?:\[bot\])?[ \t]+(?P<word>fix|investigate)"
+    r"(?:[ \t]+(?P<rest>[^\n]*))?(?=\n|\Z)",
+    re.IGNORECASE | re.ASCII,
+)
 _BOXES = ("cancel", "finish", "pause", "resume", "retry")
 _APPROVE = re.compile(r"approve:(?P<run>r[0-9]{1,18}):(?P<revision>[0-9]{1,9})")
 _BUDGET = re.compile(r"budget:(?P<run>r[0-9]{1,18}):(?P<usd>[0-9]{1,6}\.[0-9]{2})")
 _BUTTON = re.compile(r"(?P<command>cancel|pause|resume|retry):(?P<run>r[0-9]{1,18})")
+_FOLLOW_UP = re.compile(r"followup:(?P<run>r[0-9]{1,18}):(?P<proposal>[0-9]{1,3})")
 _CHOICE = re.compile(r"choice:(?P<question>[A-Za-z0-9-]{1,40}):(?P<choice>[0-9]{1,3})")
 
 
@@ -58,6 +65,18 @@ def parse(body: str) -> Parsed | Mistyped | None:
     return _command(word.lower() or "help", rest.strip(), text[found.end() + 1 :])
 
 
+def mentioned(body: str, slug: str) -> Parsed | Mistyped | None:
+    """Return what the first line commands by mentioning the App `slug`: only `fix` and `investigate`.
+
+    Any other mention is a part of the conversation: None.
+    """
+    text = body[: 4 * MAX_ARGUMENT].replace("\r\n", "\n").replace("\r", "\n")
+    found = _MENTION.match(text)
+    if found is None or not slug or found["slug"].casefold() != slug.casefold():
+        return None
+    return _command(found["word"].lower(), (found["rest"] or "").strip(), text[found.end() + 1 :])
+
+
 def of_box(name: str) -> Parsed | None:
     """Return the command that a ticked box stands for; None for a box that is none of ours."""
     if name in _BOXES:
@@ -66,13 +85,15 @@ def of_box(name: str) -> Parsed | None:
         return Parsed("approve", "")
     if more := _BUDGET.fullmatch(name):
         return Parsed("budget", f"+{more['usd']}")
+    if follow_up := _FOLLOW_UP.fullmatch(name):
+        return Parsed("follow-up", f"{follow_up['run']}:{follow_up['proposal']}")
     choice = _CHOICE.fullmatch(name)
     return Parsed("answer", choice["choice"]) if choice else None
 
 
 def of_button(identifier: str) -> Parsed | None:
     """Return the command that a pressed button of a check stands for; None for one that is none of ours."""
-    if identifier == "explain":
+    if identifier in ("check", "explain"):
         return Parsed(identifier, "")
     if _APPROVE.fullmatch(identifier):
         return Parsed("approve", "")
@@ -127,12 +148,15 @@ def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitte
 def refusal_to_answer(policy: Policy, asker: str, *, role: str, login: str) -> str:
     """Return why somebody may not answer a question of that asker, in whatever way; empty when they may.
 
-    A limit is lifted with money or time, so whom the policy trusts with `budget` must answer there; whoever
-    changes what CI does runs programs with the repository's secrets, so it takes who may `allow`.
+    A limit is lifted with money or time, so whom the policy trusts with `budget` must answer there, and whom
+    it trusts with `approve` where a stage waits; whoever changes what CI does runs programs with the
+    repository's secrets, so it takes who may `allow`.
     """
     wanted = [needs(policy, "answer")]
     if asker in ("limit", "budget") and "budget" in policy.board.commands:
         wanted.append(policy.board.commands["budget"])
+    if asker == STAGE and "approve" in policy.board.commands:
+        wanted.append(policy.board.commands["approve"])
     if asker == WORKFLOWS:
         wanted.append(needs(policy, "allow"))
     for allowed in wanted:
@@ -177,9 +201,9 @@ def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
             return Mistyped(word, f"`/cardinal {word}` takes no text, so nothing was done. {part.INSTEAD}")
         return Parsed(word, "")
     text = rest
-    if part.TAKES == "text":
+    if part.TAKES in ("text", "optional text"):
         spoken = (line for line in below.split("\n") if not line.lstrip(" ").startswith(">"))
         text = "\n".join((rest, *spoken)).strip()[:MAX_ARGUMENT]
-        if not text:
+        if not text and part.TAKES == "text":
             return Mistyped(word, f"`/cardinal {word}` needs a text: {code(part.USAGE)}.")
     return Parsed(word, text)

@@ -20,7 +20,7 @@ def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -
     """Take a trusted comment as an answer, a word to the assistant or to the running agent."""
     if snapshot.archived or not event.text.strip():
         return Decision((), ("nothing to answer",))
-    if parse(event.text) is not None:
+    if event.command or parse(event.text) is not None:
         return Decision((), ("a command is no conversation",))
     if not event.trusted:
         return _untrusted(snapshot, event)

@@ -5,13 +5,26 @@ from datetime import datetime
 from typing import Any
 
 from ledger.event import Event
-from ledger.events import access, agent, board, budget, conversation, publication, pull, related
+from ledger.events import (
+    access,
+    agent,
+    board,
+    budget,
+    conversation,
+    findings,
+    placement,
+    publication,
+    pull,
+    related,
+    stage,
+)
 from ledger.events import policy as policies
 from ledger.events import run as runs
 from rules import (
     boarding,
     buttons,
     card_state,
+    checking,
     ci,
     commanding,
     conversing,
@@ -50,6 +63,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     board.CardConverted: entering.converted,
     board.CardDescribed: entering.described,
     board.CardRestored: entering.restored,
+    placement.RepositoryResolved: entering.placed,
     board.CardArchived: reviewing.archived,
     board.IssueClosed: reviewing.closed,
     board.IssueReopened: reviewing.reopened,
@@ -93,8 +107,12 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     related.CardProposed: running.card_proposed,
     related.CardLinked: running.card_linked,
     related.LinksSeen: linking.linked,
+    findings.FollowUpMade: running.follow_up_made,
     agent.TodoListed: running.shown,
     agent.ProviderFailed: running.shown,
+    stage.StageEntered: running.shown,
+    stage.StageReopened: running.shown,
+    stage.StageLeft: running.shown,
 }
 
 # After these a merge that waits may be one that nobody wants any more.
@@ -112,6 +130,10 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
         return Decision((), (f"{kind.__name__} is about a card that is not known",))
     if snapshot.foreign and not snapshot.archived:
         return _possible(snapshot, foreign(policy, snapshot))
+    if snapshot.only_checks and isinstance(event, runs.RunEvent):
+        return _possible(
+            snapshot, checking.happened(policy, snapshot, event, now) + buttons.shown(snapshot, event)
+        )
     unwanted = merging.astray(policy, snapshot) if kind in UNSETTLING else Decision()
     decided = unwanted + CARD_RULES[kind](policy, snapshot, event, now)
     return _possible(snapshot, decided + buttons.shown(snapshot, event))

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from ledger.events.board import CardConverted, CardDescribed, CardMoved, CardRestored, CardSeen
+from ledger.events.placement import RepositoryResolved
 from ledger.states import Archetype, CardState, RunState
 from rules import registry
 from rules.acting import act
@@ -13,6 +14,7 @@ from rules.intents import Decision, Say
 from rules.inward import HoldBack
 from rules.leaving import is_leaving, leave, returned
 from rules.occasion import Occasion
+from rules.placing import ASKS
 from rules.policy import Policy
 from rules.snapshot import RunSeen, Snapshot
 
@@ -106,6 +108,12 @@ def _reworded(snapshot: Snapshot, run: RunSeen) -> Decision:
     else:
         text += "What it should know: write a comment. To begin anew: `/cardinal cancel`, then retry."
     return Decision((Say(snapshot.card_id, f"edited:{run.run_id}", text),), (text,))
+
+
+def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: datetime) -> Decision:
+    """Go on with a card that waited to be told its repository; or ask again, where that is no answer."""
+    waits = snapshot.because.startswith(ASKS) and snapshot.live_run is None and not snapshot.archived
+    return enter(policy, snapshot, now) if waits else Decision()
 
 
 def restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: datetime) -> Decision:

@@ -17,6 +17,14 @@ class PolicyError(RulesError):
         )
 
 
+class PersonaError(PolicyError):
+    """The personas of a column's stages cannot be used; each problem is one sentence."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__(problems)
+        self.args = ("the stages cannot begin:\n" + "\n".join(f"- {problem}" for problem in problems),)
+
+
 class UnknownPartError(RulesError):
     """A name was looked up that no file of the registry folder has."""
 

@@ -63,6 +63,13 @@ class PostReport(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class WriteFindings(Intent):
+    """Write or edit the comment with what an investigation found, and the follow-ups that wait for a tick."""
+
+    run_id: RunId
+
+
+@dataclass(frozen=True, slots=True)
 class Say(Intent):
     """Post a comment; `about` makes it the same comment, e.g. `command:12345`. `place`: issue or pull."""
 

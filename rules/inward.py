@@ -33,11 +33,18 @@ class HoldBack(Intent):
 
 @dataclass(frozen=True, slots=True)
 class QueueRun(Intent):
-    """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red."""
+    """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red.
+
+    `mode`, what chose it, and `asked` are as in RunQueued.
+    """
 
     kind: str
     by: str
     plan_required: bool
+    mode: str = "fix"
+    mode_rule: str = "column"
+    mode_value: str = ""
+    asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,14 @@ class AllowTool(Intent):
     """Allow the card's agents what matches the pattern, unasked."""
 
     pattern: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class PinSkills(Intent):
+    """Give the card's next runs these skills, in place of those that were chosen so before."""
+
+    names: tuple[str, ...]
     by: str
 
 

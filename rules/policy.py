@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError
 from ledger.states import Archetype
 from rules.errors import PolicyError
 from rules.policy_board import BoardLimits, BoardRules
-from rules.policy_checks import board_problems
+from rules.policy_checks import board_problems, profile_problems
 from rules.policy_column import AGENTS, ColumnPolicy
 from rules.policy_problems import capped, located, sentences
 from rules.policy_repository import Part, RepositoryRules
@@ -65,12 +65,16 @@ class _RepositoryFile(Part):
     repository: RepositoryRules = Field(default=RepositoryRules())
 
 
-def parse(text: str, *, home: str | None, agents: tuple[str, ...] = AGENTS) -> Policy:
+def parse(
+    text: str, *, home: str | None, agents: tuple[str, ...] = AGENTS, profiles: tuple[str, ...] | None = None
+) -> Policy:
     """Return the policy in `text`, the file of the repository `home`; without `board:` the default applies.
+
+    `profiles` are those that the repository has of its own; None where that is not known.
 
     Raises PolicyError with one sentence for each problem.
     """
-    found = _read(text, agents)
+    found = _read(text, agents, profiles)
     board = found.board or default_policy(home or "").board
     if home and board.home is not None and board.home.lower() != home.lower():
         raise PolicyError((f"board.home: says {board.home}, but this file is in {home}",))
@@ -79,9 +83,12 @@ def parse(text: str, *, home: str | None, agents: tuple[str, ...] = AGENTS) -> P
     )
 
 
-def parse_repository(text: str) -> RepositoryRules:
-    """Return the `repository:` part of a card's own repository; PolicyError when the file is not valid."""
-    return _read(text, None).repository
+def parse_repository(text: str, profiles: tuple[str, ...] | None = None) -> RepositoryRules:
+    """Return the `repository:` part of a card's own repository; PolicyError when the file is not valid.
+
+    `profiles` are those that the repository has of its own; None where that is not known.
+    """
+    return _read(text, None, profiles).repository
 
 
 def default_policy(home: str) -> Policy:
@@ -89,19 +96,22 @@ def default_policy(home: str) -> Policy:
     return parse(DEFAULT_TEXT, home=home)
 
 
-def _read(text: str, agents: tuple[str, ...] | None) -> _RepositoryFile:
+def _read(text: str, agents: tuple[str, ...] | None, profiles: tuple[str, ...] | None) -> _RepositoryFile:
     written = read(text)
     try:
         found = _RepositoryFile.model_validate(written.tree, context={"agents": agents})
     except ValidationError as error:
         raise PolicyError(capped(sentences(error, _RepositoryFile, written))) from error
-    problems = _cross_checks(found, written)
+    problems = _cross_checks(found, written, profiles)
     if problems:
         raise PolicyError(capped(problems))
     return found
 
 
-def _cross_checks(found: _RepositoryFile, written: Written) -> tuple[str, ...]:
+def _cross_checks(
+    found: _RepositoryFile, written: Written, profiles: tuple[str, ...] | None
+) -> tuple[str, ...]:
     if "board" in written.tree and found.board is None:
         return (located(written, ("board",), "is empty: name its columns, or leave the key out"),)
-    return tuple(board_problems(found.board, written)) if found.board else ()
+    of_board = tuple(board_problems(found.board, written)) if found.board else ()
+    return (*of_board, *profile_problems(found.repository, written, profiles))

@@ -1,6 +1,6 @@
 """The part of a policy file that belongs to the whole board: columns, limits, roles, repositories."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -92,6 +92,24 @@ class RepositoryChoice(Part):
     """How a card that is not tied to one repository finds it."""
 
     labels: dict[Name, Repository] = Field(default={}, description="The repository of cards with a label.")
+    home: Literal["own", "named"] | None = Field(
+        default=None,
+        description="Whether issues of the board's home are about the home itself (`own`) or name another "
+        "repository, and ask where they do not (`named`); unset: `named` where there are labels.",
+    )
+
+    @property
+    def are_named(self) -> bool:
+        return self.home == "named" or (self.home is None and bool(self.labels))
+
+
+class ModeChoice(Part):
+    """How a card is worked on in another mode than its column says."""
+
+    labels: dict[Name, Literal["fix", "investigate"]] = Field(
+        default={"cardinal:fix": "fix", "cardinal:investigate": "investigate"},
+        description="The mode of cards with a label; two that disagree mean `investigate`.",
+    )
 
 
 class BoardRules(Part):
@@ -108,3 +126,4 @@ class BoardRules(Part):
     repositories: RepositoryChoice = Field(
         default=RepositoryChoice(), description="How a card without a repository of its own finds one."
     )
+    modes: ModeChoice = Field(default=ModeChoice(), description="How labels choose a run's mode.")

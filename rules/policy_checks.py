@@ -10,14 +10,18 @@ from rules import registry
 from rules.policy_board import BoardRules
 from rules.policy_column import ColumnPolicy
 from rules.policy_problems import located, sentences, unknown
+from rules.policy_repository import RepositoryRules
+from rules.policy_stages import stage_problems
 from rules.policy_yaml import Path, Written
 from rules.roles import Role
 from rules.words import alternatives, code
 
 ACTIONS = "rules.actions"
 COMMANDS = "rules.commands"
+PROFILES = "rules.profiles"
+NO_PROFILE = "none"
 # Commands that a policy may already name, before the file that carries them out is there.
-LATER = ("agent", "fix", "investigate", "ok", "skills")
+LATER = ("agent",)
 
 
 def command_names() -> tuple[str, ...]:
@@ -35,6 +39,9 @@ def board_problems(board: BoardRules, written: Written) -> Iterator[str]:
         if twin != name:
             yield located(written, where, f"differs from {code(twin)} only by upper and lower case")
         yield from _column_problems(board, column, written, where)
+    if board.repositories.home == "named" and board.home is None:
+        where = (*at, "repositories", "home")
+        yield located(written, where, "needs board.home, the repository whose issues are about others")
     known = (*command_names(), *LATER)
     for name, allowed in board.commands.items():
         where = (*at, "commands", name)
@@ -45,19 +52,26 @@ def board_problems(board: BoardRules, written: Written) -> Iterator[str]:
                 yield located(written, where, f"{code(word)} is a role: write it without @")
 
 
+def profile_problems(rules: RepositoryRules, written: Written, own: tuple[str, ...] | None) -> Iterator[str]:
+    """Yield a sentence where the profile is neither built in nor one of the repository's `own`, if known."""
+    known = tuple(sorted({NO_PROFILE, *registry.names(PROFILES), *(own or ())}))
+    if own is not None and rules.profile not in known:
+        yield located(written, ("repository", "profile"), unknown("profile", rules.profile, known))
+
+
 def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, where: Path) -> Iterator[str]:
     move = column.on_success
     if move is not None and move.move not in board.columns:
         yield located(
             written, (*where, "on_success", "move"), unknown("column", move.move, tuple(board.columns))
         )
-    stages = tuple(stage.name for stage in column.stages)
-    for index, stage in enumerate(column.stages):
-        for name in stage.next:
-            if name not in stages:
-                yield located(written, (*where, "stages", index, "next"), unknown("stage", name, stages))
-    if len(set(stages)) < len(stages):
-        yield located(written, (*where, "stages"), "two stages have the same name")
+    if column.stages and column.archetype is not Archetype.EXECUTION:
+        kind = Archetype.EXECUTION
+        yield located(
+            written, (*where, "stages"), f"stages fit columns of kind {kind}, not {column.archetype}"
+        )
+    allowed = {"edit": column.tools.edit, "run": column.tools.run, "commit": column.tools.commit}
+    yield from stage_problems(column.stages, allowed, written, (*where, "stages"))
     for key, steps in (("on_entry", column.on_entry or ()), ("on_exit", column.on_exit)):
         for index, step in enumerate(steps):
             yield from _step_problems(column.archetype, step, written, (*where, key, index))

@@ -7,9 +7,9 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from ledger.states import Archetype
 from rules.policy_problems import unknown
 from rules.policy_repository import Line, Lines, Name, Part
+from rules.policy_stages import MOST, Permission, Stage
 
 AGENTS = ("claude", "codex", "opencode", "scripted")
-Permission = Literal["allow", "ask", "deny"]
 Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
 Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
 
@@ -57,16 +57,6 @@ class Resources(Part):
     )
     open_files: int = Field(
         default=8192, strict=True, ge=64, le=1_000_000, description="Files open at once in a program."
-    )
-
-
-class Stage(Part):
-    """One step of a staged run, with a persona of its own."""
-
-    name: Name = Field(description="Its name, unique in the column.")
-    persona: Name = Field(description="Who the agent is in this stage.")
-    next: tuple[Name, ...] = Field(
-        default=(), description="The stages that may follow; empty: the run may end here."
     )
 
 
@@ -138,7 +128,9 @@ class ColumnPolicy(Part):
     )
     tools: Tools = Field(default=Tools(), description="What the agent may do.")
     resources: Resources = Field(default=Resources(), description="How much of the machine a run may use.")
-    stages: tuple[Stage, ...] = Field(default=(), description="The stages of a run; empty: plan, then work.")
+    stages: Annotated[tuple[Stage, ...], Field(max_length=MOST)] = Field(
+        default=(), description="The stages of a run, the first one first; empty: plan, then work."
+    )
     on_entry: Steps | None = Field(
         default=None,
         description="Actions when a card enters; in an execution column `start_run` unless given.",

@@ -1,12 +1,14 @@
 """The part of a policy file that belongs to one repository: its set-up, checks, limits and guardrails."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 IMAGE = "cardinal/agent:latest"  # that scripts/images builds
 Line = Annotated[str, Field(min_length=1, max_length=2000)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
+Names = Annotated[tuple[Name, ...], Field(max_length=50)]
+ProfileName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Lines = Annotated[tuple[Line, ...], Field(max_length=50)]
 
 
@@ -23,6 +25,15 @@ class Validation(Part):
     full: Lines = Field(
         default=(), description="Shell lines run before the pull request is offered; empty: none."
     )
+
+
+def _checks(value: object) -> object:
+    """Return None for `none`: nothing is checked, on purpose. An empty key is nobody's purpose."""
+    if value is None:
+        raise ValueError("is empty: name `fast` or `full`, or say none")
+    if isinstance(value, str) and value != "none":
+        raise ValueError("name `fast` or `full` checks, or say none")
+    return None if value == "none" else value
 
 
 class RepositoryLimits(Part):
@@ -44,6 +55,13 @@ class RepositoryLimits(Part):
         le=1_000_000,
         description="Lines that a pull request may add and remove.",
     )
+    same_failures: int = Field(
+        default=3,
+        strict=True,
+        ge=2,
+        le=50,
+        description="Rounds in a row that fail in the same way before the run asks a person.",
+    )
 
 
 class CommandGuard(Part):
@@ -54,24 +72,58 @@ class CommandGuard(Part):
     )
 
 
+Guarded = Literal["ask", "allow", "deny"]
+
+
+def _guard(default: str, what: str) -> Any:
+    return Field(default=default, description=f"{what}: ask a person, allow or deny them.")
+
+
 class Guardrails(Part):
-    """What an agent must leave alone."""
+    """What an agent must leave alone, looked for in every commit that is to be published.
+
+    `ask` stops publishing until a person agrees to these very findings. `deny` gives them back to the agent
+    once; if they are still there, the run fails.
+    """
 
     protect: Lines = Field(
         default=(".github/workflows/**",),
-        description="Path patterns of files that leave only with a person's word; `**` goes over folders.",
+        description="Path patterns of files that leave only with a person's word; `**` goes over folders."
+        " Case and look-alike letters count for nothing.",
     )
-    dependencies: Literal["ask", "allow", "deny"] = Field(
-        default="ask", description="Changes of the dependencies: ask a person, allow or deny them."
+    allow: Lines = Field(
+        default=(),
+        description="Path patterns of the only files that may change, letter by letter; empty: all.",
     )
+    max_file_kb: int = Field(
+        default=1000, strict=True, ge=1, le=1_000_000, description="From how many KB on a file is large."
+    )
+    protected: Guarded = _guard("ask", "Changes of what `protect` names")
+    outside: Guarded = _guard("ask", "Changes beyond what `allow` names")
+    dependencies: Guarded = _guard("ask", "Manifests and lock files of package managers")
+    modes: Guarded = _guard("ask", "Files that become executable, and odd modes")
+    symlinks: Guarded = _guard(
+        "deny",
+        "Links that are absolute, lead out of the repository or to what is protected, or replace a file",
+    )
+    submodules: Guarded = _guard("deny", "Submodules and `.gitmodules`")
+    binaries: Guarded = _guard("ask", "Binary files")
+    large_files: Guarded = _guard("ask", "Files of more than `max_file_kb`")
+    secrets: Guarded = _guard(
+        "deny",
+        "Keys, tokens and private keys in added lines and commit messages (doubtful ones are asked about)",
+    )
+    generated: Guarded = _guard("deny", "New files that tools make, such as `node_modules`, `dist`, `*.pyc`")
     commands: CommandGuard = Field(default=CommandGuard(), description="Commands that are refused.")
 
 
 class Skills(Part):
     """Which skills are given to a run."""
 
-    default: tuple[Name, ...] = Field(default=(), description="Skills for every card.")
-    labels: dict[Name, tuple[Name, ...]] = Field(default={}, description="Skills for cards with a label.")
+    default: Names = Field(default=(), description="Skills for every card, in this order.")
+    labels: Annotated[dict[Name, Names], Field(max_length=100)] = Field(
+        default={}, description="Skills for cards with a label."
+    )
 
 
 class McpServer(Part):
@@ -83,10 +135,28 @@ class McpServer(Part):
 class RepositoryRules(Part):
     """The `repository:` part, read from each card's own repository."""
 
+    profile: ProfileName = Field(
+        default="none",
+        description="How people work in such a repository: a built-in profile, one of its own, or `none`.",
+    )
     image: Name = Field(default=IMAGE, description="The container image of the workspace.")
     setup: Lines = Field(default=(), description="Shell lines that prepare a fresh workspace.")
-    validation: Validation = Field(default=Validation(), description="The repository's checks.")
+    validation: Annotated[Validation | None, BeforeValidator(_checks)] = Field(
+        default=Validation(),
+        description="The repository's [checks](#validation), `fast` and `full`; or `none`: nothing is"
+        " checked, and every pull request says so. Without any, a run ends before an agent is started.",
+    )
     limits: RepositoryLimits = Field(default=RepositoryLimits(), description="How far one run may go.")
     guardrails: Guardrails = Field(default=Guardrails(), description="What an agent must leave alone.")
     skills: Skills = Field(default=Skills(), description="Skills by default and by label.")
     mcp: dict[Name, McpServer] = Field(default={}, description="Tool servers by name.")
+
+    @property
+    def waived(self) -> bool:
+        """Whether nothing is checked because the file says so."""
+        return self.validation is None
+
+    @property
+    def checked(self) -> bool:
+        """Whether there is at least one check."""
+        return self.validation is not None and bool(self.validation.fast or self.validation.full)

@@ -53,8 +53,10 @@ class Written:
     lines: dict[Path, int]
 
 
-def read(text: str) -> Written:
-    """Return the file's tree with lines counted from 1; PolicyError when it is no plain YAML mapping."""
+def read(text: str, *, first: str = "version: 1") -> Written:
+    """Return the file's tree with lines counted from 1; PolicyError when it is no plain YAML mapping, which
+    begins with the line `first`.
+    """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise PolicyError((f"the file is larger than {MAX_BYTES // 1024} KiB",))
     loader = None
@@ -62,7 +64,7 @@ def read(text: str) -> Written:
         loader = _StrictLoader(text)
         node = loader.get_single_node()
         if not isinstance(node, MappingNode):
-            raise PolicyError(("line 1: the file must be a mapping that begins with `version: 1`",))
+            raise PolicyError((f"line 1: the file must be a mapping that begins with `{first}`",))
         lines: dict[Path, int] = {}
         _walk(node, (), lines)
         return Written(loader.construct_document(node), lines)

@@ -29,6 +29,7 @@ class Waiting:
     queued_at: datetime
     by: str = ""
     wish_usd: float = 0.0
+    models: bool = True  # it calls models, which may be what halted the board
 
     @property
     def wish(self) -> Share:
@@ -127,7 +128,7 @@ class _Gate:
         if isinstance(granted, Grant):
             self._purse.reserve(run.wish, granted)
             self.grants[run.run_id] = granted
-        self._may_probe = False
+        self._may_probe = self._may_probe and not run.models
         self._slots -= 1
         self._total += 1
         self._by_repository[run.repository] += 1
@@ -143,7 +144,7 @@ class _Gate:
             yield lost
         if stopped := stopped_by(self._stops, run.card_id, run.column):
             yield stopped
-        if self._halt and not self._may_probe:
+        if self._halt and run.models and not self._may_probe:
             yield _halted(self._halt)
         if column is None or column.archetype is not Archetype.EXECUTION:
             yield f"{code(run.column)} is no execution column in the policy any more"

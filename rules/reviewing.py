@@ -7,13 +7,14 @@ from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewS
 from ledger.states import Archetype, CardState, Ending
 from rules.acting import has_action
 from rules.card_state import change, settle
+from rules.checking import unasked
 from rules.columns.review import changes_asked
+from rules.gating import leaves_draft
 from rules.intents import (
     ClosePull,
     Decision,
     DeleteBranch,
     Intent,
-    MarkReady,
     Say,
     UpdateFace,
     UpdatePull,
@@ -74,7 +75,7 @@ def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime)
     if run and run.ending is Ending.SUCCEEDED and snapshot.open_pull:
         intents.append(UpdatePull(card))
         if snapshot.open_pull.draft:
-            intents.append(MarkReady(card, about=run.run_id))
+            intents += leaves_draft(snapshot, run.run_id).intents
     return Decision(tuple(intents), (f"pull request #{event.number} is open",))
 
 
@@ -87,7 +88,8 @@ def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetim
     if event.state == "open":
         blocked = snapshot.state is CardState.BLOCKED and not snapshot.live_run
         reopened = blocked and policy.archetype(snapshot.column) is Archetype.REVIEW
-        return face + (settle(policy, snapshot) if reopened else Decision())
+        checked = unasked(policy, snapshot, now)
+        return face + (settle(policy, snapshot) if reopened else Decision()) + checked
     stopped = _stop(snapshot, f"pull request #{event.number} was {event.state}")
     if event.state == "closed":
         return stopped + face + (Decision() if snapshot.live_run else settle(policy, snapshot))

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from ledger.events import related
+from ledger.events import findings, related
 from ledger.events import run as runs
 from ledger.ids import CardId
 from ledger.states import Ending, RunState
@@ -10,12 +10,12 @@ from rules import breaking, ci
 from rules.card_state import settle
 from rules.depending import asked as asked_of_others
 from rules.entering import enter
+from rules.gating import leaves_draft
 from rules.intents import (
     AnswerThread,
     CreateCard,
     Decision,
     Intent,
-    MarkReady,
     MoveCard,
     OpenPull,
     PostPlan,
@@ -27,10 +27,12 @@ from rules.intents import (
     UpdateFace,
     UpdatePull,
     UpdateTicker,
+    WriteFindings,
     WriteRunComment,
 )
 from rules.inward import EndRun, QueueRun, RequeueRun
 from rules.leaving import ASKER, release
+from rules.modes import INVESTIGATE
 from rules.policy import Policy
 from rules.queue import stopped_by
 from rules.snapshot import RunSeen, Snapshot
@@ -148,16 +150,28 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     """Report, show the card's new state, and let it go where the policy or a person wanted it."""
     card, run = snapshot.card_id, _newest(snapshot, event)
     told = breaking.halts(policy, snapshot, event) or breaking.is_shared(snapshot, event)
-    posted = () if told else (PostReport(card, event.run_id),)
+    posted = () if told else (_last_word(card, run, event),)
     report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
     report += breaking.ended(policy, snapshot, event, now)
     seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
     if run is None:
         return report + seen
-    delivered = _delivered(snapshot, event)
+    delivered = _delivered(snapshot, event) if run.mode != INVESTIGATE else Decision()
     return (
         report + Decision(_closed(card, run)) + delivered + seen + _onward(policy, snapshot, run, event, now)
     )
+
+
+def _last_word(card: CardId, run: RunSeen | None, event: runs.RunEnded) -> Intent:
+    found = run is not None and run.mode == INVESTIGATE and event.ending is Ending.SUCCEEDED
+    return WriteFindings(card, event.run_id) if found else PostReport(card, event.run_id)
+
+
+def follow_up_made(
+    policy: Policy, snapshot: Snapshot, event: findings.FollowUpMade, now: datetime
+) -> Decision:
+    """Write into the findings which issue the follow-up became."""
+    return Decision((WriteFindings(snapshot.card_id, event.run_id),))
 
 
 def _closed(card: CardId, run: RunSeen) -> tuple[Intent, ...]:
@@ -170,9 +184,8 @@ def _closed(card: CardId, run: RunSeen) -> tuple[Intent, ...]:
 def _delivered(snapshot: Snapshot, event: runs.RunEnded) -> Decision:
     if event.ending is not Ending.SUCCEEDED or snapshot.open_pull is None:
         return Decision()
-    card, draft = snapshot.card_id, snapshot.open_pull.draft
-    ready: tuple[Intent, ...] = (MarkReady(card, about=event.run_id),) if draft else ()
-    return Decision((UpdatePull(card), *ready))
+    updated = Decision((UpdatePull(snapshot.card_id),))
+    return updated + leaves_draft(snapshot, event.run_id) if snapshot.open_pull.draft else updated
 
 
 def _onward(
@@ -183,7 +196,9 @@ def _onward(
     if (snapshot.column or "").casefold() != run.column.casefold():
         return enter(policy, snapshot, now)  # it was let go at once; now that the run has ended, it is served
     column = policy.column(run.column)
-    move = column.on_success if column and event.ending is Ending.SUCCEEDED else None
+    # What the column does next is about the work that it is for.
+    done = column is not None and event.ending is Ending.SUCCEEDED and run.mode == column.mode
+    move = column.on_success if column and done else None
     red = ci.after_run(policy, snapshot, event, now)
     if any(isinstance(intent, QueueRun) for intent in red.intents):
         return red

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from ledger.events.pull import CheckFailure
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, Gate, RunState
 from rules.words import plain
 
 LEAVE = "leave"  # who asks when a card is dragged away mid-run
@@ -53,6 +53,8 @@ class RunSeen:
     plan_digest: str = ""  # of the newest plan; then what that was made on
     plan_base: str = ""
     plan_policy: str = ""
+    mode: str = "fix"
+    mode_rule: str = "column"
 
     @property
     def alive(self) -> bool:
@@ -70,10 +72,20 @@ class RunSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckingSeen:
+    """The card's newest run that only checks; `begun` is when it and those before it were queued."""
+
+    run_id: RunId
+    alive: bool
+    begun: tuple[datetime, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PullSeen:
     """The card's pull request. `state`: open, closed or merged.
 
-    `awaits`: GitHub merges it by itself at `awaited_head`: queue, auto, or empty when it does not.
+    `awaits`: GitHub merges it by itself at `awaited_head`: queue, auto, or empty when it does not. `gate` is
+    what the gate says of `head`, `checked` the commit that it saw last, empty before the first.
     """
 
     number: int
@@ -83,6 +95,8 @@ class PullSeen:
     branch: str
     awaits: str = ""
     awaited_head: str = ""
+    gate: Gate = Gate.UNSEEN
+    checked: str = ""
 
 
 class Standing(StrEnum):
@@ -132,6 +146,30 @@ class Held:
     author: str
     text: str
     changed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSeen:
+    """In which repository runs of a card work whose issue is about another one; or what people are asked.
+
+    `worked_in` is where a run of it has worked already, or empty.
+    """
+
+    repository: str
+    problem: str
+    worked_in: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUpSeen:
+    """A card that an investigation proposed. `made` is the issue that it became, or empty."""
+
+    run_id: RunId
+    proposal: int
+    title: str
+    body: str
+    reason: str
+    made: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +238,7 @@ class Snapshot:
     `held` has the newest comments that wait for a word by somebody with write access, where one is given.
     `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
     the commands in a minute by whoever just gave one.
+    `follow_ups` are those of the newest investigation, read for the command about them only.
     `blockers` and `circle` (the names on the way on which the card waits for itself) are only read while its
     run is queued.
     """
@@ -241,6 +280,10 @@ class Snapshot:
     paced: int = 0
     blockers: tuple[BlockerSeen, ...] = ()
     circle: tuple[str, ...] = ()
+    checking: CheckingSeen | None = None
+    only_checks: bool = False  # the event is about a run that only checks
+    follow_ups: tuple[FollowUpSeen, ...] = ()
+    target: TargetSeen | None = None  # where the issue's own repository may not be the one
 
     @property
     def lost(self) -> str:

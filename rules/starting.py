@@ -1,5 +1,6 @@
 """Whether a run may start on a card, and of which kind it is."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ledger.states import Archetype, CardState, Ending
@@ -7,6 +8,9 @@ from rules.binding import is_reworded, moved_on
 from rules.card_state import change, feedback_waits, settle
 from rules.intents import ConvertDraft, Decision
 from rules.inward import QueueRun
+from rules.modes import INVESTIGATE, Chosen, chosen
+from rules.placing import ask as ask_for_repository
+from rules.placing import problem as unplaced
 from rules.policy import Policy
 from rules.snapshot import Snapshot
 from rules.words import count
@@ -26,18 +30,20 @@ def obstacle(policy: Policy, snapshot: Snapshot) -> str:
         return "the issue is closed: reopen it, then /cardinal retry"
     if snapshot.live_run:
         return f"{snapshot.live_run.run_id} is alive already"
-    return ""
+    return unplaced(snapshot)
 
 
 def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Decision:
     """Queue a run for a card that entered, when there is something to do; else say why not."""
     because = obstacle(policy, snapshot)
+    if because and because == unplaced(snapshot):
+        return ask_for_repository(policy, snapshot)
     if because:
         return settle(policy, snapshot, because)
     if snapshot.is_draft:
         return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
-    run = snapshot.run
-    if run and run.ending is Ending.SUCCEEDED and not feedback_waits(snapshot):
+    run, mode = snapshot.run, chosen(policy, snapshot).mode
+    if run and run.ending is Ending.SUCCEEDED and run.mode == mode and not feedback_waits(snapshot):
         return settle(policy, snapshot, "there is nothing new to do; /cardinal retry starts another run")
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
     if lately >= policy.limits.automatic_runs_per_hour:
@@ -46,16 +52,31 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
     return queue(policy, snapshot, by=by)
 
 
-def queue(policy: Policy, snapshot: Snapshot, *, by: str) -> Decision:
-    """Queue the run that fits: the first, a revision when a review asked for something, else a retry."""
+def queue(
+    policy: Policy, snapshot: Snapshot, *, by: str, mode: Chosen | None = None, asked: str = ""
+) -> Decision:
+    """Queue the run that fits: the first, a revision when a review asked for something, else a retry.
+
+    `mode` is what somebody said; else label and column say it. `asked` is what they want of this run.
+    """
+    mode = mode or chosen(policy, snapshot)
+    wanted, because = _fitting(policy, snapshot, by, mode)
+    told = replace(wanted, mode=mode.mode, mode_rule=mode.rule, mode_value=mode.value, asked=asked)
+    return Decision((told,), (f"{because}, {mode.mode}: {mode.reason}",))
+
+
+def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple[QueueRun, str]:
     card, run, column = snapshot.card_id, snapshot.run, policy.column(snapshot.column)
+    if mode.mode == INVESTIGATE:  # there is nothing that a plan would have to allow
+        kind = "retry" if run else "first"
+        return QueueRun(card, kind, by, plan_required=False), "an investigation"
     required = bool(column and column.plan_required)
     if feedback_waits(snapshot):
         because = f"a revision for {count(snapshot.pending_threads, 'review thread')}"
-        return Decision((QueueRun(card, "revision", by, plan_required=False),), (because,))
+        return QueueRun(card, "revision", by, plan_required=False), because
     if run is None:
-        return Decision((QueueRun(card, "first", by, plan_required=required),), ("the first run",))
+        return QueueRun(card, "first", by, plan_required=required), "the first run"
     # An approval was about one text and one policy: whoever edits later approves nothing.
     holds = run.plan_approved and not is_reworded(snapshot, run) and not moved_on(snapshot, run, "")
     again = required and not holds
-    return Decision((QueueRun(card, "retry", by, plan_required=again),), (f"again after {run.run_id}",))
+    return QueueRun(card, "retry", by, plan_required=again), f"again after {run.run_id}"

@@ -19,8 +19,10 @@ class Phase(StrEnum):
     """What an agent is started for."""
 
     PLAN = "plan"  # read-only: propose a plan
+    INVESTIGATE = "investigate"  # read-only, as every turn of such a run: find out and report
     REDIRECT = "redirect"  # read-only: another plan, after a person's words
     WORK = "work"
+    STAGE = "stage"  # one stage of a staged run, in a session of its own
     REVISE = "revise"  # a new run on a branch that people reviewed
     ANSWER = "answer"  # go on after a question was answered
     REPAIR = "repair"  # validation failed
@@ -37,7 +39,7 @@ class Layout:
     """Where things are for a command inside a workspace; `player` is the folder of Cardinal's own programs.
 
     `gateway` is the address of the models and the board tools, `proxy` that of the network; both are empty
-    where a workspace has no gateway.
+    where a workspace has no gateway. `skills` has the files of the run's skills, to read only.
     """
 
     repo: str
@@ -47,6 +49,7 @@ class Layout:
     player: str
     gateway: str = ""
     proxy: str = ""
+    skills: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class Task:
     granted: tuple[str, ...] = ()  # commands that people allowed, each that very one
     allowed: tuple[str, ...] = ()  # patterns that people allowed
     refused: tuple[str, ...] = ()  # commands that people did not allow in this run
+    investigates: bool = False  # the whole run reads only, and ends with findings
 
 
 @dataclass(frozen=True, slots=True)

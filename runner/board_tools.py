@@ -14,6 +14,7 @@ _TEXT_BYTES = 8_000
 _LINE_BYTES = 500
 _TITLE_BYTES = 240  # GitHub takes 256 characters
 _ITEMS = 40
+_MOST_LINES = 10_000_000
 _TARGET = r"^(#?[1-9][0-9]{0,8}|[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}#[1-9][0-9]{0,8})$"
 
 
@@ -102,6 +103,48 @@ class FinishInput(Tool):
     ] = False
 
 
+class ReferenceInput(Tool):
+    """A place in the repository."""
+
+    path: Annotated[Words, Field(min_length=1, description="The file, from the repository's top.")]
+    line: Annotated[int, Field(ge=0, le=_MOST_LINES, description="Its line; 0: the whole file.")] = 0
+    end_line: Annotated[int, Field(ge=0, le=_MOST_LINES, description="The last line, of several.")] = 0
+
+
+class FindingInput(Tool):
+    """One thing that was found."""
+
+    title: Annotated[Title, Field(min_length=1, description="What is wrong, in one line.")]
+    cause: Annotated[Text, Field(min_length=1, description="What you suspect to be the cause, and why.")]
+    fix: Annotated[Text, Field(min_length=1, description="The fix that you recommend.")]
+    confidence: Annotated[
+        Literal["low", "medium", "high"], Field(description="How sure you are of the cause.")
+    ]
+    references: Annotated[
+        tuple[ReferenceInput, ...], Field(max_length=10, description="The files and lines that show it.")
+    ] = ()
+
+
+class FollowUpInput(Tool):
+    """A card to propose; people choose whether it is made."""
+
+    title: Annotated[Title, Field(min_length=1, description="The title of the new issue.")]
+    body: Annotated[Text, Field(min_length=1, description="What is to be done, as Markdown.")]
+    reason: Annotated[Words, Field(min_length=1, description="Why it is a card of its own, in one line.")]
+
+
+class FindingsInput(Tool):
+    """End the investigation: call it once, with all that you found. It is the report that people read."""
+
+    summary: Annotated[Text, Field(min_length=1, description="What you found, in a few sentences.")]
+    findings: Annotated[
+        tuple[FindingInput, ...], Field(max_length=20, description="The most important first.")
+    ] = ()
+    follow_ups: Annotated[
+        tuple[FollowUpInput, ...], Field(max_length=10, description="Cards to propose for other work.")
+    ] = ()
+
+
 class BlockInput(Tool):
     """Say that you cannot go on unless people do something. You are stopped until somebody answers."""
 
@@ -109,10 +152,13 @@ class BlockInput(Tool):
 
 
 class GoToStageInput(Tool):
-    """Hand the work to another stage of this column, where the column has stages."""
+    """Hand the work to another stage of this column, where the column has stages, and end your turn. Another
+    agent goes on there, who knows only what you commit, note and write here.
+    """
 
     stage: Annotated[Words, Field(min_length=1, description="The stage's name.")]
     summary: Annotated[Text, Field(min_length=1, description="What the next stage needs to know.")]
+    open_points: Annotated[Lines, Field(description="What is still open, one line each.")] = ()
 
 
 class CreateCardInput(Tool):
@@ -145,31 +191,51 @@ TOOLS: Mapping[str, type[Tool]] = {
     "note": NoteInput,
     "thread": ThreadInput,
     "finish": FinishInput,
+    "findings": FindingsInput,
     "block": BlockInput,
     "go_to_stage": GoToStageInput,
     "create_card": CreateCardInput,
     "link_card": LinkCardInput,
 }
 PLANNING = ("show_card", "plan", "progress", "ask", "note", "block")
+INVESTIGATING = ("show_card", "progress", "ask", "note", "findings", "block")
 
 
-def offered(*, read_only: bool, threads: bool) -> tuple[str, ...]:
-    """Return the tools of a turn: those for planning when it is `read_only`, else all but `plan`; `thread`
-    only where there are review threads.
+def offered(*, read_only: bool, threads: bool, investigates: bool = False) -> tuple[str, ...]:
+    """Return the tools of a turn: those for planning when it is `read_only`, else those for work; `thread`
+    only where there are review threads. In a run that investigates every turn has the same.
     """
+    if investigates:
+        return INVESTIGATING
     if read_only:
         return PLANNING
-    return tuple(name for name in TOOLS if name != "plan" and (threads or name != "thread"))
+    others = {"plan", "findings"} | (set() if threads else {"thread"})
+    return tuple(name for name in TOOLS if name not in others)
 
 
 def schema_of(tool: str) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's input, without the titles, which say what the names say."""
+    """Return the JSON Schema of a tool's input, without the titles, which say what the names say, and without
+    references, which not every agent follows.
+    """
     schema = TOOLS[tool].model_json_schema()
-    properties = {
-        name: {key: value for key, value in one.items() if key != "title"}
-        for name, one in schema.get("properties", {}).items()
-    }
+    parts = schema.get("$defs", {})
+    properties = {name: _plain(one, parts) for name, one in schema.get("properties", {}).items()}
     return {"type": "object", "properties": properties, "required": schema.get("required", [])}
+
+
+def _plain(schema: Any, parts: Mapping[str, Any]) -> Any:
+    """Return a part of a schema with what it refers to in its place."""
+    if isinstance(schema, list):
+        return [_plain(one, parts) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _plain(parts[schema["$ref"].removeprefix("#/$defs/")], parts)
+    fields = schema.get("properties")
+    plain = {key: _plain(one, parts) for key, one in schema.items() if key not in ("title", "properties")}
+    if isinstance(fields, dict):
+        plain["properties"] = {name: _plain(one, parts) for name, one in fields.items()}
+    return plain
 
 
 def description_of(tool: str) -> str:

@@ -78,8 +78,8 @@ class BriefingSource:
     earlier: tuple[EarlierRun, ...] = ()
     feedback: tuple[Feedback, ...] = ()
     related: tuple[RelatedReport, ...] = ()
-    repository_instructions: str = ""
-    column_instructions: str = ""
+    asked: str = ""  # what `asked_by`, who has write access, wants of this very run
+    asked_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
     desk = _Desk()
     tag = f"untrusted-{hashlib.sha256(repr((nonce, source)).encode()).hexdigest()[:16]}"
     title = desk.clean(source.title, 500, "title")
-    sections = list(_sections(source, desk, tag))
+    sections = [*_asked(source, desk), *_sections(source, desk, tag)]
     if not source.author_trusted:  # in the heading a stranger's words would speak for the board
         sections.insert(0, f"## Title, by {source.author}\n{fence(title, tag)}")
         title = "The card"
@@ -153,6 +153,12 @@ def digest_of(text: str) -> str:
 
 def _speaker(one: Said) -> str:
     return f"{one.author}, let through by {one.vouched_by}," if one.vouched_by else one.author
+
+
+def _asked(source: BriefingSource, desk: _Desk) -> Iterable[str]:
+    if source.asked.strip():
+        asked = desk.clean(source.asked, FIELD_BYTES, "what was asked")
+        yield f"## Asked of this run by {source.asked_by}\n{asked}"
 
 
 def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
@@ -195,9 +201,3 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
             + desk.clean(one.text, COMMENT_BYTES, f"thread {one.thread_id}")
             for one in threads
         )
-    for title, text in (
-        ("Instructions of the repository", source.repository_instructions),
-        ("Instructions of the column", source.column_instructions),
-    ):
-        if text.strip():
-            yield f"## {title}\n" + desk.clean(text, FIELD_BYTES, title.lower())

@@ -19,12 +19,12 @@ from ledger.events.run import (
 from ledger.events.turn import BoardToolCalled
 from ledger.ids import QuestionId
 from runner.board_tools import (
+    INVESTIGATING,
     AskInput,
     BlockInput,
     BoardCall,
     CreateCardInput,
     FinishInput,
-    GoToStageInput,
     LinkCardInput,
     NoteInput,
     PlanInput,
@@ -37,6 +37,7 @@ from runner.card_shown import card_shown
 from runner.history import History
 from runner.order import WorkOrder
 from runner.redact import redact
+from runner.stage_calls import refusal_of_stage
 
 _CARDS = 5  # that a run may propose
 _LINKS = 10
@@ -62,7 +63,11 @@ def effect_of(
         return Effect((), {"ok": True, "card": card_shown(order, history)})
     if (session_id, call.call_id) in history.calls:
         return _repeated(call, history)
-    problem = _refusal(call, planning=planning) or _misfit(call, order, history)
+    problem = (
+        _refusal(call, order, planning=planning)
+        or refusal_of_stage(call.input, order, history)
+        or _misfit(call, order, history)
+    )
     if problem:
         return Effect((), {"error": problem})
     clean = type(call.input).model_validate(_redacted(call.input.model_dump(mode="json")))
@@ -91,7 +96,12 @@ def _repeated(call: BoardCall, history: History) -> Effect:
     return Effect((), {"ok": True, "repeated": True, "answer": asked.answer})
 
 
-def _refusal(call: BoardCall, *, planning: bool) -> str:
+def _refusal(call: BoardCall, order: WorkOrder, *, planning: bool) -> str:
+    if order.investigates:
+        known = call.tool in INVESTIGATING
+        return "" if known else "this run only reads: end it with `findings`, or `ask` what keeps you"
+    if call.tool == "findings":
+        return "this run is no investigation: do the work, then call `finish`"
     if call.tool == "plan" and not planning:
         return "the plan is settled: do the work, or `ask` when it cannot be done as planned"
     if call.tool in _WORK_ONLY and planning:
@@ -106,14 +116,15 @@ def _misfit(call: BoardCall, order: WorkOrder, history: History) -> str:
             known = [thread.thread_id for thread in order.threads]
             if thread_id not in known:
                 return f"there is no such thread; there are {', '.join(known) or 'none'}"
-        case GoToStageInput():
-            return "this column has no stages: do the work yourself, then call `finish`"
         case CreateCardInput() if history.proposed >= _CARDS:
             return f"this run proposed {_CARDS} cards already: name further work in `finish`, open_questions"
         case LinkCardInput(target=target):
             if history.linked >= _LINKS:
                 return f"this run linked {_LINKS} cards already: name further ones in `finish`"
-            if _spelt_out(target, order).lower() == f"{order.repository}#{order.number}".lower():
+            if (
+                _spelt_out(target, order).lower()
+                == f"{order.issue_repository or order.repository}#{order.number}".lower()
+            ):
                 return "this is the card itself: name the number of another one"
     return ""
 

@@ -28,12 +28,14 @@ def _facts(order: WorkOrder, history: History, share: int) -> dict[str, object]:
     answers = [asked for asked in history.questions if asked.answer is not None]
     return {
         "number": order.number,
+        "issue": order.reference,
         "title": cut(shown(order.title), _TEXT_BYTES),
         "repository": order.repository,
         "branch": order.branch,
         "base_branch": order.base_branch,
         "attempt": order.attempt,
         "kind": order.kind,
+        "mode": order.mode,
         "plan": _plan(history, text_bytes),
         "threads": [
             {

@@ -1,14 +1,11 @@
-"""The whole output of one check, kept for people: named by its digest, so that evidence can be looked up."""
+"""The whole output of one check, as it goes into the store: evidence names it by its digest."""
 
-import hashlib
-import os
 from collections import deque
-from pathlib import Path
 
 from runner.redact import redact
+from runner.store import CAP_BYTES, Store, Stored
 
-CAP_BYTES = 10_000_000
-FOLDER = "checks"
+GAP_BYTES = 1_000  # for the line that tells what is left out
 
 
 class CheckLog:
@@ -19,9 +16,11 @@ class CheckLog:
         self._begun: list[str] = []
         self._last: deque[str] = deque()
         self._begun_bytes = self._last_bytes = self._cut_bytes = 0
+        self._text: str | None = None
 
     def add(self, line: str) -> None:
         """Take one more line."""
+        self._text = None
         size = len(line.encode("utf-8", "replace")) + 1
         if not self._last and self._begun_bytes + size <= self._half:
             self._begun.append(line)
@@ -34,18 +33,15 @@ class CheckLog:
             self._last_bytes -= gone
             self._cut_bytes += gone
 
-    def keep(self, logs: Path) -> str:
-        """Write the redacted output to `<logs>/checks/<digest>.log` and return that digest.
+    def text(self) -> str:
+        """Return what was collected, redacted."""
+        if self._text is None:
+            gap = [f"[{self._cut_bytes} bytes are left out]"] if self._cut_bytes else []
+            self._text = redact("\n".join((*self._begun, *gap, *self._last, "")))
+        return self._text
 
-        It is the SHA-256 of the file as it stands there: `sha256sum` proves that nobody changed it.
+    def keep(self, store: Store) -> Stored:
+        """Put the output into the store, without what looks like a secret, and return what it is there:
+        `sha256sum` of the file gives the digest that is evidence.
         """
-        gap = [f"[{self._cut_bytes} bytes are left out]"] if self._cut_bytes else []
-        text = redact("\n".join((*self._begun, *gap, *self._last, "")))
-        raw = text.encode("utf-8", "replace")
-        digest = hashlib.sha256(raw).hexdigest()
-        folder = logs / FOLDER
-        folder.mkdir(parents=True, exist_ok=True)
-        fresh = folder / f"{digest}.{os.getpid()}.new"
-        fresh.write_bytes(raw)
-        fresh.replace(folder / f"{digest}.log")
-        return digest
+        return store.keep(self.text(), CAP_BYTES + GAP_BYTES)

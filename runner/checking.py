@@ -4,13 +4,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ledger.events.bounds import RoundFailed
 from ledger.events.run import CommandChecked, UsageMetered, ValidationEnded
+from runner import failure
 from runner.check_log import CheckLog
 from runner.child import finish
 from runner.errors import CommandTimeoutError
+from runner.keeping import told
 from runner.live import LiveRun
 from runner.redact import redact
 from runner.shell import note_hosts, start_command
+from runner.store import Store, Stored
 from runner.texts import tail
 from runner.workspace import Workspace
 
@@ -23,35 +27,89 @@ FLOODED = 125
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One round of checks: `name` is fast or full, `head` the commit that is checked, `base` GitHub's."""
+    """One round of checks: `name` is fast or full, `head` the commit that is checked, `base` GitHub's.
+
+    The mirror has both. `clean`: it is the gate, on a clean checkout where the agent never was.
+    """
 
     name: str
     iteration: int
     head: str
     base: str
+    clean: bool = False
 
 
-def run_tier(run: LiveRun, room: Workspace, tier: Tier, commands: Sequence[str]) -> bool:
-    """Run `commands` in order until one fails; return whether all passed, which is an event then."""
-    passed = True
-    for command in commands:
-        checked = _check(run, room, tier, command)
-        run.log.append(checked, UsageMetered(run.order.run_id, 0.0, 0, 0, 0, checked.duration_s))
-        passed = checked.exit_code == 0
-        if not passed:
-            break
-    run.log.append(ValidationEnded(run.order.run_id, tier.iteration, tier.name, passed, tier.head, tier.base))
-    return passed
+def run_tier(
+    run: LiveRun, room: Workspace, tier: Tier, commands: Sequence[str], set_up: Sequence[str] = ()
+) -> bool:
+    """Run `set_up`, then `commands`, in order until one fails; return whether all passed.
+
+    Either is an event then; of a failure also what it looks like, so that the next one can be compared.
+    """
+    run_id = run.order.run_id
+    for number, command in enumerate((*set_up, *commands)):
+        checked, output, log = _check(run, room, tier, command)
+        kept = told(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
+        run.log.append(checked, *kept, UsageMetered(run_id, 0.0, 0, 0, 0, checked.duration_s))
+        if checked.exit_code != 0:
+            said = _failed(run, tier, checked, output, set_up=number < len(set_up))
+            run.log.append(_ended(run, room, tier, passed=False), said)
+            return False
+    run.log.append(_ended(run, room, tier, passed=True))
+    return True
 
 
-def _check(run: LiveRun, room: Workspace, tier: Tier, command: str) -> CommandChecked:
-    """Run one command; one that takes too long or writes too much has failed like any other."""
+def _ended(run: LiveRun, room: Workspace, tier: Tier, *, passed: bool) -> ValidationEnded:
+    return ValidationEnded(
+        run_id=run.order.run_id,
+        iteration=tier.iteration,
+        tier=tier.name,
+        passed=passed,
+        head=tier.head,
+        base=tier.base,
+        image=room.image,
+        clean=tier.clean,
+    )
+
+
+def _failed(run: LiveRun, tier: Tier, checked: CommandChecked, output: str, *, set_up: bool) -> RoundFailed:
+    said = failure.read(checked.command, output)
+    change = run.mirror.diff(tier.base, tier.head)
+    return RoundFailed(
+        run_id=run.order.run_id,
+        iteration=tier.iteration,
+        tier=tier.name,
+        head=tier.head,
+        tree=run.mirror.tree(tier.head),
+        command=checked.command,
+        exit_code=checked.exit_code,
+        set_up=set_up,
+        clean=tier.clean,
+        signature=said.signature,
+        failing=said.failing,
+        names=said.names,
+        useful=said.useful,
+        files_changed=change.files_changed,
+        lines_changed=change.lines_changed,
+    )
+
+
+def _check(run: LiveRun, room: Workspace, tier: Tier, command: str) -> tuple[CommandChecked, str, Stored]:
+    """Run one command and return its outcome with its redacted output, and what the store has of that; one
+    that takes too long or writes too much has failed like any other.
+    """
     child = start_command(run, room, command, cap_bytes=run.order.limits.output_bytes, env=_ENVIRONMENT)
     output = CheckLog()
     timeout_s = run.order.limits.timeout_s or _MOST_S
     began = time.monotonic()
     try:
-        ran = finish(child, what=command, timeout_s=timeout_s, beat=run.beat, line=output.add)
+        ran = finish(
+            child,
+            what=command,
+            timeout_s=timeout_s,
+            beat=run.beat,
+            line=lambda text: output.add(run.secrecy.hush(text)),
+        )
         exit_code, said = FLOODED if ran.flooded else ran.exit_code, ran.tail
         if child.fate:
             output.add(child.fate)
@@ -60,15 +118,18 @@ def _check(run: LiveRun, room: Workspace, tier: Tier, command: str) -> CommandCh
         output.add(str(error))
         exit_code, said = TIMED_OUT, str(error)
     note_hosts(run)
-    return CommandChecked(
+    log = output.keep(Store(run.order.places.artifacts))
+    checked = CommandChecked(
         run_id=run.order.run_id,
         iteration=tier.iteration,
         tier=tier.name,
         command=command,
         exit_code=exit_code,
         duration_s=round(time.monotonic() - began, 3),
-        log_digest=output.keep(run.order.places.logs),
+        log_digest=log.digest,
         tail=tail(redact(said), _TAIL_BYTES),
         head=tier.head,
         base=tier.base,
+        image=room.image,
     )
+    return checked, output.text(), log

@@ -116,6 +116,26 @@ class Checkout:
             raise WorkspaceError("git rebase", ran.tail)
         return paths
 
+    def mark(self, ref: str, message: str) -> None:
+        """Commit what is uncommitted and point `ref`, a full name, at it. Raises WorkspaceError."""
+        self.commit_leftovers(message)
+        self._must("update-ref", self._git("update-ref", ref, "HEAD"))
+
+    def changed_since(self, ref: str, message: str) -> tuple[str, ...]:
+        """Commit what is uncommitted and return the paths that differ from `ref`. Raises WorkspaceError."""
+        self.commit_leftovers(message)
+        words = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
+        found = self._git("diff", *words, "--ignore-submodules=none", ref, "HEAD", "--")
+        self._must("diff", found)
+        return tuple(filter(None, found.out.rstrip("\n").split("\0")))
+
+    def adopt(self, ref: str) -> None:
+        """Let HEAD be what a ref of the mirror is, whose files are the same. Raises WorkspaceError."""
+        self._must(
+            "reset",
+            self._script("reset", scripts.ADOPT, self._workspace.mirror_at(self._mirror), ref, mirrored=True),
+        )
+
     def restore(self, commit: str) -> None:
         """Go back to `commit`: what validation commands left behind or committed is not the agent's work."""
         self._must("reset", self._script("reset", scripts.RESTORE, commit))

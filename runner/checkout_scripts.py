@@ -41,12 +41,20 @@ if [ -n "$left" ]; then
 fi
 """
 
+# Nobody means these to be committed, and a repository may have forgotten to say so.
+_NOISE = ("__pycache__/", "*.py[co]", "node_modules/", ".DS_Store", ".pytest_cache/", ".mypy_cache/", "*.swp")
+_PASS_OVER = f"""
+mkdir -p .git/info || exit
+printf '%s\\n' {" ".join(f"'{one}'" for one in _NOISE)} > .git/info/exclude || exit
+"""
+
 # mirror branch base, and the commits of both; that of the branch is empty where it is not there
 FETCH = f"""
 must {_FETCH} "$1" "+$5:refs/remotes/origin/$3" ${{4:+"+$4:refs/remotes/origin/$2"}}
 """
 CLONE = f"""
 must init --quiet --initial-branch="$3" .
+{_PASS_OVER}
 {FETCH}
 must checkout --quiet --force --no-track -B "$2" "${{4:-$5}}"
 """
@@ -69,6 +77,11 @@ PUT_ON = f"""
 g diff --name-only --diff-filter=U -z --no-ext-diff
 g rebase --abort >&2
 exit {CONFLICT}
+"""
+# mirror ref
+ADOPT = f"""
+must {_FETCH} "$1" "+$2:refs/cardinal/head"
+must reset --quiet --soft refs/cardinal/head
 """
 # commit
 RESTORE = """

@@ -27,7 +27,7 @@ BEAT_S = 0.25
 class Ran:
     """A command that ended. `out` is its stdout as far as the cap allows; `tail` the end of both outputs.
 
-    `flooded`: it wrote more than it may and was killed.
+    `flooded`: it wrote more than it may and was killed. `cut`: a line of its stdout was too long to be kept.
     """
 
     exit_code: int
@@ -35,6 +35,7 @@ class Ran:
     tail: str
     duration_s: float
     flooded: bool
+    cut: bool = False
 
 
 class Child:
@@ -193,7 +194,7 @@ def finish(
     began = time.monotonic()
     out, kept = [""], 0
     last: deque[str] = deque(maxlen=_TAIL_LINES)
-    flooded = ended = False
+    flooded = ended = cut = False
     try:
         child.end_input()
         while not ended:
@@ -201,6 +202,7 @@ def finish(
                 if isinstance(heard, Line):
                     line(heard.text)
                     last.append(tail(heard.text, 2000))
+                    cut = cut or (heard.cut and not heard.error)
                     if not heard.error and kept + len(heard.text) < out_bytes:
                         kept += len(heard.text) + 1
                         out.append(heard.text + "\n")
@@ -213,4 +215,4 @@ def finish(
     finally:
         child.close()
     text = tail("\n".join(last), _TAIL_BYTES)
-    return Ran(exit_code, "".join(out), text, time.monotonic() - began, flooded)
+    return Ran(exit_code, "".join(out), text, time.monotonic() - began, flooded, cut)

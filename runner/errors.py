@@ -114,6 +114,16 @@ class OversizedRepositoryError(RepositoryError):
         super().__init__(f"{what} is larger than {cap_bytes // 1_000_000} MB")
 
 
+class LongHistoryError(RepositoryError):
+    """The branch brings more commits than are read one by one."""
+
+    def __init__(self, found: int, most: int) -> None:
+        super().__init__(
+            f"the branch has {found:,} commits that GitHub does not have, and at most {most:,} are read:"
+            " squash them, then retry"
+        )
+
+
 class UnsoundObjectsError(RepositoryError):
     """What was fetched does not pass git's own checks."""
 

@@ -1,14 +1,18 @@
-"""The way out of a workspace: its HEAD comes into the host's mirror as a bundle, object by object checked."""
+"""The way out of a workspace: its HEAD comes into the host's mirror as a bundle, object by object checked,
+and every commit of it becomes Cardinal's own.
+"""
 
 from runner.live import LiveRun
+from runner.stamping import stamp
 
 _BUNDLE_CAP_BYTES = 500_000_000
 
 
 def bring_out(run: LiveRun) -> str:
-    """Return the commit that the workspace's HEAD is; the mirror has it as refs/cardinal/<run>-head then.
+    """Return the commit that leaves; the mirror has it as refs/cardinal/<run>-head then, and the workspace's
+    HEAD is the same one.
 
-    Raises WorkspaceError, OversizedRepositoryError, UnsoundObjectsError or GitError.
+    Raises WorkspaceError, OversizedRepositoryError, LongHistoryError, UnsoundObjectsError or GitError.
     """
     order, mirror = run.order, run.mirror
     for left in order.places.mirrors.glob(f"{order.run_id}-*.bundle"):
@@ -16,9 +20,14 @@ def bring_out(run: LiveRun) -> str:
     bundle = order.places.mirrors / f"{order.run_id}-{run.log.generation}.bundle"
     try:
         run.checkout.export(bundle, mirror.head(order.base_branch), _BUNDLE_CAP_BYTES)
-        return mirror.take_bundle(bundle, head_name(run))
+        brought = mirror.take_bundle(bundle, head_name(run))
     finally:
         bundle.unlink(missing_ok=True)
+    head = stamp(run, brought)
+    if head != brought:
+        mirror.remember(head_name(run), head)
+        run.checkout.adopt(f"refs/cardinal/{head_name(run)}")
+    return head
 
 
 def head_name(run: LiveRun) -> str:

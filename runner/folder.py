@@ -6,7 +6,7 @@ import re
 import stat
 import subprocess
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ledger.ids import CardId
@@ -18,14 +18,17 @@ _WEIGH_S = 60
 _PARTS = ("repo", "home", "out")
 _INSIDE = "workspace"
 _MOST_LINKS = 40
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 class Folder:
-    """`repo/`, `home/` and `out/` belong to the user inside; `card` and `ready` beside them to the host."""
+    """`repo/`, `home/` and `out/` belong to the user inside; `card`, `ready` and `skills/` beside them to
+    the host.
+    """
 
     def __init__(self, root: Path, card_id: CardId, uid: int, gid: int) -> None:
         self.root = root.absolute()
-        for name in _PARTS:
+        for name in (*_PARTS, "skills"):
             (self.root / name).mkdir(parents=True, exist_ok=True)
         (self.root / "card").write_text(card_id, encoding="utf-8")
         self._give_to(uid, gid)
@@ -67,6 +70,27 @@ class Folder:
                     raise OversizedRepositoryError("what the run made", cap_bytes)
                 copy.write(chunk)
         source.unlink()
+
+    def equip(self, files: Mapping[str, bytes]) -> None:
+        """Make `skills/` anew with these files, which everybody can read; it is the host's own folder."""
+        place = self.root / "skills"
+        if not files and not any(place.iterdir()):
+            return
+        _program("the skills", "chmod", "-R", "u+rwx", "--", str(place))
+        gone = _program("the skills", "rm", "-rf", "--", str(place))
+        if gone.returncode != 0:
+            raise WorkspaceError("removing old skills", gone.stderr.decode(errors="replace"))
+        place.mkdir()
+        for name, content in files.items():
+            parts = name.split("/")
+            if not all(_PLAIN_NAME.fullmatch(part) for part in parts):
+                raise WorkspaceError("the skills", f"{name!r} is no path of a skill's file")
+            path = place.joinpath(*parts)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            path.chmod(0o444)
+        for folder in (place, *(one for one in place.rglob("*") if one.is_dir())):
+            folder.chmod(0o555)
 
     def used_bytes(self) -> int:
         """Return how much disk it takes; what vanishes meanwhile is not counted. Raises WorkspaceError."""
@@ -162,6 +186,10 @@ class Placed:
     def collect(self, name: str, target: Path, cap_bytes: int) -> None:
         """Copy `out/<name>`; see the contract."""
         self._folder.collect(name, target, cap_bytes)
+
+    def equip(self, files: Mapping[str, bytes]) -> None:
+        """Put the files of skills in place; see the contract."""
+        self._folder.equip(files)
 
     def used_bytes(self) -> int:
         """Return what the folder takes on the host's disk."""

@@ -21,9 +21,9 @@ def pass_gate(run: LiveRun, iteration: int, name: str, commands: Sequence[str]) 
     Set-up runs there as well, as part of the evidence. Raises RepositoryError, WorkspaceError or Obey.
     """
     head = bring_out(run)
-    tier = Tier(name, iteration, head, run.mirror.head(run.order.base_branch))
+    tier = Tier(name, iteration, head, run.mirror.head(run.order.base_branch), clean=True)
     with _clean_checkout(run) as room:
-        return run_tier(run, room, tier, (*run.order.validation.setup, *commands))
+        return run_tier(run, room, tier, commands, run.order.validation.setup)
 
 
 def clear_away(order: WorkOrder) -> None:

@@ -13,6 +13,8 @@ SETTINGS: Mapping[str, str] = {
     "core.fsmonitor": "false",
     "core.attributesFile": "/dev/null",
     "core.protectNTFS": "true",
+    # Since 2.43 attributes of HEAD count in a bare repository, too: they would hide lines from a diff.
+    "attr.tree": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "protocol.ext.allow": "never",
     "fetch.fsckObjects": "true",
     "transfer.fsckObjects": "true",
@@ -55,10 +57,12 @@ def run_git(
     timeout_s: float,
     credentials: Mapping[str, str] | None = None,
     lock: Path | None = None,
+    given: bytes = b"",
 ) -> Ran:
     """Run one git command on the host and return what it did, whatever its exit code.
 
-    `lock`: a file that only one such command holds at a time, waited for at most two minutes. Raises
+    `given` is what it reads; the caller sees to it that an answer to less of it is noticed. `lock`: a file
+    that only one such command holds at a time, waited for at most two minutes. Raises
     SpawnError and CommandTimeoutError.
     """
     queue = () if lock is None else ("flock", "--no-fork", "--timeout", str(_LOCK_S), str(lock))
@@ -69,4 +73,5 @@ def run_git(
         cap_bytes=_OUTPUT_BYTES,
         file_bytes=_FILE_BYTES,
     )
+    child.write(given)
     return finish(child, what=f"git {words[0]}", timeout_s=timeout_s, beat=beat, out_bytes=_OUTPUT_BYTES)

@@ -1,56 +1,127 @@
-"""Which changed files the policy keeps from agents: paths matched against its patterns. Pure."""
+"""Judges what would leave: what a guard denies goes back to the agent, what it asks about to a person."""
 
-import re
-from collections.abc import Iterable
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from hashlib import sha256
 
+from ledger.events.guard import Finding, GuardsJudged
+from runner import guards
+from runner.changes import Known, change_of
+from runner.exporting import bring_out
+from runner.findings import question, reason
+from runner.guard import Breach, Change
+from runner.leaving import Finish, failed
+from runner.live import PUBLISH_PROTECTED, STOP, LiveRun
+from runner.order import Guards
+from runner.patterns import is_workflow
+from runner.rebasing import seen
+from runner.stamping import peoples, published
 from runner.texts import one_line
+from runner.working import repair_change
 
-_ABOVE = (".github", ".github/workflows")  # a link in their place brings workflows of somebody else's
-_SHOWN = 5
-_PATH_BYTES = 200
-_TOKENS = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
-_MEANS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+ASKER, WORKFLOWS = "guard", "workflows"
+_MOST = 100  # findings in one event
+_JUDGE_S = 180.0  # searching 20 MB of text: nothing can renew the claim meanwhile
+_PATH_BYTES = 1_000
+_RULE_BYTES = 2_500
 
 
-def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Return each path that a pattern protects, with the first such pattern.
+def clear(run: LiveRun, start: str) -> bool:
+    """Let the agent undo what the guards deny, and return whether it had to. Publishing judges once more what
+    really leaves.
 
-    `*` and `?` stay within a name, `**` goes over folders; a pattern without a slash counts at any depth, and
-    one that names a folder counts for all in it. Letters count without case.
+    Each finding is given back once, and each time counts as an iteration. Raises Finish (guardrail) for one
+    that is still there, and whatever a turn raises.
     """
-    rules = [(pattern, _compiled(pattern)) for pattern in patterns if pattern.strip(" /")]
-    found = ((path, next((rule for rule, shape in rules if shape.fullmatch(path)), "")) for path in paths)
-    return tuple((path, rule) for path, rule in found if rule)
+    worked = False
+    while True:
+        head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on #{run.order.number}")
+        if not head or head == start:
+            return worked
+        judged = judge(run, bring_out(run))
+        if not run.history.guards.denied:
+            return worked
+        if run.history.guards.stands or run.history.iterations > _iterations(run):
+            raise _refused(judged)
+        repair_change(run)
+        worked = True
 
 
-def is_workflow(path: str) -> bool:
-    """Whether GitHub Actions takes the file for a workflow; case counts for nothing on some file systems."""
-    return path.lower().startswith(".github/workflows/") or path.lower().rstrip("/") in _ABOVE
+def judge(run: LiveRun, head: str) -> GuardsJudged:
+    """Return what all guards say of a commit of the mirror; an event, unless it was said of the very same."""
+    rules, base = run.order.guards, run.mirror.head(run.order.base_branch)
+    rules_digest = _digest(asdict(rules))
+    last = run.history.guards.judged
+    if last is not None and (last.head, last.base, last.rules) == (head, base, rules_digest):
+        return last
+    run.log.hold(_JUDGE_S)
+    known = Known(published(run), seen(run), peoples(run))
+    found = findings(change_of(run.mirror, base, head, known), rules)
+    judged = GuardsJudged(
+        run.order.run_id,
+        head,
+        base,
+        rules_digest,
+        found[:_MOST],
+        max(0, len(found) - _MOST),
+        _digest([asdict(one) | {"commit": ""} for one in found]),
+    )
+    run.log.append(judged)
+    return judged
 
 
-def concern(found: tuple[tuple[str, str], ...]) -> str:
-    """Return in words which protected files a run changes, with the rules; empty for none."""
-    if not found:
-        return ""
-    shown = [f"{one_line(path, _PATH_BYTES)!r} (rule {one_line(rule)!r})" for path, rule in found[:_SHOWN]]
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"The run changes what the repository's policy protects: {', '.join(shown)}{more}."
+def ask_people(run: LiveRun, head: str) -> None:
+    """Return once a person agreed to every finding that is to be asked about, and nothing is denied.
+
+    Files of CI are a question of their own, since not everybody may answer it. Raises Park and Finish.
+    """
+    judged = judge(run, head)
+    if run.history.guards.denied:
+        raise _refused(judged)
+    asked = tuple(one for one in judged.findings if one.action == "ask")
+    workflows = tuple(one for one in asked if one.guard == "protected" and is_workflow(one.path))
+    others = tuple(one for one in asked if one not in workflows)
+    for asker, some in ((WORKFLOWS, () if run.order.workflows else workflows), (ASKER, others)):
+        text = question(some, judged.left_out, judged.digest)
+        if some and not run.may_publish_protected(text):
+            run.ask(asker, text, (PUBLISH_PROTECTED, STOP))
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
-    plain = pattern.strip()
-    anchored = plain.strip("/")
-    if "/" not in plain.rstrip("/"):
-        anchored = f"**/{anchored}"
-    inside = anchored.removesuffix("/**")
-    shape = "".join(_MEANS.get(token, re.escape(token)) for token in _TOKENS.findall(inside))
-    # A link or a submodule in the place of a folder above would bring a folder of somebody else's there.
-    above = [re.escape(folder) for folder in _folders_above(inside)]
-    return re.compile("|".join((f"{shape}(?:/.*)?", *above)), re.IGNORECASE | re.DOTALL)
+def findings(change: Change, rules: Guards) -> tuple[Finding, ...]:
+    """Return what all guards find that the rules do not allow, what is denied first."""
+    found = [one for name in guards.names() for one in _of_guard(name, change, rules)]
+    return tuple(sorted(dict.fromkeys(found), key=lambda one: (one.action != "deny", one.guard, one.path)))
 
 
-def _folders_above(pattern: str) -> list[str]:
-    """Return the folders that every path of the pattern is in, as far as it names them."""
-    parts = pattern.split("/")
-    named = next((n for n, part in enumerate(parts) if "*" in part or "?" in part), len(parts) - 1)
-    return ["/".join(parts[:count]) for count in range(1, named + 1)]
+def _of_guard(name: str, change: Change, rules: Guards) -> Iterator[Finding]:
+    action = rules.action(name)
+    if action != "allow":
+        yield from (_finding(name, action, one) for one in guards.load(name).look(change, rules))
+
+
+def _finding(name: str, action: str, found: Breach) -> Finding:
+    return Finding(
+        guard=name,
+        rule=one_line(found.rule, _RULE_BYTES),
+        path=one_line(found.path, _PATH_BYTES),
+        line=found.line,
+        commit=found.commit,
+        action="ask" if found.doubtful else action,
+        what=found.what,
+        advice=found.advice,
+        mark=found.mark,
+    )
+
+
+def _refused(judged: GuardsJudged) -> Finish:
+    denied = tuple(one for one in judged.findings if one.action == "deny")
+    return failed("guardrail", reason(denied, judged.left_out))
+
+
+def _iterations(run: LiveRun) -> int:
+    return run.order.limits.iterations * run.allowance.factor
+
+
+def _digest(what: object) -> str:
+    return sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()

@@ -153,7 +153,11 @@ class Hearing:
 
     def _obey_words(self, text: str) -> None:
         """Take the board calls that an agent without our tools writes into what it says."""
-        offer = offered(read_only=self._task.read_only, threads=bool(self._task.threads))
+        offer = offered(
+            read_only=self._task.read_only,
+            threads=bool(self._task.threads),
+            investigates=self._task.investigates,
+        )
         for spoken in spoken_calls(text)[:_WORDS]:
             self._spoken[(spoken.tool, repr(spoken.input))] += 1
             count = self._spoken[(spoken.tool, repr(spoken.input))]
@@ -184,7 +188,7 @@ class Hearing:
         run_id = self._run.order.run_id
         judged = permission.judge(
             asked,
-            self._run.order.tools,
+            self._task.tools,
             permission.Leave(self._task.granted, self._task.allowed),
             read_only=self._task.read_only,
             refused=self._task.refused,

@@ -7,12 +7,16 @@ from typing import Any
 
 from ledger.event import Event, Recorded
 from ledger.events import agent as seen
-from ledger.events import budget, related
+from ledger.events import artifact, bounds, budget, findings, instruction, related
 from ledger.events import run as happened
 from ledger.events import turn as turns
 from ledger.ids import QuestionId
 from ledger.states import RunState
+from runner.instructed import Instructed
 from runner.question import Question
+from runner.refusals import Refusals
+from runner.rounds import Rounds
+from runner.stage_log import StageLog
 
 
 @dataclass(slots=True)
@@ -46,6 +50,7 @@ class History:
     state: RunState = RunState.QUEUED
     session_id: str = ""
     briefed: str = ""  # the newest briefing's digest
+    instructed: Instructed = field(default_factory=Instructed)
     unread: bool = False  # no turn of this run has carried that briefing to its end
     plan: Plan | None = None
     questions: list[Question] = field(default_factory=list)
@@ -55,18 +60,23 @@ class History:
     calls: set[tuple[str, str]] = field(default_factory=set)
     finish: dict[str, Any] | None = None
     finish_seq: int = 0
+    reads: str = ""  # the commit that an investigation reads
     threads: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     proposed: int = 0  # cards
     linked: int = 0
     steering: dict[int, str] = field(default_factory=dict)  # not yet heard
-    checks: list[happened.CommandChecked] = field(default_factory=list)
+    rounds: Rounds = field(default_factory=Rounds)
     validation: happened.ValidationEnded | None = None
+    checking: str = ""  # the commit whose checks were the last to touch the workspace
+    waived: str = ""  # the commit that goes without checks
     iterations: int = 0
+    guards: Refusals = field(default_factory=Refusals)
     full_runs: int = 0
     exported: happened.BranchExported | None = None
     pushed: str = ""
     reported: bool = False
+    artifacts: dict[tuple[str, str], int] = field(default_factory=dict)  # name and digest -> bytes
     stop: happened.RunStopAsked | None = None
     lost: set[str] = field(default_factory=set)  # sessions
     awaited: dict[QuestionId, str] = field(default_factory=dict)  # question -> command
@@ -78,6 +88,7 @@ class History:
     ceiling_usd: float = 0.0  # what the run may have cost in all when that reservation is used up
     turns_used: int = 0
     active_s: float = 0.0
+    stages: StageLog = field(default_factory=StageLog)
 
     def take(self, recorded: Iterable[Recorded]) -> None:
         """Fold what is newer than what is known; an event that says nothing about the flow is passed over."""
@@ -87,9 +98,13 @@ class History:
                 step = _STEPS.get(type(one.event))
                 if step is not None:
                     step(self, one.event, one.seq)
+                self.stages.take(one.event, one.seq)
+                self.iterations += self.guards.take(one.event)
 
     def session(self, given: str) -> str:
-        """Return the session to go on in: the run's own, or the `given` one of the run before it."""
+        """Return the session to go on in: the open stage's, the run's, or the `given` one before it."""
+        if self.stages.visits:
+            return self.stages.session_id
         return self.session_id or ("" if given in self.lost else given)
 
     @property
@@ -120,22 +135,13 @@ class History:
         """Return the newest question of Cardinal's own that was answered in words which no turn has carried
         to the agent.
         """
-        asked = self.newest("limit", "budget", "rebase", "workflows")
+        asked = self.newest("limit", "budget", "rebase", "workflows", "validation", "stage", "guard")
         return asked if asked is not None and asked.words and not self._carried(asked) else None
 
     def _carried(self, asked: Question) -> bool:
         """An answer is carried once a turn that began after the question ended on its own."""
         turn = self.turn
         return turn is not None and turn.seq > asked.seq and turn.outcome in ("done", "asked")
-
-    def failing_output(self) -> str:
-        """Return the failed commands of the newest validation with the end of their output, as Markdown."""
-        iteration = self.validation.iteration if self.validation else 0
-        return "\n\n".join(
-            f"$ {check.command}\nexit code {check.exit_code}\n{check.tail}"
-            for check in self.checks
-            if check.iteration == iteration and check.exit_code != 0
-        )
 
     @property
     def next_question_id(self) -> int:
@@ -205,27 +211,36 @@ def _answered(self: History, event: Any, _seq: int) -> None:
     for asked in self.questions:
         if asked.question_id == event.question_id and asked.answer is None:
             asked.answer, asked.answered_by = event.text, event.by
+            if asked.asker in ("agent", "validation"):
+                self.rounds.let_go()
 
 
 def _turn_started(self: History, event: Any, seq: int) -> None:
     self.turn = Turn(event.phase, event.turn, seq)
+    self.checking = ""
     self.turns[event.turn] = ""
 
 
 def _turn_ended(self: History, event: Any, _seq: int) -> None:
     self.turns[event.turn] = event.outcome
-    self.unread = self.unread and event.outcome not in ("done", "asked")
+    if event.outcome in ("done", "asked"):
+        self.unread = False
+        self.instructed.carry()
     if self.turn is not None and self.turn.turn == event.turn:
         self.turn.outcome = event.outcome
 
 
 def _called(self: History, event: Any, seq: int) -> None:
     self.calls.add((event.session_id, event.call_id))
-    if event.tool == "finish":
+    if event.tool in ("finish", "findings"):
         self.finish, self.finish_seq = json.loads(event.body), seq
     elif event.tool == "thread":
         answer = json.loads(event.body)
         self.threads[answer["thread_id"]] = answer["text"]
+
+
+def _investigates(self: History, event: Any, _seq: int) -> None:
+    self.reads = event.base
 
 
 def _noted(self: History, event: Any, _seq: int) -> None:
@@ -249,14 +264,22 @@ def _heard(self: History, event: Any, _seq: int) -> None:
         self.steering.pop(comment_id, None)
 
 
-def _checked(self: History, event: Any, _seq: int) -> None:
-    self.checks.append(event)
-
-
 def _validated(self: History, event: Any, _seq: int) -> None:
     self.validation = event
     self.iterations = max(self.iterations, event.iteration)
     self.full_runs += event.tier == "full"
+
+
+def _round_began(self: History, event: Any, _seq: int) -> None:
+    self.checking = event.head
+
+
+def _round_failed(self: History, event: Any, _seq: int) -> None:
+    self.rounds.take(event)
+
+
+def _waived(self: History, event: Any, _seq: int) -> None:
+    self.waived = event.head
 
 
 def _exported(self: History, event: Any, _seq: int) -> None:
@@ -265,6 +288,10 @@ def _exported(self: History, event: Any, _seq: int) -> None:
 
 def _pushed(self: History, event: Any, _seq: int) -> None:
     self.pushed = event.head
+
+
+def _kept(self: History, event: Any, _seq: int) -> None:
+    self.artifacts[event.name, event.digest] = event.size_bytes
 
 
 def _reported(self: History, _event: Any, _seq: int) -> None:
@@ -280,6 +307,7 @@ def _session_lost(self: History, event: Any, _seq: int) -> None:
     self.lost.add(event.session_id)
     if self.session_id == event.session_id:
         self.session_id = ""
+        self.instructed.forget()
 
 
 def _awaited(self: History, event: Any, _seq: int) -> None:
@@ -315,11 +343,14 @@ _STEPS: dict[type[Event], Any] = {
     happened.RunParked: _parked,
     happened.RunEnded: _ended,
     happened.BriefingMade: _briefed,
+    instruction.InstructionsStacked: lambda self, event, _seq: self.instructed.stack(event),
+    instruction.SkillsChosen: lambda self, event, _seq: self.instructed.consider(event),
     happened.SessionStarted: _session,
     happened.PlanProposed: _proposed,
     happened.PlanApproved: _approved,
     happened.PlanRedirected: _redirected,
     happened.PlanTicked: _ticked,
+    findings.InvestigationBegun: _investigates,
     happened.Noted: _noted,
     related.CardProposed: _card_proposed,
     related.CardLinked: _card_linked,
@@ -330,11 +361,14 @@ _STEPS: dict[type[Event], Any] = {
     turns.BoardToolCalled: _called,
     happened.RunSteered: _steered,
     turns.SteeringHeard: _heard,
-    happened.CommandChecked: _checked,
     happened.ValidationEnded: _validated,
+    bounds.RoundBegan: _round_began,
+    bounds.RoundFailed: _round_failed,
+    bounds.ValidationWaived: _waived,
     happened.BranchExported: _exported,
     happened.BranchPushed: _pushed,
     happened.FinalReported: _reported,
+    artifact.ArtifactKept: _kept,
     happened.RunStopAsked: _stop_asked,
     seen.SessionLost: _session_lost,
     seen.PermissionAwaited: _awaited,

@@ -14,7 +14,8 @@ from runner.history import History
 from runner.leaving import Obey, Park, failed
 from runner.log import RunLog
 from runner.mirror import Mirror
-from runner.order import Clock, WorkOrder
+from runner.order import Clock, Stage, WorkOrder
+from runner.secrecy import Secrecy
 from runner.watch import Allowance
 from runner.workspace import Workspace
 
@@ -24,8 +25,9 @@ PUBLISH = "Publish it anyway"
 PUBLISH_PROTECTED = "Publish these files too"
 WITHOUT_REBASE = "Work on without the rebase"
 TRY_AGAIN = "I resolved it: try again"
-# Who asks when a limit is reached: budget for the run's own dollars, workflows for the files of CI.
-LIMITS = ("limit", "budget", "workflows")
+# Who asks when a limit is reached: budget for the run's own dollars, workflows for the files of CI,
+# validation for checks that keep failing, guard for what the guards ask about.
+LIMITS = ("limit", "budget", "workflows", "validation", "guard")
 WEIGH_S = 5.0
 _REST = 10  # so many times as long as counting took, nothing is counted
 _BYTES_PER_MB = 1_000_000
@@ -59,6 +61,17 @@ class LiveRun:
     def history(self) -> History:
         """What the run's events say."""
         return self.log.history
+
+    @property
+    def stage(self) -> Stage | None:
+        """The stage that is open, if the run has stages and is in one."""
+        visit = self.history.stages.open
+        return next((one for one in self.order.stages if visit and one.name == visit.stage), None)
+
+    @property
+    def secrecy(self) -> Secrecy:
+        """What of the run's private skills nobody else may read."""
+        return self.log.secrecy
 
     @property
     def allowance(self) -> Allowance:
@@ -141,6 +154,6 @@ class LiveRun:
         asked = self.history.open_question
         if asked is not None:
             raise Park("limit" if asked.asker in LIMITS else "question")
-        newest = self.history.newest(*LIMITS, "rebase")
+        newest = self.history.newest(*LIMITS, "rebase", "stage")
         if newest is not None and newest.choices[-1:] == (STOP,) and newest.refused():
             raise failed("gave_up", f"stopped by a person's answer to: {newest.text}")

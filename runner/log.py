@@ -14,6 +14,7 @@ from ledger.leases import Lease
 from ledger.states import RunState
 from runner.history import History
 from runner.order import Clock
+from runner.secrecy import Secrecy
 
 LOOK_S = 0.3
 _PAGE = 500
@@ -43,6 +44,7 @@ class RunLog:
         self._looked = clock.monotonic()
         self._renewed = self._looked - ttl_s  # the claimer took the lease for longer, or some time ago
         self.history = History()
+        self.secrecy = Secrecy()  # that of the order, once it is carried out
         self.look()
 
     @property
@@ -53,8 +55,9 @@ class RunLog:
     def append(self, *events: RunEvent) -> None:
         """Write `events` in one transaction, only while the claim is alive; the history knows them then."""
         if events:
+            told = tuple(map(self.secrecy.hushed, events))
             with book.writing(self._engine) as db:
-                book.append(db, *events, at=self._now(), fence=self._fence)
+                book.append(db, *told, at=self._now(), fence=self._fence)
                 self._renew(db)
             self._on_append()
             self.look()
@@ -65,13 +68,14 @@ class RunLog:
         An answer can arrive between the question and the parking: parking after it would leave the run
         asleep.
         """
+        told = tuple(map(self.secrecy.hushed, events))
         while True:
             self.look()
             if self.history.state is RunState.QUEUED:
                 return False
             try:
                 with book.writing(self._engine) as db:
-                    book.append(db, *events, at=self._now(), expected=self.history.version, fence=self._fence)
+                    book.append(db, *told, at=self._now(), expected=self.history.version, fence=self._fence)
             except LateWriterError:
                 continue  # each round means that somebody else wrote: it ends when they do
             self._on_append()

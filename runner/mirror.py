@@ -7,11 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner import commits
 from runner.child import Ran
+from runner.commits import Commit, unquoted
 from runner.errors import (
     EmptyRepositoryError,
     GitError,
     GoneRepositoryError,
+    LongHistoryError,
     MissingBaseError,
     MovedBranchError,
     OversizedRepositoryError,
@@ -22,12 +25,14 @@ from runner.errors import (
 from runner.git import run_git
 from runner.order import Remote
 from runner.redact import redact
-from runner.signing import Signed
 from runner.texts import one_line
 
 _FETCH_S = 600.0
 _LOOK_S = 60.0
 _SIZE_CAP_BYTES = 4_000_000_000
+_FILE_BYTES = 4_000_000
+_MOST_LINES = 1_000_000_000
+_MOST_COMMITS = 1_000
 _GONE = re.compile(
     r"not found|does not appear to be a git repository|could not read (?:Username|from remote)|does not exist"
     r"|Authentication failed|returned error: (?:401|403|404|410)|Could not resolve host|unable to access",
@@ -113,6 +118,12 @@ class Mirror:
         found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return found.out.strip() if found.exit_code == 0 else ""
 
+    def tree(self, commit: str) -> str:
+        """Return the name of all the files of a commit together: the same files have the same."""
+        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{tree}}")
+        self._must("read a commit's files", found)
+        return found.out.strip()
+
     def remember(self, name: str, commit: str) -> None:
         """Point refs/cardinal/`name` at a commit, so that it stays and is known later."""
         self._must("write a ref", self._git("update-ref", f"refs/cardinal/{name}", commit))
@@ -154,43 +165,79 @@ class Mirror:
         """Return what `head` changes since it left `base`. Raises GitError when they share no history."""
         counted = self._git("rev-list", "--count", f"{base}..{head}")
         self._must("count commits", counted)
-        stat = self._git(
-            *(
-                "diff",
-                "--numstat",
-                "-z",  # else an odd name is written in another way
-                "--no-renames",
-                "--no-ext-diff",
-                "--no-textconv",
-                "--ignore-submodules=none",
-            ),
-            f"{base}...{head}",
+        # A name a line, quoted where it must be: between NULs all of them together would be one line, cut.
+        stat = self.look(
+            *("diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv"),
+            *("--ignore-submodules=none", f"{base}...{head}"),
         )
-        self._must("compare the branch with its base", stat)
         lines, paths = 0, []
-        for row in filter(None, stat.out.removesuffix("\n").split("\0")):
+        for row in stat.splitlines():
             added, removed, path = row.split("\t", 2)
             lines += 1 if added == "-" else int(added) + int(removed)
-            paths.append(path)
+            paths.append(unquoted(path))
         stored = self._git("rev-list", "--disk-usage", "--objects", head, f"^{base}")
         self._must("measure the branch", stored)
         return DiffStat(len(paths), lines, int(stored.out.strip()), int(counted.out.strip()), tuple(paths))
 
+    def patch(self, base: str, head: str) -> str:
+        """Return what `head` changes since it left `base`, as git shows it; of binary files the names."""
+        shown = self._git("diff", "--no-color", "--no-ext-diff", "--no-textconv", f"{base}...{head}", "--")
+        self._must("show the change", shown)
+        return shown.out
+
+    def lines_of(self, commit: str, path: str) -> int | None:
+        """Return how many lines a file has at a commit; None where there is no file of that name.
+
+        One that is larger than _FILE_BYTES counts as having as many lines as anybody says.
+        """
+        name = f"{commit}:{path}"
+        size = self._git("cat-file", "-s", name)
+        kind = self._git("cat-file", "-t", name)
+        if size.exit_code != 0 or kind.out.strip() != "blob":
+            return None
+        if int(size.out.strip()) > _FILE_BYTES:
+            return _MOST_LINES
+        text = self._git("cat-file", "blob", name)
+        self._must("read a file", text)
+        return len(text.out.removesuffix("\n").split("\n")) if text.out else 0
+
     def differing(self, one: str, other: str) -> frozenset[str]:
         """Return the paths at which two commits differ."""
-        words = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
-        found = self._git("diff", *words, one, other, "--")
-        self._must("compare two commits", found)
-        return frozenset(filter(None, found.out.removesuffix("\n").split("\0")))
+        words = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
+        return frozenset(map(unquoted, self.look("diff", *words, one, other, "--").splitlines()))
 
-    def signed(self, head: str, *known: str) -> tuple[Signed, ...]:
-        """Return the commits of `head` that none of `known` has, the newest first, at most 1,000."""
-        shape = "%x1e%H%x1f%an <%ae>%x1f%cn <%ce>%x1f%B"
+    def commits(self, head: str, *known: str) -> tuple[Commit, ...]:
+        """Return the commits of `head` that none of `known` has, the oldest first. Raises LongHistoryError
+        for more than a thousand.
+        """
         wanted = (head, *(f"^{commit}" for commit in known if commit))
-        listed = self._git("log", "-z", "--max-count=1000", f"--format={shape}", *wanted)
-        self._must("read the commits", listed)
-        rows = (row.rstrip("\0\n").split("\x1f", 3) for row in listed.out.split("\x1e")[1:])
-        return tuple(Signed(*row) for row in rows if len(row) == 4)
+        listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--").split()
+        if len(listed) > _MOST_COMMITS:
+            raise LongHistoryError(len(listed), _MOST_COMMITS)
+        return tuple(commits.parsed(one, self.look("cat-file", "commit", one)) for one in listed)
+
+    def make_commit(self, commit: Commit) -> str:
+        """Store a commit as it is described, and return its id: the same for the same description."""
+        return self.look(
+            "hash-object", "-t", "commit", "-w", "--stdin", given=commits.written(commit)
+        ).strip()
+
+    def look(self, *words: str, given: bytes = b"") -> str:
+        """Return what one git command says here, whole. Raises GitError when it fails or says too much."""
+        ran = self._git(*words, given=given)
+        self._must(words[0], ran)
+        if ran.cut:
+            raise GitError(words[0], "a line is too long to be read")
+        return ran.out
+
+    def read(self, *words: str) -> str | None:
+        """Return what one git command shows of a file; None for one with lines that are too long to be read.
+
+        Raises GitError when it fails.
+        """
+        ran = self._git(*words)
+        self._must(words[0], ran)
+        return None if ran.cut else ran.out
 
     def push(self, head: str, branch: str, known: str) -> None:
         """Put `branch` on GitHub at `head`, only if it still stands at `known` (empty: is not there).
@@ -218,7 +265,12 @@ class Mirror:
             raise OversizedRepositoryError(self._repository, _SIZE_CAP_BYTES)
 
     def _git(
-        self, *words: str, online: bool = False, timeout_s: float = _LOOK_S, folder: Path | None = None
+        self,
+        *words: str,
+        online: bool = False,
+        timeout_s: float = _LOOK_S,
+        folder: Path | None = None,
+        given: bytes = b"",
     ) -> Ran:
         writes = words[0] in ("init", "fetch", "update-ref")
         return run_git(
@@ -228,6 +280,7 @@ class Mirror:
             timeout_s=_FETCH_S if online else timeout_s,
             credentials=self._remote.git_environment() if online else None,
             lock=self.path / "cardinal.lock" if writes else None,
+            given=given,
         )
 
     def _named(self, what: str, ran: Ran) -> RepositoryError:

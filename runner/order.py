@@ -6,12 +6,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from ledger.events.instruction import SkillConsidered
 from ledger.ids import CardId, RunId
+from runner.instructions import Layer, SkillContent, stack
+
+INVESTIGATE = "investigate"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one run may use before it parks and asks; `iterations` and `full_runs` count validation."""
+    """What one run may use before it parks and asks; `iterations` and `full_runs` count validation, and
+    `same_failures` are rounds in a row that fail in the same way.
+    """
 
     timeout_s: float = 1800.0
     silence_s: float = 300.0
@@ -22,6 +28,7 @@ class Limits:
     full_runs: int = 3
     files_changed: int = 40
     lines_changed: int = 1500
+    same_failures: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +68,33 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Shell lines of the repository's policy: once after a clone, each time, and before the offer."""
+    """Shell lines of the repository's policy: once after a clone, each time, and before the offer.
+
+    `waived`: the policy says that nothing is checked, on purpose; `absent` says why there is nothing where it
+    does not, as what a person has to do.
+    """
 
     setup: tuple[str, ...] = ()
     fast: tuple[str, ...] = ()
     full: tuple[str, ...] = ()
+    waived: bool = False
+    absent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """What the repository's policy keeps from agents: `actions` are allow, ask or deny by the guard's name; a
+    guard that is not named allows. `protect` and `allow` are patterns of paths.
+    """
+
+    actions: Mapping[str, str] = field(default_factory=dict)
+    protect: tuple[str, ...] = ()  # that leave only with a person's word
+    allow: tuple[str, ...] = ()  # that may change; empty: all
+    max_file_kb: int = 0  # 0: no limit
+
+    def action(self, guard: str) -> str:
+        """Return what becomes of what a guard finds."""
+        return self.actions.get(guard, "allow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +108,27 @@ class ReviewThread:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of a staged run, with a persona whose words are `text`; `digest` and `source` are its file's.
+
+    `next` are the stages that may follow, `ends` whether the run may end here, `approval` whether a person
+    lets it begin. `model` is empty for the run's own. `tools` are never looser than the run's.
+    """
+
+    name: str
+    persona: str
+    text: str = ""
+    digest: str = ""
+    source: str = ""
+    next: tuple[str, ...] = ()
+    ends: bool = True
+    approval: bool = False
+    model: str = ""
+    tools: Tools = Tools()
+    cleanup: tuple[str, ...] = ()  # shell lines, when it is left
+
+
+@dataclass(frozen=True, slots=True)
 class Places:
     """Where the runner keeps what lives, on the host."""
 
@@ -86,6 +136,11 @@ class Places:
     workspaces: Path
     logs: Path
     scenarios: Path
+
+    @property
+    def artifacts(self) -> Path:
+        """What runs leave for people, by digest."""
+        return self.workspaces.parent / "artifacts"
 
     @property
     def gateways(self) -> Path:
@@ -138,7 +193,7 @@ class WorkOrder:
     models: tuple[str, ...] = ()  # that the policy allows beside the column's own
     granted: tuple[str, ...] = ()  # commands that people allowed for this card, each that very one
     allowed: tuple[str, ...] = ()  # patterns of commands that people allowed for this card
-    protect: tuple[str, ...] = ()  # patterns of paths that it may change only with a person's word
+    guards: Guards = field(default_factory=Guards)
     private_hosts: tuple[str, ...] = ()  # of the operator: hosts that may have a private address
     issue: str = ""  # the digest of the issue's text in the briefing
     base: str = ""  # the base branch's commit as the claim found it
@@ -146,6 +201,33 @@ class WorkOrder:
     workflows: bool = False  # a maintainer allowed that files of CI change
     failing: str = ""  # what the red checks of the pull request said, as Markdown
     mode: str = "fix"  # or investigate
+    stages: tuple[Stage, ...] = ()  # empty: plan, then work
+    layers: tuple[Layer, ...] = ()  # profile and skills; the stack is made of these and of what is above
+    skill_files: tuple[SkillContent, ...] = ()  # what the agent can read of its skills
+    considered: tuple[SkillConsidered, ...] = ()  # every skill that it could have had, and why
+    asked: str = ""  # what whoever started this very run wants of it
+    asked_by: str = ""
+    issue_repository: str = ""  # where the card's issue is, if not in `repository`
+
+    @property
+    def stack(self) -> tuple[Layer, ...]:
+        """All that the agent is instructed with, in its order."""
+        return stack(self.mode, self.instructions, self.briefing, self.layers)
+
+    @property
+    def reference(self) -> str:
+        """How the card's issue is named in the repository: #12, or owner/name#12."""
+        return f"{self.issue_repository}#{self.number}"
+
+    @property
+    def own_number(self) -> int:
+        """The issue's number where it is in the repository itself, else 0: no issue there is the card's."""
+        return 0 if self.issue_repository else self.number
+
+    @property
+    def investigates(self) -> bool:
+        """Whether it reads only, and ends with findings."""
+        return self.mode == INVESTIGATE
 
 
 class Remote(Protocol):

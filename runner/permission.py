@@ -104,7 +104,9 @@ def _parts(command: str) -> tuple[str, ...]:
 
 def _edit(asked: PermissionAsked, tools: Tools, leave: Leave, *, read_only: bool) -> Judgement:
     if read_only:
-        return Judgement(Verdict.DENY, "this turn is for the plan: the repository is read-only")
+        return Judgement(
+            Verdict.DENY, "the repository is read-only in this turn: nothing in it can be changed"
+        )
     if tools.edit == "deny":
         return Judgement(Verdict.DENY, "the column's policy says `edit: deny`")
     return _asked(asked, leave, "the column's policy says `edit: ask`") if tools.edit == "ask" else _ALLOWED

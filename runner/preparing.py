@@ -5,14 +5,19 @@ import logging
 from hashlib import sha256
 
 from ledger.events.agent import SessionLost
+from ledger.events.instruction import SkillsChosen
 from ledger.events.run import BriefingMade
 from ledger.states import RunState
 from runner.briefing import digest_of
 from runner.child import finish
 from runner.errors import BackendError, NetworkError, RunnerError, UnsandboxedError
+from runner.exporting import head_name
 from runner.gate import clear_away
+from runner.instructions import told
+from runner.keeping import keep
 from runner.leaving import failed
 from runner.live import LiveRun
+from runner.mirror import Heads
 from runner.rebasing import take_in_base, take_in_pushes
 from runner.redact import redact
 from runner.shell import note_hosts, start_command
@@ -23,19 +28,18 @@ log = logging.getLogger(__name__)
 _SETUP_OUTPUT_BYTES = 20_000_000
 
 
-def prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
-    """Make everything ready and return the commit that the run began at: GitHub's head of the branch, or the
-    base, as the run's first claim found it.
+def admit(run: LiveRun, *, allow_unsandboxed: bool) -> None:
+    """Write down what the agent is told, and let nobody in who may not work in such a place.
 
-    Raises Park on an open question, NetworkError, UnsandboxedError, RepositoryError or WorkspaceError.
+    Raises Park on an open question, BackendError, NetworkError or UnsandboxedError.
     """
     order = run.order
     run.step(RunState.PREPARING)
     digest = digest_of(order.briefing)
     if run.history.briefed != digest:
         told = BriefingMade(order.run_id, order.briefing, digest, order.briefing_omitted, order.issue)
-        run.log.append(told)
-    clear_away(order)
+        run.log.append(told, *keep(run, "briefing.md", "briefing", order.briefing))
+    _instruct(run)
     run.heed_answers()
     if order.workspace not in run.agent.backends:
         raise BackendError(run.agent.name, order.workspace, run.agent.backends)
@@ -47,19 +51,75 @@ def prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
             raise UnsandboxedError(run.agent.name, run.workspace.locked)
         if checks.setup or checks.fast or checks.full:  # commands of the repository, on what an agent wrote
             raise UnsandboxedError("what the repository's policy runs", run.workspace.locked)
+
+
+def prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
+    """Make everything ready and return the commit that the run began at: GitHub's head of the branch, or the
+    base, as the run's first claim found it.
+
+    Raises Park on an open question, NetworkError, UnsandboxedError, RepositoryError or WorkspaceError.
+    """
+    order = run.order
+    clear_away(order)
+    admit(run, allow_unsandboxed=allow_unsandboxed)
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     if run.workspace.fresh:
-        session = run.history.session(order.session_id)
-        if session:  # the card was done, or worked on elsewhere: its place was removed with the agent's home
-            run.log.append(SessionLost(order.run_id, session))
-        run.checkout.clone(order.branch, order.base_branch, heads)
-        _set_up(run, heads.base)
+        forget_session(run)
+        if not _bring_back(run, heads):
+            run.checkout.clone(order.branch, order.base_branch, heads)
+        set_up(run, heads.base)
     else:
         run.checkout.fetch(order.branch, order.base_branch, heads)
+        _clear_after_checks(run)
     take_in_pushes(run, heads.branch)
     if run.history.turn is None:
         take_in_base(run, heads.base)
     return _start(run, heads.branch or heads.base)
+
+
+def _clear_after_checks(run: LiveRun) -> None:
+    """Take away what checks left in the workspace, where a claim was killed before it could."""
+    checking = run.history.checking
+    if checking and run.checkout.commit() == checking:
+        run.checkout.restore(checking)
+
+
+def _bring_back(run: LiveRun, heads: Heads) -> bool:
+    """Check out what the stages so far handed over, from the mirror; False when there was no such stage.
+
+    Raises Finish when it was handed over elsewhere: the stage that is due could not go on from it.
+    """
+    handed = [visit.snapshot.head for visit in run.history.stages.visits if visit.snapshot is not None]
+    kept = run.mirror.recall(head_name(run))
+    if not handed or (not kept and run.mirror.commit(handed[-1])):
+        return False
+    if not kept or not run.mirror.commit(handed[-1]):
+        raise failed("repository", "the workspace is gone, and with it what the stages made: retry")
+    order = run.order
+    run.checkout.clone_from(f"refs/cardinal/{head_name(run)}", order.branch, order.base_branch)
+    run.workspace.settle()
+    run.checkout.fetch(order.branch, order.base_branch, heads)
+    return True
+
+
+def _instruct(run: LiveRun) -> None:
+    """Record what the agent is instructed with, where that is new, and give it the files of its skills."""
+    order, history = run.order, run.history.instructed
+    if order.considered != history.considered:
+        run.log.append(SkillsChosen(order.run_id, order.considered))
+    stacked = told(order.run_id, order.stack)
+    if stacked.digest != history.digest:
+        run.log.append(stacked)
+    run.workspace.equip({one.path: one.content for one in order.skill_files})
+
+
+def forget_session(run: LiveRun) -> None:
+    """Note that no session of the run can go on: its place was removed with the agents' home, for the card
+    was done, or worked on elsewhere.
+    """
+    session = run.history.session(run.order.session_id)
+    gone = dict.fromkeys(one for one in (session, *run.history.stages.sessions) if one)
+    run.log.append(*(SessionLost(run.order.run_id, one) for one in gone))
 
 
 def _start(run: LiveRun, now: str) -> str:
@@ -71,7 +131,7 @@ def _start(run: LiveRun, now: str) -> str:
     return start or now
 
 
-def _set_up(run: LiveRun, base: str) -> None:
+def set_up(run: LiveRun, base: str) -> None:
     """Run the repository's own set-up once, or bring back what it left elsewhere under the same key; a
     failure ends the run, since nothing could be checked after it.
 
@@ -90,7 +150,7 @@ def _set_up(run: LiveRun, base: str) -> None:
         note_hosts(run)
         if ran.exit_code != 0:
             why = child.fate or redact(ran.tail)[-600:]
-            raise failed("repository", f"set-up failed: $ {command}: {why}")
+            raise failed("repository", f"the set-up failed before an agent began: $ {command}: {why}")
     if run.checkout.commit() == base:
         run.log.hold(_KEEP_S)
         try:

@@ -5,14 +5,21 @@ from typing import assert_never
 from runner.agent import Phase
 from runner.fence import flat
 from runner.history import History, Plan
+from runner.instructions import news, whole
 from runner.order import WorkOrder
+from runner.refusals import GUARD_TURN
+from runner.stage_prompts import core, intro, last_call
 from runner.unseen import shown
 
-_TOOLS = (
-    "Say what you mean through the board tools: `plan`, `tick`, `progress`, `note`, `ask`, `thread`, `block` "
-    "and `finish`. A question to people is `ask`, and ends this turn. The work ends with `finish`, and only "
-    "with it. Where you have no such tools, write the call on lines of its own in what you say: ```board, "
-    'then {"tool": "<name>", "input": {…}}, then ```.'
+_LOOK = (
+    "Investigate this card, and change nothing: the repository is read-only, and nothing that you write is "
+    "kept. Find out what causes it. Then call `findings`: each with the files and lines that show it, the "
+    "suspected cause, the fix that you recommend, and how sure you are. What is other work, propose as "
+    "follow-up cards."
+)
+_LOOK_REPORT = (
+    "You stopped without your findings. Call `findings` with what you found, also when that is nothing, or "
+    "`block` with what keeps you from going on."
 )
 _PLAN = (
     "Plan this card. Read what you need and change nothing: the repository is read-only now. "
@@ -21,31 +28,45 @@ _PLAN = (
 _WORK = (
     "Do the work on the branch you are on, commit in small steps, tick the plan's steps, and call `finish`."
 )
+_HEED = "Do what they ask for, commit, and end the turn."
 _WORDS = "The run had stopped to ask people how to go on, and this is what they wrote"
-_CI = (
-    "Checks of the pull request are red on GitHub. Repair the cause on the branch you are on, commit in "
-    "small steps, and call `finish`. Do not weaken a check to make it pass."
-)
+_RED = "Checks of the pull request are red on GitHub."
+_HONEST = "Do not weaken a check to make it pass."
+_CI = f"{_RED} Repair the cause on the branch you are on, commit in small steps, and call `finish`. {_HONEST}"
 CI_TURN = "repair-ci"
+_FIRST_TURNS = tuple(map(str, (Phase.PLAN, Phase.WORK, Phase.REVISE, Phase.INVESTIGATE)))
 _REPORT = (
     "You stopped without saying how it ended. Change nothing more; call `finish` with what was done, what "
     "changed, what to check and what is open, or `block` with what keeps you from going on."
 )
 
+# For work, and for an investigation.
+_HEEDS, _REPORTS = (_HEED, _LOOK), (_REPORT, _LOOK_REPORT)
 
-def compose(phase: Phase, order: WorkOrder, history: History, *, turn: str = "", detail: str = "") -> str:
+
+def compose(
+    phase: Phase, order: WorkOrder, history: History, *, turn: str = "", detail: str = "", skills: str = ""
+) -> str:
     """Return the prompt of one turn; its first line names run, turn and phase.
 
-    A session that goes on has the briefing already; a fresh one gets it whole. `detail`: a person's words
-    or the failing output.
+    A session that goes on has its instructions already and hears only what is new; a fresh one gets them
+    whole. `detail`: a person's words or the failing output; `skills`: where the files of the skills are.
     """
     parts = [f"Run {order.run_id}, turn {turn or phase} ({phase})."]
     if not history.session(order.session_id):
-        parts += [order.briefing, order.instructions, _TOOLS]
-    elif phase is Phase.REVISE or history.unread:
-        parts += [order.briefing]
-    parts += [_core(phase, order, history, detail) if turn != CI_TURN or phase is not Phase.REPAIR else _CI]
-    if order.failing and turn in (CI_TURN, str(Phase.WORK), str(Phase.REVISE)):
+        parts += [*whole(order.stack, skills), intro(order, history)]
+    else:
+        parts += [order.briefing] if phase is Phase.REVISE or history.unread else []
+        parts += news(order.stack, history.instructed.known, skills)
+    if phase is Phase.REPAIR and turn.startswith(GUARD_TURN):
+        parts += [f"{detail}\n\nThen end the turn."]
+    else:
+        parts += [
+            _core(phase, order, history, detail) if turn != CI_TURN or phase is not Phase.REPAIR else _CI
+        ]
+    if order.asked and history.session(order.session_id) and turn in _FIRST_TURNS:
+        parts += [f"This is what {order.asked_by} asks of this run:\n{shown(order.asked)}"]
+    if order.failing and (phase is Phase.STAGE or turn in (CI_TURN, *_FIRST_TURNS[1:])):
         parts += [f"This is what the red checks of the pull request said:\n\n{order.failing}"]
     words = history.unheeded_words()
     if words is not None and phase is not Phase.HEED:
@@ -57,11 +78,10 @@ def compose(phase: Phase, order: WorkOrder, history: History, *, turn: str = "",
 
 def _core(phase: Phase, order: WorkOrder, history: History, detail: str) -> str:
     match phase:
-        case Phase.PLAN:
-            return _PLAN
-        case Phase.REDIRECT:
-            said = f"Make another one; this is what was said:\n{shown(detail)}"
-            return f"The plan was not approved. {said}\n\n{_PLAN}"
+        case Phase.PLAN | Phase.REDIRECT | Phase.INVESTIGATE:
+            return _reading(phase, detail)
+        case Phase.STAGE:
+            return core(order, history, _matter(order, history))
         case Phase.WORK:
             return f"{_approved(history.plan)}{_WORK}"
         case Phase.REVISE:
@@ -71,12 +91,32 @@ def _core(phase: Phase, order: WorkOrder, history: History, detail: str) -> str:
         case Phase.REPAIR:
             return f"The repository's checks fail. Repair the cause, commit, and end the turn.\n\n{detail}"
         case Phase.HEED:
-            return f"{_WORDS}:\n{shown(detail)}\n\nDo what they ask for, commit, and end the turn."
+            return f"{_WORDS}:\n{shown(detail)}\n\n{_HEEDS[order.investigates]}"
         case Phase.REPORT:
-            return _REPORT
+            return last_call(order, history) or _REPORTS[order.investigates]
         case Phase.CHAT:
             return detail
     assert_never(phase)
+
+
+def _redirected(said: str) -> str:
+    return f"The plan was not approved. Make another one; this is what was said:\n{shown(said)}"
+
+
+def _matter(order: WorkOrder, history: History) -> str:
+    """Return what all stages of the run are about, besides its briefing."""
+    match order.kind:
+        case "revision":
+            return f"People reviewed the branch. Do what the review asks for.\n\n{_threads(order)}".strip()
+        case "repair":
+            return f"{_RED} Repair the cause. {_HONEST}"
+    return _approved(history.plan).strip()
+
+
+def _reading(phase: Phase, detail: str) -> str:
+    if phase is Phase.INVESTIGATE:
+        return _LOOK
+    return _PLAN if phase is Phase.PLAN else f"{_redirected(detail)}\n\n{_PLAN}"
 
 
 def _approved(plan: Plan | None) -> str:

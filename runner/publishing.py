@@ -2,15 +2,18 @@
 
 from ledger.events.run import BranchExported, BranchPushed, RunEnded
 from ledger.states import Ending, RunState
+from runner import keeping
+from runner.bounding import oversize
 from runner.calls import report
 from runner.errors import MovedBranchError
 from runner.exporting import bring_out
-from runner.guarding import concern, is_workflow, protected
+from runner.guarding import ask_people
 from runner.leaving import failed
-from runner.live import PUBLISH, PUBLISH_PROTECTED, STOP, LiveRun
+from runner.live import PUBLISH, STOP, LiveRun
 from runner.mirror import DiffStat
 from runner.rebasing import seen
 from runner.signing import concerns
+from runner.stamping import peoples, published
 from runner.texts import one_line
 
 _ADDED_BYTES = 20_000_000  # what a person adds on purpose is larger only where they are asked
@@ -27,10 +30,11 @@ def publish(run: LiveRun, start: str) -> None:
     events: list[BranchPushed] = []
     if run.checkout.commit() != start:
         head = _export(run)
+        run.log.append(*keeping.patch(run, run.mirror.head(order.base_branch), head))
         _push(run, head)
         events.append(BranchPushed(order.run_id, order.branch, head))
     ended = RunEnded(order.run_id, Ending.SUCCEEDED, "", "", one_line(run.history.last_line))
-    run.log.append(*events, *report(order, run.history), ended)
+    run.log.append(*events, *report(order, run.history), *keeping.report(run), ended)
 
 
 def _export(run: LiveRun) -> str:
@@ -53,7 +57,7 @@ def _export(run: LiveRun) -> str:
                 change.commits,
             )
         )
-    _guard_protected(run, change, head)
+    ask_people(run, head)
     _guard(run, change, head)
     return head
 
@@ -61,36 +65,15 @@ def _export(run: LiveRun) -> str:
 def _stands_as_checked(run: LiveRun, head: str) -> None:
     """Raise Finish unless the commit that leaves is the very one that the gate let pass."""
     passed = run.history.validation
-    wanted = run.order.validation
-    if (wanted.fast or wanted.full) and (passed is None or not passed.passed or passed.head != head):
+    if run.order.validation.waived and run.history.waived == head:
+        return
+    if passed is None or not passed.passed or passed.head != head:
         raise failed("validation", f"the branch stands at {head}, which is not what passed the full checks")
-
-
-def _guard_protected(run: LiveRun, change: DiffStat, head: str) -> None:
-    """Ask people before protected files change; what they pushed to the branch themselves is theirs."""
-    known = seen(run)
-    theirs = frozenset(change.paths) - run.mirror.differing(known, head) if known else frozenset()
-    paths = (path for path in change.paths if path not in theirs)
-    found = protected(paths, run.order.protect)
-    workflows = tuple(one for one in found if is_workflow(one[0]))
-    others = tuple(one for one in found if one not in workflows)
-    for asker, some in (("workflows", () if run.order.workflows else workflows), ("limit", others)):
-        said = concern(some)
-        text = f"{said} Publish that too?"
-        if said and not run.may_publish_protected(text):
-            run.ask(asker, text, (PUBLISH_PROTECTED, STOP))
 
 
 def _guard(run: LiveRun, change: DiffStat, head: str) -> None:
     limits = run.order.limits
-    over = [
-        f"{found} {what} of at most {most}"
-        for found, most, what in (
-            (change.files_changed, limits.files_changed, "files"),
-            (change.lines_changed, limits.lines_changed, "lines"),
-        )
-        if most and found > most
-    ]
+    over = [*oversize(change, limits)]
     if change.added_bytes > _ADDED_BYTES:
         over.append(f"{change.added_bytes // 1_000_000} MB of at most {_ADDED_BYTES // 1_000_000} MB")
     odd = _odd_commits(run, head)
@@ -104,10 +87,7 @@ def _guard(run: LiveRun, change: DiffStat, head: str) -> None:
 
 def _odd_commits(run: LiveRun, head: str) -> tuple[str, ...]:
     """Return what is to be said of the commits that GitHub does not have yet."""
-    order, mirror = run.order, run.mirror
-    base, known = mirror.head(order.base_branch), seen(run) or mirror.head(order.branch)
-    theirs = mirror.signed(known, base) if known else ()
-    return concerns(mirror.signed(head, base, known), order.committer, theirs, order.number)
+    return concerns(run.mirror.commits(head, *published(run)), peoples(run), run.order.own_number)
 
 
 def _push(run: LiveRun, head: str) -> None:

@@ -18,6 +18,7 @@ INSIDE = Layout(
     out="/workspace/out",
     python="/tools/python3",
     player="/player",
+    skills="/workspace/skills",
 )
 MIRROR = "/mirror"
 PATH = "/tools:/usr/local/bin:/usr/bin:/bin"

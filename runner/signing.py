@@ -1,10 +1,9 @@
-"""What the commits that leave say about themselves: who signed them, and words that GitHub obeys. Pure."""
+"""What the commits that leave say about themselves: words that GitHub obeys. Pure."""
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from runner.order import Committer
+from runner.commits import Commit
 from runner.texts import one_line
 
 # docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
@@ -20,34 +19,18 @@ _SKIPPING = re.compile(
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """One commit; names are as git shows them, `Name <address>`."""
-
-    commit: str
-    author: str
-    committer: str
-    message: str
-
-
-def concerns(
-    commits: Iterable[Signed], committer: Committer, known: Iterable[Signed], number: int
-) -> tuple[str, ...]:
+def concerns(commits: Iterable[Commit], known: Iterable[Commit], number: int) -> tuple[str, ...]:
     """Return in words what a person should know of the commits before they are published.
 
     `known` are those that GitHub's branch had already: rebased they keep author and message, which are
     theirs. The card's own issue, `number`, may be closed.
     """
-    own = f"{committer.name} <{committer.email}>"
     theirs = {(one.author, one.message) for one in known}
     found: list[str] = []
     for one in commits:
-        if one.committer == own and (one.author, one.message) in theirs:
+        if (one.author, one.message) in theirs:
             continue
         short = one.commit[:8]
-        if (one.author, one.committer) != (own, own):
-            names = " and ".join(dict.fromkeys((one.author, one.committer)))
-            found.append(f"{short} is signed by {one_line(names, 120)}, which is not true")
         closing = _CLOSING.finditer(one.message)
         others = [word[0] for word in closing if word["where"] or int(word["number"]) != number]
         if others:

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from sqlalchemy.exc import OperationalError
 
 from ledger.errors import StaleClaimError
-from ledger.events.run import RunEnded, RunParked, RunStepped
+from ledger.events.run import CHECK, RunEnded, RunParked, RunStepped
 from ledger.states import RUN_HELD, Ending, RunState
 from runner import agents, workspaces
+from runner.agent import Agent
 from runner.checkout import Checkout
 from runner.docker.errors import EngineTroubleError
 from runner.errors import (
@@ -24,6 +25,8 @@ from runner.errors import (
     WorkspaceError,
 )
 from runner.gatekeeping import gateway_for
+from runner.guarding import clear
+from runner.investigating import investigate
 from runner.leaving import AwaitApproval, Finish, Leave, Obey, Park, failed
 from runner.live import LiveRun
 from runner.log import RunLog
@@ -31,10 +34,13 @@ from runner.mirror import Mirror
 from runner.order import Clock, Provider, Remote, WorkOrder
 from runner.preparing import prepare, take_in_again
 from runner.publishing import publish
+from runner.rechecking import recheck
 from runner.redact import redact
+from runner.secrecy import secrecy_of
+from runner.staging import play_stages
 from runner.tenancy import tenancy
 from runner.texts import cut, one_line
-from runner.validating import validate
+from runner.validating import demand_checks, validate
 from runner.working import make_plan, work
 from runner.workspace import Workspace
 
@@ -63,6 +69,9 @@ def execute(
     if log.history.state not in RUN_HELD:
         return
     try:
+        if order.kind == CHECK:
+            recheck(order, log, remote, clock, allow_unsandboxed=allow_unsandboxed)
+            return
         _carry_on(order, log, remote, clock, providers or {}, allow_unsandboxed=allow_unsandboxed)
     except (StaleClaimError, OperationalError):
         raise
@@ -84,11 +93,13 @@ def _carry_on(
     *,
     allow_unsandboxed: bool,
 ) -> None:
+    log.secrecy = secrecy_of(order.layers, order.skill_files)
     agent = agents.load(order.agent)
     stop = log.stop_asked()
     if stop is not None:
         raise Obey(stop.how, stop.by)
-    workspace = workspaces.load(order.workspace).open(order.places, tenancy(order))
+    demand_checks(order)
+    workspace = _place(order, log)
 
     def beat() -> None:
         log.beat()
@@ -103,7 +114,7 @@ def _carry_on(
         order.tools,
         order.places,
         f"{order.run_id}-{order.generation}",
-        models=(*agent.models(order.model), *order.models),
+        models=_models(order, agent),
         private_hosts=order.private_hosts,
         providers=providers,
     )
@@ -116,18 +127,50 @@ def _carry_on(
             raise
 
 
+def _models(order: WorkOrder, agent: Agent) -> tuple[str, ...]:
+    """Return the models that the gateway lets through: the column's, its stages', and those beside them."""
+    stages = (agent.models(stage.model) for stage in order.stages if stage.model)
+    named = (*agent.models(order.model), *(model for models in stages for model in models), *order.models)
+    return tuple(dict.fromkeys(named))
+
+
 def carry_out(run: LiveRun, *, allow_unsandboxed: bool) -> None:
     """Take a run through its stages to its ending. Raises Leave for every other way out, and RunnerError."""
+    if run.order.investigates:
+        investigate(run, allow_unsandboxed=allow_unsandboxed)
+        return
     start = prepare(run, allow_unsandboxed=allow_unsandboxed)
     make_plan(run)
-    work(run)
-    validate(run, start)
+    if run.order.stages:
+        play_stages(run)
+    else:
+        work(run)
+    _offer(run, start)
     try:
         publish(run, start)
     except MovedBranchError:  # once: who pushes all the time is asked to retry
         take_in_again(run)
-        validate(run, start)
+        _offer(run, start)
         publish(run, start)
+
+
+def _place(order: WorkOrder, log: RunLog) -> Workspace:
+    backend = workspaces.load(order.workspace)
+    workspace = backend.open(order.places, tenancy(order))
+    if order.investigates and not log.history.reads and not workspace.fresh:
+        workspace.destroy()  # an earlier investigation stood there, at an older commit
+        workspace = backend.open(order.places, tenancy(order))
+    return workspace
+
+
+def _offer(run: LiveRun, start: str) -> None:
+    """Return once guards and checks let the work pass: what guards refuse costs no checks, and what was
+    repaired for a check is looked at again.
+    """
+    clear(run, start)
+    validate(run, start)
+    while run.history.guards.moved and clear(run, start):
+        validate(run, start)
 
 
 def _commits_kept(order: WorkOrder, log: RunLog, remote: Remote, workspace: Workspace) -> int:

@@ -118,7 +118,7 @@ class Turn:
             return
         self._child.close()
         for message in settle(gateway):
-            self._hearing.message(message)
+            self._hearing.message(self._run.secrecy.hush(message))
 
     def _take(self, heard: Heard) -> None:
         match heard:
@@ -126,11 +126,12 @@ class Turn:
                 self._closed = True
             case Flooded():
                 self._flooded = True
-            case Line(text=text, beside=True):
+            case Line(text=said_text, beside=True):
                 self._heard_at = self._run.clock.monotonic()
-                self._hearing.message(text)
-            case Line(text=text, error=error):
+                self._hearing.message(self._run.secrecy.hush(said_text))
+            case Line(text=said_text, error=error):
                 self._heard_at = self._run.clock.monotonic()
+                text = self._run.secrecy.hush(said_text)
                 self._transcript.write("!" if error else ">", text)
                 if error:
                     self._errors = tail(self._errors + text + "\n", _STDERR_BYTES)
@@ -226,13 +227,13 @@ def play(run: LiveRun, task: said.Task) -> TurnResult:
     in_prompt = tuple(run.history.steering)
     gateway = run.gateway
     if gateway is not None:
-        tools = offered(read_only=task.read_only, threads=bool(task.threads))
+        tools = offered(read_only=task.read_only, threads=bool(task.threads), investigates=task.investigates)
         gateway.open(usd_left=task.budget_usd, tools=tools, turn=task.turn)
     child = run.workspace.start(
         command.argv,
         env=identity(run.order.committer) | run.network() | dict(command.env),
-        writable=not task.read_only and run.order.tools.edit != "deny",
-        commits=run.order.tools.commit != "deny",
+        writable=not task.read_only and task.tools.edit != "deny",
+        commits=task.tools.commit != "deny",
         cap_bytes=run.order.limits.output_bytes,
         gateway=gateway.folder if gateway is not None else None,
         beside=gateway.fileno() if gateway is not None else None,

@@ -1,33 +1,42 @@
 """Validation before a pull request is offered: the fast tier each time, then the full one, capped."""
 
+from ledger.events.bounds import RoundBegan, ValidationWaived
 from ledger.states import RunState
+from runner.bounding import ASKER, ask_about_standstill, bound_repairs, bound_size, findings
 from runner.checking import Tier, run_tier
+from runner.exporting import bring_out
 from runner.gate import pass_gate
 from runner.leaving import failed
 from runner.live import GO_ON, STOP, LiveRun
+from runner.order import WorkOrder
 from runner.working import repair
 
 
 def validate(run: LiveRun, start: str) -> None:
-    """Return once HEAD passes, letting the agent repair what fails.
+    """Return once HEAD passes, letting the agent repair what fails, within bounds.
 
-    `start` is the commit that the run began at. Raises Finish when there is no change, Park at a limit.
+    `start` is the commit that the run began at. Raises Finish when there is no change, Park at a limit and
+    where repairs lead nowhere.
     """
     while True:
-        head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on #{run.order.number}")
+        head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
         if not has_changes(run, head, start):
             return
         run.step(RunState.VALIDATING)
-        if _passed_already(run, head) or _check(run, head):
+        if run.order.validation.waived:
+            _waive(run)
             return
-        iteration = run.history.iterations
-        if iteration >= run.order.limits.iterations * run.allowance.factor:
-            run.ask(
-                "limit",
-                f"The checks still fail after {iteration} attempts to repair them. Shall the agent go on?",
-                (GO_ON, STOP),
-            )
-        repair(run, iteration, run.history.failing_output())
+        if _passed_already(run, head) or _pass(run):
+            return
+        bound_repairs(run)
+        repair(run, run.history.iterations, run.history.rounds.told())
+
+
+def demand_checks(order: WorkOrder) -> None:
+    """Raise Finish (no_validation) where a run would change files and nothing could check them."""
+    wanted = order.validation
+    if order.mode == "fix" and not (wanted.fast or wanted.full or wanted.waived):
+        raise failed("no_validation", wanted.absent or "the repository's policy names no checks")
 
 
 def has_changes(run: LiveRun, head: str, start: str) -> bool:
@@ -43,12 +52,40 @@ def has_changes(run: LiveRun, head: str, start: str) -> bool:
     raise failed("no_changes", "the agent reported that it is done, but the branch has no new commit")
 
 
+def _waive(run: LiveRun) -> None:
+    """Record that nothing checks this commit, because the policy says so."""
+    head, base = bring_out(run), run.mirror.head(run.order.base_branch)
+    if run.history.waived != head:
+        run.log.append(ValidationWaived(run.order.run_id, head, base))
+
+
 def _passed_already(run: LiveRun, head: str) -> bool:
     ended, wanted = run.history.validation, run.order.validation
     last_tier = "full" if wanted.full else "fast"
-    if not (wanted.fast or wanted.full):
-        return True
     return ended is not None and ended.passed and ended.head == head and ended.tier == last_tier
+
+
+def _pass(run: LiveRun) -> bool:
+    """Return whether the work passes. What failed and was not given back to the agent yet is not run again.
+
+    The host's mirror says what the work is, not the workspace. Raises Park where the change is too large, or
+    where the agent was told what fails and the files are the same.
+    """
+    head = bring_out(run)
+    bound_size(run, run.mirror.diff(run.mirror.head(run.order.base_branch), head))
+    rounds, tree = run.history.rounds, run.mirror.tree(head)
+    newest = rounds.newest
+    if newest is not None and newest.tree == tree and not _given_back(run, newest.iteration):
+        return False
+    known = rounds.on(tree)
+    if known is not None:
+        ask_about_standstill(run, known.iteration)
+    return _check(run, head)
+
+
+def _given_back(run: LiveRun, iteration: int) -> bool:
+    """Whether the agent had its turn to repair what failed in that iteration."""
+    return f"repair-{iteration}" in run.history.turns
 
 
 def _check(run: LiveRun, head: str) -> bool:
@@ -62,14 +99,13 @@ def _check(run: LiveRun, head: str) -> bool:
         return pass_gate(run, iteration, "fast", wanted.fast)
     if wanted.fast:
         tier = Tier("fast", iteration, head, run.mirror.head(run.order.base_branch))
+        run.log.append(RoundBegan(run.order.run_id, iteration, head))
         passed = run_tier(run, run.workspace, tier, wanted.fast)
         run.checkout.restore(head)  # what checks leave behind is not the agent's work
         if not passed:
             return False
-    if run.history.full_runs >= run.order.limits.full_runs * run.allowance.factor:
-        run.ask(
-            "limit",
-            f"The full checks ran {run.history.full_runs} times and have not passed. Shall the agent go on?",
-            (GO_ON, STOP),
-        )
+    full_runs = run.history.full_runs
+    if full_runs >= run.order.limits.full_runs * run.allowance.factor:
+        why = f"The full checks ran {full_runs} times and have not passed."
+        run.ask(ASKER, f"{why} {findings(run.history.rounds)} Shall the agent go on?", (GO_ON, STOP))
     return pass_gate(run, iteration, "full", wanted.full)

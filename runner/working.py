@@ -7,11 +7,15 @@ from ledger.events.run import PlanApproved
 from ledger.states import RunState
 from runner import permission
 from runner.agent import READ_ONLY, Phase, Task
+from runner.findings import refusal
 from runner.leaving import AwaitApproval, Obey, Park, failed
 from runner.limit_asked import ask_limit
 from runner.live import LiveRun
 from runner.prompts import CI_TURN, compose
 from runner.question import Question
+from runner.rebasing import seen
+from runner.refusals import GUARD_TURN
+from runner.stage_passing import close, reopen
 from runner.turn import TurnResult, play
 from runner.watch import ASKS, Verdict
 
@@ -26,6 +30,8 @@ def needs_plan(run: LiveRun) -> bool:
     """
     order = run.order
     goes_on = order.kind == "retry" and run.history.session(order.session_id) and not order.plan_required
+    if order.stages and order.kind == "retry":
+        goes_on = bool(run.history.stages.visits)  # no session of a stage knows the plan of an earlier run
     return order.kind not in ("revision", "repair") and not goes_on
 
 
@@ -54,15 +60,15 @@ def make_plan(run: LiveRun) -> None:
 
 def work(run: LiveRun) -> None:
     """Return once the agent has said that it is finished, and no turn of it is cut short."""
-    phase, turn = _FIRST.get(run.order.kind, (Phase.WORK, "work"))
-    cut_short = _cut_short(run)
-    if cut_short:
+    phase, turn = _first(run)
+    cut = cut_short(run)
+    if cut:
         run.step(RunState.WORKING)
-        take_turn(run, _phase_of(cut_short), cut_short, detail=run.history.failing_output())
+        take_turn(run, phase_of(cut), cut, detail=detail_of(run, phase_of(cut)))
     elif turn not in run.history.turns:
         run.step(RunState.WORKING)
         take_turn(run, phase, turn)
-    _heed(run)
+    heed(run)
     for number in range(1, REPORTS + 1):
         if run.history.finish is not None:
             return
@@ -72,19 +78,54 @@ def work(run: LiveRun) -> None:
         raise failed("gave_up", "the agent ended without a report, and gave none when it was asked for one")
 
 
-def _heed(run: LiveRun) -> None:
+def _first(run: LiveRun) -> tuple[Phase, str]:
+    if run.order.investigates:
+        return Phase.INVESTIGATE, str(Phase.INVESTIGATE)
+    return _FIRST.get(run.order.kind, (Phase.WORK, "work"))
+
+
+def at_work(run: LiveRun) -> None:
+    """Say that the agent is about to work."""
+    run.step(RunState.WORKING)
+
+
+def heed(run: LiveRun) -> None:
     """Give people's words on a limit to the agent, when no turn that went on has carried them."""
     words = run.history.unheeded_words()
     turn = f"heed-{words.question_id}" if words else ""
     if words is not None and run.history.turns.get(turn) != "done":
         run.step(RunState.WORKING)
+        reopen(run, "heed")
         take_turn(run, Phase.HEED, turn, detail=words.words)
 
 
+def detail_of(run: LiveRun, phase: Phase) -> str:
+    """Return what a turn that was cut short was about: people's words, or what failed."""
+    words = run.history.unheeded_words()
+    if phase is Phase.HEED:
+        return words.words if words is not None else ""
+    turn = run.history.turn
+    return _refused(run) if turn and turn.turn.startswith(GUARD_TURN) else run.history.rounds.told()
+
+
 def repair(run: LiveRun, iteration: int, failing: str) -> None:
-    """Give the failing output back to the same session."""
+    """Give the failing output back to the same session, or to that of the last stage that may edit."""
     run.step(RunState.WORKING)
+    reopen(run, "repair")
     take_turn(run, Phase.REPAIR, f"repair-{iteration}", detail=failing)
+    close(run)
+
+
+def repair_change(run: LiveRun) -> None:
+    """Let the same session, or that of the last stage that may edit, undo what the guards refuse."""
+    run.step(RunState.WORKING)
+    reopen(run, "repair")
+    take_turn(run, Phase.REPAIR, run.history.guards.turn, detail=_refused(run))
+    close(run)
+
+
+def _refused(run: LiveRun) -> str:
+    return refusal(run.history.guards.denied, seen(run) or run.mirror.head(run.order.base_branch))
 
 
 def take_turn(run: LiveRun, phase: Phase, turn: str, *, detail: str = "") -> None:
@@ -92,28 +133,29 @@ def take_turn(run: LiveRun, phase: Phase, turn: str, *, detail: str = "") -> Non
 
     Raises Park, Obey, Finish or what `play` raises.
     """
-    order, history = run.order, run.history
-    read_only = phase in READ_ONLY
+    order, history, stage = run.order, run.history, run.stage
+    read_only = order.investigates or phase in READ_ONLY
     answered = history.undelivered_answer() if history.turns.get(turn) is not None else None
     prompted, answer = (Phase.ANSWER, told(answered)) if answered else (phase, "")
-    spent = run.allowance
+    spent, skills = run.allowance, run.workspace.layout.skills
     task = Task(
         phase=prompted,
         turn=turn,
-        prompt=compose(prompted, order, history, turn=turn, detail=answer or detail),
+        prompt=compose(prompted, order, history, turn=turn, detail=answer or detail, skills=skills),
         run_id=order.run_id,
         session_id=history.session(order.session_id),
-        model=order.model,
+        model=(stage.model if stage else "") or order.model,
         read_only=read_only,
         max_turns=max(1, order.limits.max_turns * spent.factor - history.turns_used),
         budget_usd=spent.left_usd(history.usd),
         scenarios=order.places.scenarios,
         answer=answer,
         threads=order.threads,
-        tools=order.tools,
+        tools=stage.tools if stage else order.tools,
         granted=_granted(run, answered),
         allowed=order.allowed,
         refused=history.refused(),
+        investigates=order.investigates,
     )
     _judge(run, play(run, task))
 
@@ -156,11 +198,12 @@ def _judge(run: LiveRun, result: TurnResult) -> None:
 
 
 def _finished_now(run: LiveRun) -> bool:
-    """Whether the agent said in this very turn that it is finished: what its program did after that is its
-    own.
+    """Whether the agent said in this very turn that it is finished, or where the work goes: what its program
+    did after that is its own.
     """
-    turn = run.history.turn
-    return turn is not None and run.history.finish_seq > turn.seq
+    turn, visit = run.history.turn, run.history.stages.open
+    handed = visit is not None and visit.target is not None and not run.history.stages.over
+    return turn is not None and (run.history.finish_seq > turn.seq or handed)
 
 
 def _bitten(run: LiveRun, result: TurnResult, verdict: Verdict) -> NoReturn:
@@ -171,15 +214,18 @@ def _bitten(run: LiveRun, result: TurnResult, verdict: Verdict) -> NoReturn:
     raise failed(reason, f"the agent reached {reached}; it was stopped in {result.took_s:.1f} s")
 
 
-def _cut_short(run: LiveRun) -> str:
-    """Return the newest turn of the work when it did not end by itself, else nothing."""
+def cut_short(run: LiveRun, since: int = 0) -> str:
+    """Return the newest turn of the work, begun after the event `since`, when it did not end by itself, else
+    nothing.
+    """
     turn = run.history.turn
-    if turn is None or turn.outcome == "done" or _phase_of(turn.turn) in READ_ONLY:
+    if turn is None or turn.seq < since or turn.outcome == "done" or phase_of(turn.turn) in READ_ONLY:
         return ""
     if turn.outcome == "broken" and _finished_now(run):
         return ""
     return turn.turn
 
 
-def _phase_of(turn: str) -> Phase:
+def phase_of(turn: str) -> Phase:
+    """Return what a turn of that name is played for."""
     return Phase(turn.split("-")[0])

@@ -42,6 +42,10 @@ class Workspace(Protocol):
     def networks(self) -> tuple[str, ...]:
         """What it can grant of a policy's `network`: none, list, full."""
 
+    @property
+    def image(self) -> str:
+        """The digest of the image that commands run in; `local` where they see this machine's own system."""
+
     def mirror_at(self, mirror: Path) -> str:
         """Return where a mirror given to `start` is found inside."""
 
@@ -82,6 +86,12 @@ class Workspace(Protocol):
 
         Raises WorkspaceError when it is no plain file, OversizedRepositoryError when it is larger than the
         cap.
+        """
+
+    def equip(self, files: Mapping[str, bytes]) -> None:
+        """Put these files, by their paths, below `layout.skills` in place of all that is there.
+
+        Commands can read and not change them. Raises WorkspaceError for a path that leads elsewhere.
         """
 
     def used_bytes(self) -> int:

@@ -1,9 +1,16 @@
-"""`cardinal audit verify`: whether the event log is what was written."""
+"""`cardinal audit`: whether the event log is what was written, and the trail of one run out of it."""
+
+import json
+from pathlib import Path
 
 import click
 
+from bot import audit_proof, audit_trail
+from bot.bundle import secrets_of
 from bot.cli import _desk
 from bot.cli._show import json_option, show
+from bot.shop import utc_now
+from bot.texts import audit as text
 from ledger import chain
 from ledger.errors import BrokenChainError
 
@@ -14,10 +21,21 @@ def command() -> None:
 
 
 @command.command("verify")
+@click.option(
+    "--file",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Check an exported trail against the log instead.",
+)
 @json_option
-def verify(as_json: bool) -> None:
-    """Check every event's digest against the one before it. Exit code 1 when the chain is broken."""
+def verify(file: Path | None, as_json: bool) -> None:
+    """Check every event's digest against the one before it. Exit code 1 when the chain is broken, or when an
+    exported trail says otherwise than the log.
+    """
     try:
+        if file is not None:
+            _verify_file(file, as_json=as_json)
+            return
         with _desk.reading() as db:
             report = chain.verify(db)
     except BrokenChainError as error:
@@ -26,3 +44,36 @@ def verify(as_json: bool) -> None:
         raise SystemExit(1) from error
     found = {"whole": True, "events": report.events, "head": report.head}
     show(found, as_json=as_json, text=lambda: (f"{report.events} events, whole, head {report.head}",))
+
+
+@command.command("export")
+@click.argument("run", metavar="RUN")
+@click.option("--format", "form", type=click.Choice(["json", "md"]), default="json", show_default=True)
+@click.option(
+    "--to", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write it to this file."
+)
+def export(run: str, form: str, target: Path | None) -> None:
+    """Print the audit trail of a run: who asked, what was done, seen and decided, and each event with its
+    digest. Only JSON can be verified; Markdown is the same for reading.
+    """
+    settings = _desk.settings()
+    with _desk.reading() as db:
+        found = _desk.run(db, run)
+        document = audit_trail.make(db, found.run_id, at=utc_now(), secrets=secrets_of(settings))
+    written = text.write(document) if form == "md" else json.dumps(document, indent=1) + "\n"
+    if target is None:
+        click.echo(written, nl=False)
+        return
+    target.write_text(written, encoding="utf-8")
+    click.echo(f"{len(document['events'])} events of {found.run_id} are in {target}")
+
+
+def _verify_file(file: Path, *, as_json: bool) -> None:
+    trail = audit_proof.read(file)
+    with _desk.reading() as db:
+        differs = audit_proof.differences(db, trail, secrets=secrets_of(_desk.settings()))
+    found = {"whole": not differs, "run": trail.run, "events": len(trail.events), "differs": differs}
+    good = (f"{len(trail.events)} events of {trail.run}, as the log has them",)
+    show(found, as_json=as_json, text=lambda: differs or good)
+    if differs:
+        raise SystemExit(1)

@@ -1,12 +1,16 @@
-"""`cardinal policy validate`: whether a policy file would be taken."""
+"""`cardinal policy`: whether a policy file would be taken, and which profiles are built in."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from bot.cli._show import json_option, line, show
+from bot.cli._show import block, json_option, line, show
+from bot.texts import checks_needed
+from rules import registry
 from rules.errors import PolicyError
 from rules.policy import parse
+from rules.policy_checks import PROFILES
 
 MOST_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
 
@@ -24,19 +28,48 @@ def command() -> None:
 @json_option
 def validate(file: Path, home: str, as_json: bool) -> None:
     """Check a policy file as strictly as Cardinal does. Exit code 1 when it would be refused."""
-    problems = _problems(file, home)
-    found = {"file": str(file), "valid": not problems, "problems": problems}
-    show(found, as_json=as_json, text=lambda: [line(one) for one in problems] or [f"{file} is valid"])
+    problems, hints = _read(file, home)
+    found = {"file": str(file), "valid": not problems, "problems": problems, "hints": hints}
+    said = [line(one) for one in problems] or [f"{file} is valid", *hints]
+    show(found, as_json=as_json, text=lambda: said)
     raise SystemExit(1 if problems else 0)
 
 
-def _problems(file: Path, home: str) -> tuple[str, ...]:
+@command.command("profiles")
+@json_option
+def profiles(as_json: bool) -> None:
+    """List the built-in profiles of repositories, and what each suggests for `validation`."""
+    found = [_profile(name) for name in registry.names(PROFILES)]
+    show(found, as_json=as_json, text=lambda: [one for profile in found for one in _described(profile)])
+
+
+def _profile(name: str) -> dict[str, object]:
+    part = registry.part(PROFILES, name)
+    suggested = {"setup": part.SETUP, "fast": part.FAST, "full": part.FULL}
+    return {"name": name, "what": registry.charter(part), "text": part.TEXT, **suggested}
+
+
+def _described(profile: dict[str, object]) -> Iterable[str]:
+    yield f"{profile['name']}: {profile['what']}"
+    yield from block(str(profile["text"]))
+    for tier in ("setup", "fast", "full"):
+        lines = profile[tier]
+        yield from (f"  {tier}: {one}" for one in (lines if isinstance(lines, tuple) else ()))
+
+
+def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what is wrong with the file, and what somebody may not have meant by it."""
     with file.open("rb") as opened:
         raw = opened.read(MOST_BYTES)
     try:
-        parse(raw.decode("utf-8"), home=home)
+        policy = parse(raw.decode("utf-8"), home=home, profiles=_own(file))
     except UnicodeDecodeError:
-        return ("the file is not UTF-8",)
+        return ("the file is not UTF-8",), ()
     except PolicyError as error:
-        return error.problems
-    return ()
+        return error.problems, ()
+    return (), checks_needed.hints(policy.repository)
+
+
+def _own(file: Path) -> tuple[str, ...]:
+    """Return the repository's own profiles, which lie beside its policy file."""
+    return tuple(sorted(one.stem for one in (file.absolute().parent / "cardinal/profiles").glob("*.md")))

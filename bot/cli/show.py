@@ -7,19 +7,38 @@ from dataclasses import dataclass
 import click
 from sqlalchemy import Connection
 
-from bot.cli import _desk
+from bot.cli import _briefing, _desk
 from bot.cli._show import block, json_option, line, show, when
 from bot.texts import beside as texts
-from ledger.views import beside, briefings, budgets, checks, plans, questions, reports, runs, timeline
+from bot.texts.stages import used
+from ledger.events.findings import FindingsReported
+from ledger.views import (
+    artifacts,
+    beside,
+    budgets,
+    checks,
+    findings,
+    placements,
+    plans,
+    questions,
+    reports,
+    runs,
+    stages,
+    timeline,
+)
+from ledger.views.artifacts import ArtifactRow
 from ledger.views.beside import BesideRow
 from ledger.views.budgets import BudgetRow
 from ledger.views.cards import CardRow
 from ledger.views.checks import CheckRow
+from ledger.views.placements import PlacementRow
 from ledger.views.plans import PlanRow
 from ledger.views.questions import QuestionRow
 from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
+from ledger.views.stages import StageRow
 from ledger.views.timeline import TimelineRow, Zoom
+from rules.modes import INVESTIGATE, reason
 from rules.words import count
 
 RUN = re.compile(r"r[0-9]{1,12}")
@@ -34,8 +53,11 @@ class RunStory:
     questions: tuple[QuestionRow, ...]
     checks: tuple[CheckRow, ...]
     report: ReportRow | None
+    artifacts: tuple[ArtifactRow, ...] = ()
     budget: BudgetRow | None = None
     seen: BesideRow | None = None
+    stages: tuple[StageRow, ...] = ()
+    findings: FindingsReported | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +67,12 @@ class CardStory:
     card: CardRow
     runs: tuple[RunRow, ...]
     timeline: tuple[TimelineRow, ...]
+    placement: PlacementRow | None = None
 
 
 @click.command("show")
 @click.argument("name", metavar="RUN|OWNER/REPOSITORY#NUMBER")
-@click.option("--briefing", is_flag=True, help="Print what the run's agent was told, whole.")
+@click.option("--briefing", is_flag=True, help="Print all that the run's agent is told, layer by layer.")
 @click.option(
     "--zoom", type=click.Choice([str(zoom) for zoom in Zoom]), default=str(Zoom.ACTIVITY), show_default=True
 )
@@ -63,21 +86,15 @@ def command(name: str, briefing: bool, zoom: str, as_json: bool) -> None:
 
 def _found(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
     if briefing:
-        return _briefing(db, _desk.run(db, name))
+        return _briefing.told(db, _desk.run(db, name))
     if RUN.fullmatch(name):
         story = _run(db, _desk.run(db, name))
         return story, _run_text(story)
     card = _desk.card(db, name)
     told = timeline.of_card(db, card.card_id, zoom)
-    of_card = CardStory(card, runs.of_card(db, card.card_id), told)
+    placed = placements.get(db, card.card_id)
+    of_card = CardStory(card, runs.of_card(db, card.card_id), told, placed)
     return of_card, _card_text(of_card)
-
-
-def _briefing(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
-    told = briefings.newest(db, run.run_id)
-    if told is None:
-        return {"run": run.run_id, "briefing": None}, [f"{run.run_id} was not briefed yet"]
-    return {"run": run.run_id, "briefing": told}, [line(one) if one else "" for one in told.text.splitlines()]
 
 
 def _run(db: Connection, run: RunRow) -> RunStory:
@@ -87,8 +104,11 @@ def _run(db: Connection, run: RunRow) -> RunStory:
         questions=questions.of_run(db, run.run_id),
         checks=checks.of_run(db, run.run_id),
         report=reports.get(db, run.run_id),
+        artifacts=artifacts.of_run(db, run.run_id),
         budget=budgets.get(db, run.run_id),
         seen=beside.get(db, run.run_id),
+        stages=stages.of_run(db, run.run_id),
+        findings=findings.get(db, run.run_id),
     )
 
 
@@ -96,7 +116,10 @@ def _run_text(story: RunStory) -> Iterable[str]:
     run = story.run
     agent = line(f"{run.agent} {run.agent_version}".strip())
     yield f"{run.run_id}  {run.ending or run.state}  attempt {run.attempt} ({run.kind})  {agent}"
-    yield f"{line(run.repository)}  {line(run.branch)}"
+    yield f"{line(run.repository)}  {line(run.branch) if run.mode != INVESTIGATE else 'reads only'}"
+    yield f"mode {run.mode}: {line(reason(run.mode_rule, run.mode_value))}"
+    if run.asked:
+        yield f"asked by {line(run.by)}: {line(run.asked)}"
     yield f"queued {when(run.queued_at)}  ended {when(run.ended_at) or 'not yet'}"
     work = f"{count(run.turns, 'turn')}  {count(run.commits, 'commit')}"
     yield f"${run.usd:.2f}  {run.active_s / 60:.1f} min  {work}"
@@ -107,15 +130,35 @@ def _run_text(story: RunStory) -> Iterable[str]:
         by = f" by {line(plan.by)}" if plan.by else ""
         yield f"plan {plan.revision}, {plan.state}{by}: {line(plan.summary)}"
         yield from (f"  {number}. {line(step)}" for number, step in enumerate(plan.steps, start=1))
+    for stage in story.stages:
+        yield from _stage(stage)
     for asked in story.questions:
         yield f"question {asked.question_id}, by {asked.asker}: {line(asked.text)}"
         yield f"  {_answer(asked)}"
     for check in story.checks:
         ended = f"exit code {check.exit_code} after {check.duration_s:.1f} s"
         yield f"{check.tier} {check.iteration}: {line(check.command)}: {ended}"
+    for one in story.artifacts:
+        gone = f", dropped: {one.dropped}" if one.dropped else ""
+        yield f"{one.kind} {one.digest[:12]}: {line(one.name)} ({one.size_bytes} bytes{gone})"
     if story.report is not None:
         yield "report:"
         yield from block(story.report.done)
+    yield from _findings(story.findings)
+
+
+def _findings(found: FindingsReported | None) -> Iterable[str]:
+    if found is None:
+        return
+    for number, one in enumerate(found.findings, start=1):
+        yield f"finding {number}, {line(one.confidence)} confidence: {line(one.title)}"
+        for at in one.references:
+            place = f"{at.path}:{at.line}" if at.line else at.path
+            yield f"  {line(place)}{'' if at.found else ' (not found)'}"
+        yield f"  cause: {line(one.cause)}"
+        yield f"  fix: {line(one.fix)}"
+    for number, follow_up in enumerate(found.follow_ups, start=1):
+        yield f"follow-up {number}: {line(follow_up.title)}"
 
 
 def _beside(story: RunStory) -> Iterable[str]:
@@ -131,6 +174,15 @@ def _beside(story: RunStory) -> Iterable[str]:
             yield f"  [{'x' if tick == '1' else ' '}] {line(item)}"
 
 
+def _stage(stage: StageRow) -> Iterable[str]:
+    on = f" → {line(stage.target)}" if stage.target else ""
+    went = "" if stage.left_at is None else f"{on} at {when(stage.left_at)}"
+    who = f"persona {line(stage.persona)} ({line(stage.persona_source)}, {stage.persona_digest[:12]})"
+    yield f"stage {stage.entry}, {line(stage.stage)}{went}: {who}, {used((stage,))}"
+    if stage.summary:
+        yield f"  {line(stage.summary)}"
+
+
 def _answer(asked: QuestionRow) -> str:
     if asked.answered_at is not None:
         return f"{line(asked.answered_by)}: {line(asked.answer)}"
@@ -141,6 +193,10 @@ def _card_text(story: CardStory) -> Iterable[str]:
     card = story.card
     yield f"{card.repository}#{card.number}  {line(card.title)}" if card.number else line(card.title)
     yield f"{card.state} in {line(card.column or 'no column')}: {line(card.because)}"
+    if story.placement is not None:
+        place = story.placement
+        where = place.repository or "no repository"
+        yield f"works in {line(where)}: {place.rule} {line(place.value)}".rstrip()
     if card.pull_number:
         yield f"pull request #{card.pull_number} {card.pull_state}{', a draft' if card.pull_draft else ''}"
     for run in story.runs:

@@ -127,6 +127,7 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
         blocked_by=linked.blockers(content),
         hidden_blockers=linked.hidden(content),
         parent=linked.parent(content),
+        repo_field=(item.get("repo") or {}).get("text") or "",
     )
 
 

@@ -88,6 +88,7 @@ query Card($card: ID!) {
       updatedAt
       project { id number owner { ... on Organization { login } ... on User { login } } }
       fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
+      repo: fieldValueByName(name: "Repo") { ... on ProjectV2ItemFieldTextValue { text } }
       content {
         ... on DraftIssue { id title body creator { login } }
         ... on Issue {

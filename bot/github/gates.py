@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -14,7 +15,7 @@ from bot.github.subjects import MOST_RUNS
 from bot.texts.gate import NAME, Seen
 from bot.texts.marker import digest_of
 from ledger.outbox import Entry
-from ledger.states import RunState
+from ledger.states import Gate, RunState
 from ledger.views import checks, runs
 from ledger.views.cards import CardRow
 
@@ -28,11 +29,21 @@ def seen_of(db: Connection, card: CardRow, head: str) -> Seen:
     of_card = runs.of_card(db, card.card_id, limit=MOST_RUNS)
     live = next((run for run in of_card if run.state is not RunState.ENDED), None)
     pusher = next((run for run in of_card if run.pushed_head == head), None)
-    if pusher is None:
-        return Seen(head, None, None, (), live)
-    tiers = [tier for tier in checks.tiers_of_run(db, pusher.run_id) if tier.head == head]
-    ran = tuple(one for one in checks.of_run(db, pusher.run_id) if one.head == head)
-    return Seen(head, pusher, tiers[-1].passed if tiers else None, ran, live)
+    last = checks.gate_of(db, card.card_id)
+    waived = checks.standing(db, card.card_id, head) is Gate.NOTHING
+    seen = Seen(head, pusher, None, (), live, waived, last.head if last else "")
+    found = checks.gate_of(db, card.card_id, head)
+    if found is None:
+        return seen
+    ran = tuple(one for one in checks.of_run(db, found.run_id) if one.head == head)
+    return replace(
+        seen,
+        passed=found.passed,
+        checks=ran,
+        by=found.run_id,
+        image=found.image,
+        base=found.base,
+    )
 
 
 def publish(

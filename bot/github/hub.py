@@ -174,13 +174,20 @@ class Hub:
         """Return the address that git clones and pushes; it holds no token."""
         return f"{self._config.git_url}/{_checked(repository)}.git"
 
-    def git_environment(self, repository: str, *, workflows: bool = False) -> Mapping[str, str]:
+    def page_url(self, repository: str) -> str:
+        """Return the address of the repository's pages, for people."""
+        return f"{self._config.git_url}/{_checked(repository)}"
+
+    def git_environment(
+        self, repository: str, *, workflows: bool = False, writes: bool = True
+    ) -> Mapping[str, str]:
         """Return the variables that let git read and push `repository` for up to an hour, and ask nobody.
 
-        With `workflows` what is pushed may change files of CI. The token can do nothing else, is sent to that
+        With `workflows` what is pushed may change files of CI; without `writes` nothing is pushed. The token
+        can do nothing else, is sent to that
         repository's address only and shows in no command line.
         """
-        token = self._tokens.for_pushing(_checked(repository), workflows=workflows)
+        token = self._tokens.for_pushing(_checked(repository), workflows=workflows, writes=writes)
         word = base64.b64encode(f"x-access-token:{token}".encode()).decode()
         settings = (
             (f"http.{self.git_url(repository)}.extraHeader", f"Authorization: Basic {word}"),

@@ -38,6 +38,7 @@ class CardLook:
     blocked_by: tuple[Blocker, ...] = ()
     hidden_blockers: int = 0
     parent: str = ""
+    repo_field: str = ""  # what the project's text field Repo says
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,11 @@ def read_at(hub: Hub, repository: str, ref: str) -> str | None:
         found = hub.rest("GET", f"{repository_path(repository)}/contents/{PATH}", params={"ref": ref}).body
     except NotFoundError:
         return None
-    return _text(found)
+    return text_of(found)
 
 
-def _text(found: object) -> str:
+def text_of(found: object) -> str:
+    """Return the text of one file as GitHub handed it over; NOT_TEXT where it is none."""
     if not isinstance(found, dict) or found.get("type") != "file":
         return NOT_TEXT  # a folder, a link or a submodule stands where the file should
     if found.get("encoding") != "base64":

@@ -71,12 +71,12 @@ def of_call(method: str, path: str) -> Reach | None:
     return Reach(repository)
 
 
-def pushing(repository: str, *, workflows: bool = False) -> Reach:
-    """Return what git needs to read and push; files of CI only with `workflows`.
+def pushing(repository: str, *, workflows: bool = False, writes: bool = True) -> Reach:
+    """Return what git needs to read, and with `writes` to push; files of CI only with `workflows`.
 
     Source: docs.github.com/rest/apps/apps (permissions: workflows).
     """
-    contents = (("contents", "write"),)
+    contents = (("contents", "write" if writes else "read"),)
     return Reach(repository, (*contents, ("workflows", "write")) if workflows else contents)
 
 

@@ -2,10 +2,23 @@
 
 from sqlalchemy import Connection
 
-from bot.github.subjects import card_of, run_of, talks_on_pull
+from bot.github.subjects import MOST_RUNS, card_of, run_of, talks_on_pull
 from bot.texts.story import Story
 from ledger.ids import RunId
-from ledger.views import beside, budgets, checks, questions, reports, spend, timeline
+from ledger.views import (
+    beside,
+    budgets,
+    checks,
+    questions,
+    reports,
+    runs,
+    spend,
+    stages,
+    timeline,
+    waivers,
+)
+from ledger.views.cards import CardRow
+from ledger.views.runs import RunRow
 from ledger.views.timeline import Zoom
 
 MOST_ACTIVITY = 30
@@ -30,4 +43,14 @@ def story_of(db: Connection, run_id: RunId) -> Story:
         dollars=budgets.get(db, run_id),
         asker=next((asked.asker for asked in questions.open_of_run(db, run_id)), ""),
         seen=beside.get(db, run_id),
+        waived=_waived(db, card, run),
+        stages=stages.of_run(db, run_id),
     )
+
+
+def _waived(db: Connection, card: CardRow, run: RunRow) -> bool:
+    """Whether nothing checked what this run pushed, or else what stands on the card's pull request."""
+    head = run.pushed_head or card.pull_head
+    of_card = runs.of_card(db, card.card_id, limit=MOST_RUNS)
+    pusher = next((one for one in of_card if head and one.pushed_head == head), None)
+    return pusher is not None and waivers.covers(db, pusher.run_id, head)

@@ -72,6 +72,12 @@ def pull_of(card: CardRow) -> Talk | None:
     return Talk(card.pull_repository, card.pull_number)
 
 
+def place_of(card: CardRow, place: str, desk: "Desk") -> Talk:
+    """Return the issue, or for comments on the pull request that one, which may be of another repository."""
+    pull = None if place == "issue" else pull_of(card)
+    return pull or issue_of(card, desk)
+
+
 def talk_of_run(db: Connection, card: CardRow, run: RunRow, desk: "Desk") -> Talk:
     """Return where the run talks: on the pull request if there was one before it, else on the issue."""
     pull = pull_of(card)

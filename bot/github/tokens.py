@@ -86,13 +86,13 @@ class Tokens:
         """Return a token for everything that the installation may do."""
         return self.reaching(None)
 
-    def for_pushing(self, repository: str, *, workflows: bool = False) -> str:
-        """Return a token that can only read and write the contents of `repository` (owner/name); its files
-        of CI only with `workflows`.
+    def for_pushing(self, repository: str, *, workflows: bool = False, writes: bool = True) -> str:
+        """Return a token that can only read, and with `writes` write, the contents of `repository`
+        (owner/name); its files of CI only with `workflows`.
 
         Raises RefusedError for another owner's: the token would be for another repository of that name.
         """
-        reach = pushing(repository, workflows=workflows)
+        reach = pushing(repository, workflows=workflows, writes=writes)
         if not self.covers(reach):
             raise RefusedError("ask for a token", 0, f"{repository} is not of {self._owner}")
         return self.reaching(reach)

@@ -1,7 +1,8 @@
 """The table of what was checked before a pull request is offered."""
 
+from bot.texts import checks_needed
 from bot.texts.safe import block, code, folded
-from bot.texts.story import minutes
+from bot.texts.story import Story, minutes
 from ledger.views.checks import CheckRow
 
 MOST_CHECKS = 20
@@ -20,6 +21,11 @@ def table(checks: tuple[CheckRow, ...]) -> str:
     return "\n".join(["| tier | command | result | took |", "| --- | --- | --- | --- |", *rows])
 
 
+def shown(story: Story) -> str:
+    """Return what was checked, or that nothing was."""
+    return table(story.checks) or (checks_needed.WAIVED if story.waived else "")
+
+
 def failing(checks: tuple[CheckRow, ...]) -> str:
     """Return the end of the newest failing command's output, folded; empty when all pass now."""
     newest = {(check.tier, check.command): check for check in checks}
@@ -27,6 +33,39 @@ def failing(checks: tuple[CheckRow, ...]) -> str:
     if not failed:
         return ""
     return folded("What the failing check said", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")
+
+
+def proof(checks: tuple[CheckRow, ...], *, head: str, base: str, image: str) -> str:
+    """Return what makes the result checkable, folded: commits, image, and each log by its digest."""
+    rows = [
+        f"| {code(check.command, 120)} | {check.exit_code} | {check.duration_s:.1f} s"
+        f" | {code(check.log_digest, 64)} |"
+        for check in checks[-MOST_CHECKS:]
+    ]
+    where = "on this machine, without an image" if image == "local" else code(image or "not recorded", 100)
+    facts = (
+        f"head {code(head, 64)}",
+        f"base {code(base or 'not recorded', 64)}",
+        f"image: {where}",
+        *_whole(checks),
+    )
+    table = ["| command | exit code | took | SHA-256 of its log |", "| --- | --- | --- | --- |", *rows]
+    return folded("Evidence", "\n".join((*(f"* {fact}" for fact in facts), "", *(table if rows else ()))))
+
+
+def _whole(checks: tuple[CheckRow, ...]) -> tuple[str, ...]:
+    runs = dict.fromkeys(check.run_id for check in checks)
+    return tuple(f"whole logs: `cardinal artifacts {run_id}` where Cardinal runs" for run_id in runs)
+
+
+def tails(checks: tuple[CheckRow, ...]) -> tuple[str, ...]:
+    """Return the end of what each passing command said, each folded; an empty one is left out."""
+    newest = {(check.tier, check.command): check for check in checks}
+    return tuple(
+        folded("The end of what a passing check said", f"{code(check.command)}\n\n{block(check.tail)}")
+        for check in list(newest.values())[-MOST_CHECKS:]
+        if check.exit_code == 0 and check.tail.strip()
+    )
 
 
 def _result(check: CheckRow, checks: tuple[CheckRow, ...]) -> str:

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bot.texts import evidence
+from bot.texts import checks_needed, evidence
 from bot.texts.safe import code, fit
+from ledger.events.run import CHECK as CHECK_KIND
 from ledger.states import RUN_HELD
 from ledger.views.checks import CheckRow
 from ledger.views.runs import RunRow
 from rules.buttons import Button
+from rules.gating import CHECK
+from rules.words import sentence
 
 NAME = "cardinal/gate"
 SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 characters
@@ -18,7 +21,9 @@ SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 chara
 class Seen:
     """What is known of one commit. `pusher` is the run that pushed it, None for somebody else's commit.
 
-    `passed` is how the gate's last tier ended on it, None where none ran; `live` is the run that lives now.
+    `passed` is how the gate ended on it last, in the run `by`, None where it never ran; `live` is the run
+    that lives now, `last` the commit that the gate saw last, of whatever run. `waived`: nothing was checked,
+    because the policy says so.
     """
 
     head: str
@@ -26,6 +31,11 @@ class Seen:
     passed: bool | None
     checks: tuple[CheckRow, ...]
     live: RunRow | None
+    waived: bool = False
+    last: str = ""
+    by: str = ""
+    image: str = ""
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +49,27 @@ class Verdict:
 
 def verdict(seen: Seen) -> Verdict:
     """Return what the gate says of the commit: what it has not seen has not passed."""
+    if seen.live is not None and seen.live.kind == CHECK_KIND:
+        said = f"{seen.live.run_id} runs the checks on a clean checkout, without an agent."
+        return Verdict("", f"{seen.live.run_id} checks it", said)
     if seen.passed is not None:
         return _of_evidence(seen, seen.passed)
+    if seen.waived:
+        made = f"{seen.pusher.run_id} made this commit. " if seen.pusher is not None else ""
+        said = f"{made}{checks_needed.WAIVED}"
+        return Verdict("neutral", "Nothing was checked: validation is none", said)
     if seen.pusher is not None:
-        said = f"{seen.pusher.run_id} made this commit, and the policy names no checks for it."
-        return Verdict("neutral", "The policy names no checks", said)
+        said = f"{seen.pusher.run_id} made this commit, and nothing says that its checks passed."
+        return Verdict("action_required", "The gate has not seen this commit", said)
     if seen.live is not None and seen.live.state in RUN_HELD:
         said = f"{seen.live.run_id} is at work: what it pushes next has been through the gate."
         return Verdict("", f"{seen.live.run_id} is at work", said)
-    said = "Somebody else pushed this commit, so the gate has not seen it. The next run starts from it."
-    return Verdict("action_required", "The gate has not seen this commit", said)
+    last = f"Cardinal checked {code(seen.last[:7])}" if seen.last else "Cardinal has checked nothing of it"
+    said = (
+        f"Somebody else pushed {code(seen.head[:12])}, so the gate has not seen it: what was published for an"
+        f" older commit does not count here. {sentence(CHECK)}"
+    )
+    return Verdict("action_required", f"Not checked: {last.replace('`', '')}", said)
 
 
 def write(seen: Seen, buttons: tuple[Button, ...]) -> dict[str, Any]:
@@ -89,10 +110,14 @@ def of_group(seen: Seen, number: int) -> dict[str, Any]:
 def _of_evidence(seen: Seen, passed: bool) -> Verdict:
     failed = sum(one.exit_code != 0 for one in _newest(seen.checks))
     title = "The checks passed" if passed else f"{failed or 'Some'} of the checks failed"
-    by = f" by {seen.pusher.run_id}" if seen.pusher else ""
+    by = f" by {seen.by}" if seen.by else ""
     told = f"Checked{by} at {code(seen.head[:12])}, on a clean checkout that the agent cannot touch."
-    parts = (told, evidence.table(seen.checks), evidence.failing(seen.checks))
-    return Verdict("success" if passed else "failure", title, fit(parts, limit=SUMMARY_LIMIT))
+    needed = (told, evidence.table(seen.checks), evidence.failing(seen.checks))
+    proof = evidence.proof(seen.checks, head=seen.head, base=seen.base, image=seen.image)
+    tails = evidence.tails(seen.checks)
+    return Verdict(
+        "success" if passed else "failure", title, fit(needed, (proof, *tails), limit=SUMMARY_LIMIT)
+    )
 
 
 def _newest(checks: tuple[CheckRow, ...]) -> tuple[CheckRow, ...]:

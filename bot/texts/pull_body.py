@@ -18,14 +18,15 @@ def title_of(card: CardRow) -> str:
 def write(story: Story) -> str:
     """Return the description without its marker."""
     run = story.run
+    issue = told.issue_of(story.card, story.card.pull_repository or run.repository)
     return fit(
         (
-            f"Closes #{story.card.number}",
+            f"Closes {issue}",
             *(findings(story) or ("_The report follows when the run is done._",)),
-            evidence.table(story.checks),
+            evidence.shown(story),
             f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"
             f" · {told.dollars(story.card_usd)} for this card so far"
-            f" · the conversation and the plan are on #{story.card.number}",
+            f" · the conversation and the plan are on {issue}",
         )
     )
 

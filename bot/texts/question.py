@@ -11,9 +11,11 @@ ASKERS: Mapping[str, str] = {
     "rebase": "needs you: its branch conflicts with the base branch",
     "limit": "reached a limit: may it go on?",
     "workflows": "wants to change what CI does",
+    "guard": "waits for you: the guardrails ask about what it changed",
     "budget": "has spent its budget: may it go on?",
     "permission": "asks before it uses a tool",
     "validation": "cannot make the checks pass",
+    "stage": "needs you before its next stage",
     "leave": "is not finished, but its card was dragged away",
 }
 MOST_CHOICES = 20
@@ -63,6 +65,12 @@ def _how_to_answer(question: QuestionRow) -> tuple[str, ...]:
             boxes,
             "It takes a maintainer: tick one, or `/cardinal allow workflows` for the whole card. Whatever"
             " changes the files of CI runs with this repository's secrets: read it first.",
+        )
+    if question.asker == "guard":
+        return (
+            boxes,
+            "Tick one, or write what it shall do instead: the agent does that, and is judged again."
+            " `guardrails:` in .github/cardinal.yml says what is asked about.",
         )
     if question.asker == "permission":
         return (

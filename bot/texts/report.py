@@ -1,6 +1,6 @@
 """The final report of a run: what was done and what to check, or how it ended and what to do next."""
 
-from bot.texts import evidence
+from bot.texts import checks_needed, evidence
 from bot.texts import story as told
 from bot.texts.boxes import box
 from bot.texts.safe import fit, line, quote
@@ -45,7 +45,7 @@ def _items(title: str, items: tuple[str, ...]) -> str:
 
 def _success(story: Story) -> str:
     card, run = story.card, story.run
-    pull = f"#{card.pull_number}" if card.pull_number is not None else ""
+    pull = told.pull_of(card) if card.pull_number is not None else ""
     size = ""
     if run.files_changed:
         size = f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')} changed"
@@ -55,7 +55,7 @@ def _success(story: Story) -> str:
         (
             f"### {told.headline(story)}{f': {pull} is ready for your review' if pull else ''}",
             *findings(story),
-            evidence.table(story.checks),
+            evidence.shown(story),
             " · ".join(part for part in (facts, told.spent(story)) if part),
             ask if pull else "",
         )
@@ -86,6 +86,8 @@ def _next_step(story: Story) -> str:
             " session goes on where it can. A refused key or model is for whoever runs Cardinal to mend:"
             " `cardinal doctor`."
         )
+    if story.run.reason == "no_validation":
+        return checks_needed.steps()
     return "Next: look at the reason above, reply with what the agent should know, then try again."
 
 

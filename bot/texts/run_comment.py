@@ -1,6 +1,6 @@
 """The sticky comment of a run: where it is, what it does, what it cost, what a person can press."""
 
-from bot.texts import beside, evidence
+from bot.texts import beside, evidence, stages
 from bot.texts import story as told
 from bot.texts.boxes import box
 from bot.texts.safe import code, fit, folded, line, quote
@@ -8,6 +8,7 @@ from bot.texts.story import Story
 from ledger.states import Ending, RunState
 from ledger.views.runs import RunRow
 from rules.commands.budget import LEAST_USD, MOST_USD
+from rules.modes import INVESTIGATE, reason
 
 STAGES = ("plan", "work", "validate", "pull request")
 _STAGE_OF = {
@@ -17,6 +18,7 @@ _STAGE_OF = {
     RunState.VALIDATING: 2,
     RunState.PUBLISHING: 3,
 }
+_MODES = {"fix": "fixes", INVESTIGATE: "reads only"}
 MOST_STEPS = 30
 MOST_ACTIVITY = 30
 
@@ -26,8 +28,9 @@ def write(story: Story) -> str:
     return fit(
         (
             f"### {told.headline(story)}",
-            _breadcrumbs(story.run),
+            _breadcrumbs(story),
             _facts(story),
+            stages.listed(story),
             _now(story),
             _plan(story.run),
             _todos(story),
@@ -38,18 +41,33 @@ def write(story: Story) -> str:
     )
 
 
-def _breadcrumbs(run: RunRow) -> str:
+def _breadcrumbs(story: Story) -> str:
+    run = story.run
+    if run.mode == INVESTIGATE:
+        return _looking(run)
     first = 1 if run.kind in ("revision", "repair") and run.plan_revision == 0 else 0
     here = _stage(run)
     crumbs = []
     for position, name in list(enumerate(STAGES))[first:]:
-        if position < here:
+        reached = position == here and run.claimed_at is not None and run.state is not RunState.QUEUED
+        if name == "work" and stages.names(run):
+            crumbs += stages.crumbs(story, done=position < here, reached=reached)
+        elif position < here:
             crumbs.append(f"{name} ✓")
-        elif position == here and run.claimed_at is not None and run.state is not RunState.QUEUED:
+        elif reached:
             crumbs.append(f"**{name} {'✗' if run.ending is not None else '●'}**")
         else:
             crumbs.append(f"{name} ○")
     return " → ".join(crumbs)
+
+
+def _looking(run: RunRow) -> str:
+    """Return the two stages of a run that only reads."""
+    if run.ending is Ending.SUCCEEDED:
+        return "investigate ✓ → findings ✓"
+    began = run.claimed_at is not None and run.state is not RunState.QUEUED
+    mark = "✗" if run.ending is not None else "●"
+    return f"{f'**investigate {mark}**' if began else 'investigate ○'} → findings ○"
 
 
 def _stage(run: RunRow) -> int:
@@ -67,9 +85,13 @@ def _stage(run: RunRow) -> int:
 def _facts(story: Story) -> str:
     run = story.run
     attempt = f"attempt {run.attempt}" if run.attempt > 1 else ""
-    return " · ".join(
-        part for part in (line(run.agent, 40), attempt, told.spent(story), told.place(story)) if part
-    )
+    # A fix because the column says so is what everybody expects; whatever else is said with its reason.
+    usual = run.mode != INVESTIGATE and run.mode_rule == "column"
+    mode = "" if usual else f"{_MODES.get(run.mode, run.mode)} ({reason(run.mode_rule, run.mode_value)})"
+    elsewhere = run.repository.casefold() != (story.card.repository or "").casefold()
+    where = f"works in {code(run.repository, 150)}" if elsewhere else ""
+    facts = (line(run.agent, 40), where, mode, attempt, told.spent(story), told.place(story))
+    return " · ".join(part for part in facts if part)
 
 
 def _now(story: Story) -> str:
@@ -106,11 +128,16 @@ def _todos(story: Story) -> str:
 
 def _elsewhere(story: Story) -> str:
     """Return the line that leads on from a finished run to its pull request, where the talk continues."""
+    if story.run.mode == INVESTIGATE:
+        return "➡️ The findings stand in a comment of their own." if _found(story.run) else ""
     if story.on_pull or story.run.ending is None or story.card.pull_number is None:
         return ""
-    return (
-        f"➡️ It goes on at pull request #{story.card.pull_number}: review it there; later runs report there."
-    )
+    pull = told.pull_of(story.card)
+    return f"➡️ It goes on at pull request {pull}: review it there; later runs report there."
+
+
+def _found(run: RunRow) -> bool:
+    return run.ending is Ending.SUCCEEDED
 
 
 def _controls(story: Story) -> str:
@@ -153,6 +180,7 @@ def _debug(story: Story) -> str:
     run = story.run
     facts = {
         "Attempt": f"{run.attempt} ({run.kind})",
+        "Mode": f"{run.mode}: {reason(run.mode_rule, run.mode_value)}".replace("`", ""),
         "Session": run.session_id,
         "Agent": f"{run.agent} {run.agent_version}".strip(),
         "Worker": f"{run.worker}, claim {run.generation}" if run.worker else "",

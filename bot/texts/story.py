@@ -13,6 +13,7 @@ from ledger.views.cards import CardRow
 from ledger.views.checks import CheckRow
 from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
+from ledger.views.stages import StageRow
 from ledger.views.timeline import TimelineRow
 from rules.words import count
 
@@ -42,6 +43,7 @@ REASONS: Mapping[str, str] = {
     "gave_up": "it stopped without a report",
     "superseded": "a newer run took over",
     "no_changes": "nothing was changed",
+    "no_validation": "nothing could check its work",
     "repository": "the repository could not be used",
     "provider": "its model's provider did not answer",
     "internal": "Cardinal itself failed",
@@ -52,7 +54,8 @@ REASONS: Mapping[str, str] = {
 class Story:
     """What the ledger holds of one run; `card_usd` is the cost of all runs of the card.
 
-    `on_pull`: its comments stand on the pull request, because an earlier run pushed to it.
+    `on_pull`: its comments stand on the pull request, because an earlier run pushed to it. `waived`: nothing
+    checked the commit that stands there, because the policy says so.
     """
 
     card: CardRow
@@ -66,6 +69,8 @@ class Story:
     dollars: BudgetRow | None = None
     asker: str = ""  # of the question that is open
     seen: BesideRow | None = None
+    waived: bool = False
+    stages: tuple[StageRow, ...] = ()
 
 
 def headline(story: Story) -> str:
@@ -82,6 +87,18 @@ def headline(story: Story) -> str:
         return f"✋ Run {run.run_id} was told to {run.stop_asked} and is stopping"
     emoji, words = STATES[run.state]
     return f"{emoji} Run {run.run_id} {words}"
+
+
+def issue_of(card: CardRow, repository: str | None) -> str:
+    """Return how the card's issue is named in that repository: #12, or owner/name#12 from another one."""
+    here = (card.repository or "").casefold() == (repository or "").casefold()
+    return f"#{card.number}" if here else f"{card.repository}#{card.number}"
+
+
+def pull_of(card: CardRow) -> str:
+    """Return how the card's pull request is named on its issue."""
+    here = (card.repository or "").casefold() == (card.pull_repository or "").casefold()
+    return f"#{card.pull_number}" if here else f"{card.pull_repository}#{card.pull_number}"
 
 
 def limit_of(story: Story, name: str) -> float | None:
@@ -128,7 +145,7 @@ def place(story: Story) -> str:
     """Return the branch, and the pull request where there is one."""
     run = story.run
     branch = f"branch {code(run.branch)}" if run.pushed_head else ""
-    pull = f"pull request #{story.card.pull_number}" if story.card.pull_number is not None else ""
+    pull = f"pull request {pull_of(story.card)}" if story.card.pull_number is not None else ""
     return " · ".join(part for part in (pull, branch) if part)
 
 

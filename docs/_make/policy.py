@@ -5,10 +5,12 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, BeforeValidator
 
+from bot import personas as built_in
 from docs._make import wording
 from rules import registry
+from rules.persona import parse_persona
 from rules.policy import DEFAULT_TEXT, Policy
-from rules.policy_checks import ACTIONS
+from rules.policy_checks import ACTIONS, PROFILES
 
 
 def keys() -> str:
@@ -26,6 +28,28 @@ def actions() -> str:
         text = f"### Action: {name}\n\n{what[0].upper()}{what[1:]} Fits columns of kind {fits}."
         parts.append(f"{text}\n\n{_table(part.Settings)}")
     return "\n\n".join(parts)
+
+
+def personas() -> str:
+    """Return the built-in personas with what each is for, and what it may not do."""
+    rows = []
+    for name in built_in.names():
+        persona = parse_persona(name, built_in.text(name))
+        narrowed = ", ".join(f"`{tool}: {may}`" for tool, may in persona.tools.model_dump().items() if may)
+        rows.append((f"`{name}`", wording.cell(persona.description), narrowed or "all that its stage may do"))
+    return wording.table(("persona", "what it does", "tools"), rows)
+
+
+def profiles() -> str:
+    """Return a table of the built-in profiles with the lines that each suggests."""
+    rows = []
+    for name in registry.names(PROFILES):
+        part = registry.part(PROFILES, name)
+        lines = (
+            wording.cell("; ".join(f"`{one}`" for one in tier)) for tier in (part.SETUP, part.FAST, part.FULL)
+        )
+        rows.append((f"`{name}`", registry.charter(part), *(line or "none" for line in lines)))
+    return wording.table(("profile", "for", "setup", "fast", "full"), rows)
 
 
 def default() -> str:

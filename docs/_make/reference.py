@@ -19,7 +19,12 @@ from rules import registry
 from rules.policy_checks import COMMANDS, LATER, command_names
 
 WIDTH = 100
-TAKEN = {"none": "no text", "optional": "an optional word", "text": "a text"}
+TAKEN = {
+    "none": "no text",
+    "optional": "an optional word",
+    "text": "a text",
+    "optional text": "an optional text",
+}
 
 
 def settings() -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-SECTIONS = ("plan", "redirect", "work", "repair", "revise", "heed", "report")
+SECTIONS = ("plan", "redirect", "investigate", "work", "repair", "revise", "heed", "report")
 FAULTS = ("status", "cut", "hang", "silent")
 # What only a program can do, not a model: a scenario may hold it, and the model says that it cannot.
 AGENT_ONLY = ("fail", "crash", "flood", "garbage")
@@ -43,6 +43,8 @@ SHAPES: Mapping[str, Type | Keys] = {
     "finish": Keys(
         {"done": str}, {"changed": list, "check": list, "open_questions": list, "nothing_to_do": bool}
     ),
+    "go_to_stage": Keys({"stage": str, "summary": str}, {"open_points": list}),
+    "findings": Keys({"summary": str}, {"findings": list, "follow_ups": list}),
     "sleep": _NUMBER,
     "usage": Keys({}, {"usd": _NUMBER, "in": int, "out": int, "cache_read": int, "cache_write": int}),
     "todo": list,
@@ -91,7 +93,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One scenario: the steps of each section, of each subagent, and the replies of its chat.
+    """One scenario: the steps of each section, of each subagent, of each stage, and the replies of its chat.
 
     `cards` are scenarios for the cards whose title fits a regular expression; the first that fits counts.
     """
@@ -100,16 +102,22 @@ class Script:
     subagents: Mapping[str, tuple[Step, ...]]
     chat: tuple[Reply, ...]
     cards: tuple[tuple[str, "Script"], ...] = ()
+    stages: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
 
     def for_card(self, title: str) -> "Script":
         """Return the scenario that a card of this title gets."""
         return next((script for pattern, script in self.cards if re.search(pattern, title)), self)
 
     def steps(self, turn: str) -> tuple[Step, ...]:
-        """Return the steps of a turn: `repair-2` plays `repair`, and no `redirect` means `plan` again."""
+        """Return the steps of a turn: `repair-2` plays `repair`, `stage-2-verify` plays `verify-2` of the
+        stages, or `verify`; no `redirect` means `plan` again.
+        """
         if turn.startswith("sub-"):
             return self.subagents.get(turn.removeprefix("sub-"), ())
-        section = turn.split("-")[0]
+        section, _, rest = turn.partition("-")
+        if section == "stage":
+            number, _, name = rest.partition("-")
+            return self.stages.get(f"{name}-{number}", self.stages.get(name, ()))
         found = self.sections.get(section, ())
         return found or (self.sections.get("plan", ()) if section == "redirect" else ())
 
@@ -132,7 +140,7 @@ def load_script(folder: Path, name: str) -> Script:
 
 
 def _script(folder: Path, name: str, given: dict[str, Any]) -> Script:
-    unknown = set(given) - {*SECTIONS, "subagents", "chat", "cards"}
+    unknown = set(given) - {*SECTIONS, "subagents", "stages", "chat", "cards"}
     if unknown:
         raise ScriptError(name, "", f"there is no section {sorted(map(str, unknown))[0]!r}")
     try:
@@ -152,7 +160,14 @@ def _script(folder: Path, name: str, given: dict[str, Any]) -> Script:
         {key: tuple(_steps(name, f"subagents.{key}", steps)) for key, steps in subagents.items()},
         chat,
         cards,
+        _stages(name, given.get("stages") or {}),
     )
+
+
+def _stages(name: str, given: Any) -> Mapping[str, tuple[Step, ...]]:
+    if not isinstance(given, dict):
+        raise ScriptError(name, "stages", "a mapping of stages was expected")
+    return {key: tuple(_steps(name, f"stages.{key}", steps)) for key, steps in given.items()}
 
 
 def _steps(name: str, where: str, given: Any) -> Iterator[Step]:

@@ -25,6 +25,9 @@ from forge.rest.context import (
 )
 from forge.store.models import Repo, Role
 
+# A submodule is listed as a file, for old programs' sake.
+# Source: docs.github.com/rest/repos/contents#get-repository-content.
+_KINDS = {"tree": "dir", "link": "symlink"}
 blueprint = Blueprint("repos", __name__, url_prefix="/repos/<owner>/<name>")
 
 
@@ -256,7 +259,7 @@ def show_contents(owner: str, name: str, path: str = "") -> Response:
 
 def _entry(repo: Repo, kind: str, blob: str, path: str, commit_sha: str) -> Json:
     shared = _file(repo, path, b"", commit_sha, with_content=False)
-    return {**shared, "sha": blob, "type": "dir" if kind == "tree" else "file"}
+    return {**shared, "sha": blob, "type": _KINDS.get(kind, "file")}
 
 
 def _file(repo: Repo, path: str, raw: bytes, commit_sha: str, *, with_content: bool) -> Json:

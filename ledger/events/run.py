@@ -6,6 +6,8 @@ from ledger.event import Event
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.states import Ending, RunState
 
+CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
+
 
 @dataclass(frozen=True, slots=True)
 class RunEvent(Event):
@@ -20,10 +22,14 @@ class RunEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class RunQueued(RunEvent):
-    """A run was asked for. `attempt` counts on the card from 1; `kind`: first, revision, retry or repair.
+    """A run was asked for. `attempt` counts on the card from 1; `kind`: first, revision, retry, repair, or
+    check, which is no attempt of its own.
 
     `settings` is the column's policy as JSON, fixed for the whole run. `session_id` is that of the run which
     it continues, or empty. `plan_required` is false for a retry whose plan was approved already.
+
+    `mode` is fix or investigate. `mode_rule` chose it: column, label (`mode_value` says which), command (who
+    gave it) or repeat (of which run). `asked` is what whoever started it wants of this very run, or empty.
     """
 
     card_id: CardId
@@ -37,6 +43,10 @@ class RunQueued(RunEvent):
     session_id: str
     settings: str
     plan_required: bool
+    mode: str = "fix"
+    mode_rule: str = "column"
+    mode_value: str = ""
+    asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +171,7 @@ class ToolUsed(RunEvent):
 @dataclass(frozen=True, slots=True)
 class QuestionAsked(RunEvent):
     """The run needs a person. `asker`: agent, permission, budget, limit, rebase, workflows,
-    validation or leave.
+    guard, validation, stage or leave.
     """
 
     question_id: QuestionId
@@ -215,7 +225,8 @@ class RunStopAsked(RunEvent):
 class CommandChecked(RunEvent):
     """One validation command ran. `tier`: fast or full. `log_digest` is the SHA-256 of the log that is kept.
 
-    It ran on the commit `head`, while the base branch stood at `base`.
+    It ran on the commit `head`, while the base branch stood at `base`. `image` is the digest of the image in
+    which it ran; `local` where there is none.
     """
 
     iteration: int
@@ -227,17 +238,23 @@ class CommandChecked(RunEvent):
     tail: str
     head: str = ""
     base: str = ""
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationEnded(RunEvent):
-    """A tier as a whole passed or not, on `head`; the base branch stood at `base`."""
+    """A tier as a whole passed or not, on `head`; the base branch stood at `base`.
+
+    `clean`: it was the gate, on a clean checkout where no agent was; `image` is that of its commands.
+    """
 
     iteration: int
     tier: str
     passed: bool
     head: str
     base: str = ""
+    image: str = ""
+    clean: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +311,8 @@ class RunEnded(RunEvent):
     """The run's one ending. `last_known` is the state that it ended in, with the last line it said.
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
-    superseded, no_changes, cancelled, repository or internal; `detail` is what a person can act on.
+    superseded, no_changes, no_validation, cancelled, repository or internal; `detail` is what a person can
+    act on.
     """
 
     ending: Ending

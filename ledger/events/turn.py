@@ -7,7 +7,8 @@ from ledger.events.run import RunEvent
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(RunEvent):
-    """The agent's program was started. `phase`: plan, redirect, work, answer, repair, revise or report.
+    """The agent's program was started. `phase`: plan, redirect, work, stage, answer, repair, revise, heed
+    or report.
 
     `turn` names the piece of work; it stays the same when that piece is taken up again after a crash or an
     answer.

@@ -9,6 +9,7 @@ from ledger.answers import GO_ON, extends
 from ledger.event import Recorded
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.run import (
+    CHECK,
     QuestionAnswered,
     QuestionAsked,
     RunEnded,
@@ -86,7 +87,7 @@ def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
     if get(db, event.run_id) is not None:
         return  # never appended: the check of the runs refuses it
     board_id = db.scalar(select(cards.c.board_id).where(cards.c.card_id == event.card_id))
-    base_usd = _base_usd(event.settings)
+    base_usd = 0.0 if event.kind == CHECK else _base_usd(event.settings)  # no model, no dollars
     row = BudgetRow(
         run_id=event.run_id,
         card_id=event.card_id,

@@ -36,7 +36,7 @@ from ledger.events.board import (
 )
 from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
 from ledger.events.pull import PullChanged, PullOpened
-from ledger.events.run import BranchPushed, RunQueued
+from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.rows import columns, keep, many, one, pick
@@ -309,6 +309,8 @@ def _replied(db: Connection, _it: Recorded, event: AssistantReplied) -> None:
 
 @fold.on(RunQueued)
 def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
+    if event.kind == CHECK:
+        return
     now = {"run_id": event.run_id, "attempts": event.attempt, "branch": event.branch, "put_back": 0}
     db.execute(cards.update().where(cards.c.card_id == event.card_id).values(**now))
 

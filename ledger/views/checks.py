@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, select
 
 from ledger.event import Recorded
 from ledger.events.run import CommandChecked, ValidationEnded
 from ledger.fold import Fold
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
 from ledger.rows import columns, many, one, pick
+from ledger.states import Gate
 from ledger.tables import VIEWS
+from ledger.views.runs import runs
+from ledger.views.waivers import waivers
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +31,13 @@ class CheckRow:
     tail: str
     head: str
     base: str
+    image: str
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class TierRow:
-    """A tier's outcome as a whole, on the commit `head`."""
+    """A tier's outcome as a whole, on the commit `head`; `clean`: it was the gate."""
 
     seq: int
     run_id: RunId
@@ -42,6 +46,8 @@ class TierRow:
     passed: bool
     head: str
     base: str
+    image: str
+    clean: bool
     at: datetime
 
 
@@ -68,10 +74,30 @@ def newest_tier(db: Connection, run_id: RunId, tier: str) -> TierRow | None:
     return one(db, TierRow, query.order_by(tiers.c.seq.desc()))
 
 
+def gate_of(db: Connection, card_id: CardId, head: str = "") -> TierRow | None:
+    """Return how the gate ended last on the card's commit `head`, or at all; None when it never ran."""
+    query = pick(TierRow, tiers).join(runs, runs.c.run_id == tiers.c.run_id)
+    query = query.where(runs.c.card_id == card_id, tiers.c.clean)
+    if head:
+        query = query.where(tiers.c.head == head)
+    return one(db, TierRow, query.order_by(tiers.c.seq.desc()).limit(1))
+
+
+def standing(db: Connection, card_id: CardId, head: str) -> Gate:
+    """Return what the gate says of the commit: by its newest result, or that the policy waived the checks."""
+    found = gate_of(db, card_id, head) if head else None
+    if found is not None:
+        return Gate.PASSED if found.passed else Gate.FAILED
+    mine = select(waivers.c.seq).join(runs, runs.c.run_id == waivers.c.run_id)
+    mine = mine.where(runs.c.card_id == card_id, waivers.c.head == head)
+    return Gate.NOTHING if head and db.execute(mine.limit(1)).first() is not None else Gate.UNSEEN
+
+
 @fold.on(CommandChecked)
 def _checked(db: Connection, it: Recorded, event: CommandChecked) -> None:
     names = (
         "iteration", "tier", "command", "exit_code", "duration_s", "log_digest", "tail", "head", "base",
+        "image",
     )  # fmt: skip
     seen = {name: getattr(event, name) for name in names}
     db.execute(commands.insert().values(seq=it.seq, run_id=event.run_id, at=it.at, **seen))
@@ -79,5 +105,7 @@ def _checked(db: Connection, it: Recorded, event: CommandChecked) -> None:
 
 @fold.on(ValidationEnded)
 def _ended(db: Connection, it: Recorded, event: ValidationEnded) -> None:
-    seen = {name: getattr(event, name) for name in ("iteration", "tier", "passed", "head", "base")}
+    seen = {name: getattr(event, name) for name in ("iteration", "tier", "passed", "head", "base", "image")}
+    # The full tier never runs elsewhere.
+    seen["clean"] = event.clean or event.tier == "full"
     db.execute(tiers.insert().values(seq=it.seq, run_id=event.run_id, at=it.at, **seen))

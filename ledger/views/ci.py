@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Index, Table, select, text
 
 from ledger.event import Recorded
 from ledger.events.pull import ChecksAwaited, ChecksSettled, PullChanged, PullOpened
-from ledger.events.run import BranchPushed, RunQueued
+from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.rows import columns, keep, many, one, pick, where
@@ -127,5 +127,5 @@ def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
     mine = where(ci, {"card_id": event.card_id})
     if event.kind == "repair":
         db.execute(ci.update().where(mine).values(repaired=ci.c.head, repairs=ci.c.repairs + 1))
-    else:
+    elif event.kind != CHECK:
         db.execute(ci.update().where(mine).values(repairs=0))

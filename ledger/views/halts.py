@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Index, Table, func, select
 from ledger.causes import BY_ITSELF, shared_cause
 from ledger.event import Recorded
 from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
-from ledger.events.run import RunClaimed, RunEnded, RunParked, RunRequeued
+from ledger.events.run import CHECK, RunClaimed, RunEnded, RunParked, RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.rows import columns, keep, many, one, pick, where
@@ -66,8 +66,9 @@ def struck(db: Connection, board_id: BoardId, cause: str, since: datetime) -> in
 
 @fold.on(RunEnded)
 def _ended(db: Connection, it: Recorded, event: RunEnded) -> None:
-    run = db.execute(select(runs.c.board_id, runs.c.card_id).where(runs.c.run_id == event.run_id)).first()
-    if run is None:
+    told = select(runs.c.board_id, runs.c.card_id, runs.c.kind).where(runs.c.run_id == event.run_id)
+    run = db.execute(told).first()
+    if run is None or run.kind == CHECK:  # without a model it proves nothing of what halted the board
         return
     if event.ending is Ending.SUCCEEDED:
         db.execute(causes.delete().where(causes.c.board_id == run.board_id))
@@ -79,7 +80,8 @@ def _ended(db: Connection, it: Recorded, event: RunEnded) -> None:
 
 @fold.on(RunClaimed)
 def _claimed(db: Connection, _it: Recorded, event: RunClaimed) -> None:
-    board = select(runs.c.board_id).where(runs.c.run_id == event.run_id).scalar_subquery()
+    mine = select(runs.c.board_id).where(runs.c.run_id == event.run_id, runs.c.kind != CHECK)
+    board = mine.scalar_subquery()
     tries = (halts.c.board_id == board) & halts.c.probing & (halts.c.probe == "")
     db.execute(halts.update().where(tries).values(probe=event.run_id))
 

@@ -27,6 +27,7 @@ from ledger.events.board import ColumnRanked
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.rows import columns, many, one, pick
+from ledger.run_steps import state_after
 from ledger.states import RUN_HELD, Ending, RunState, check_run_step
 from ledger.tables import VIEWS
 from ledger.types import Prose
@@ -53,6 +54,10 @@ class RunRow:
     by: str
     settings: str
     plan_required: bool
+    mode: str
+    mode_rule: str
+    mode_value: str
+    asked: str
     state: RunState
     ending: Ending | None
     reason: str
@@ -118,7 +123,7 @@ _PARKED = text("state IN ('parked', 'awaiting_approval')")
 runs = Table(
     "view_runs",
     VIEWS,
-    *columns(RunRow, "run_id", long=("settings", "detail", "plan_summary", "plan_steps")),
+    *columns(RunRow, "run_id", long=("settings", "asked", "detail", "plan_summary", "plan_steps")),
     Column("serial", BigInteger, nullable=False),  # counts the runs of the whole ledger
     Index("view_runs_serial", "serial", unique=True),
     Index("view_runs_card", "card_id", "serial"),
@@ -183,9 +188,15 @@ def queued(
 
 
 def begun(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
-    """Return when the card's newest runs were queued, the newest first."""
-    query = select(runs.c.queued_at).where(runs.c.card_id == card_id)
+    """Return when the card's newest attempts were queued, the newest first."""
+    query = select(runs.c.queued_at).where(runs.c.card_id == card_id, runs.c.kind != happened.CHECK)
     return tuple(db.scalars(query.order_by(runs.c.serial.desc()).limit(limit)))
+
+
+def checking(db: Connection, card_id: CardId, limit: int) -> tuple[RunRow, ...]:
+    """Return the card's newest runs that only check, newest first."""
+    query = pick(RunRow, runs).where(runs.c.card_id == card_id, runs.c.kind == happened.CHECK)
+    return many(db, RunRow, query.order_by(runs.c.serial.desc()).limit(limit))
 
 
 def cards_of(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:
@@ -215,7 +226,7 @@ def counts(db: Connection) -> dict[RunState, int]:
 
 def check(db: Connection, event: Event) -> None:
     """Raise IllegalStepError when `event` asks a known run for a step that its table does not have."""
-    after = _after(event)
+    after = state_after(event)
     if after is None or not isinstance(event, happened.RunEvent):
         return
     found = db.scalar(select(runs.c.state).where(runs.c.run_id == event.run_id))
@@ -224,22 +235,6 @@ def check(db: Connection, event: Event) -> None:
     if isinstance(event, happened.RunStepped) and event.before is not found:
         raise IllegalStepError(f"a run that is {found}", event.before, event.after)
     check_run_step(found, after)
-
-
-def _after(event: Event) -> RunState | None:
-    match event:
-        case happened.RunQueued() | happened.RunRequeued():
-            return RunState.QUEUED
-        case happened.RunClaimed():
-            return RunState.CLAIMED
-        case happened.RunStepped():
-            return event.after
-        case happened.RunParked():
-            return RunState.PARKED
-        case happened.RunEnded():
-            return RunState.ENDED
-        case _:
-            return None
 
 
 def _next_serial(db: Connection) -> int:

@@ -11,8 +11,13 @@ from sqlalchemy import Connection, Index, Table, bindparam, select
 from ledger.event import Event, Recorded
 from ledger.events.agent import ProviderFailed
 from ledger.events.board import CardEvent
+from ledger.events.bounds import RoundFailed
+from ledger.events.guard import GuardsJudged
+from ledger.events.instruction import SkillsChosen
+from ledger.events.placement import RepositoryResolved
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded, RunEvent, RunQueued
+from ledger.events.stage import StageEntered, StageLeft
 from ledger.ids import CardId, RunId
 from ledger.rows import columns, many, pick
 from ledger.tables import VIEWS
@@ -57,6 +62,7 @@ _LINES: Mapping[str, Line] = {
     "CardMoved": (_C, lambda e: f"moved from {e.before or 'no column'} to {e.after or 'no column'}"),
     "CardArchived": (_C, lambda e: f"left the board: {e.reason}"),
     "CardRestored": (_C, lambda _e: "is back on the board"),
+    "RepositoryResolved": (_C, lambda e: _resolved(e)),
     "CardConverted": (_A, lambda e: f"became {e.repository}#{e.number}"),
     "CardStateChanged": (_A, lambda e: f"{e.before} → {e.after}: {e.because}"),
     "CardExplained": (_A, lambda e: e.because),
@@ -85,7 +91,7 @@ _LINES: Mapping[str, Line] = {
     "GroupGone": (Zoom.DEBUG, lambda e: f"the merge queue's {e.head[:12]} is gone: {e.reason}"),
     "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
     "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
-    "RunQueued": (_C, lambda e: f"run {e.run_id} queued in {e.column} (attempt {e.attempt}, {e.kind})"),
+    "RunQueued": (_C, lambda e: f"run {e.run_id} queued in {e.column} (attempt {e.attempt}, {_kind(e)})"),
     "RunClaimed": (_A, lambda e: f"run {e.run_id} got a worker"),
     "RunStepped": (Zoom.DEBUG, lambda e: f"{e.before} → {e.after}"),
     "PlanProposed": (_C, lambda e: f"plan {e.revision}: {e.summary}"),
@@ -106,6 +112,9 @@ _LINES: Mapping[str, Line] = {
     "PermissionRefused": (_A, lambda e: f"may not use {e.tool}: {e.command} ({e.why})"),
     "ToolAllowed": (_C, lambda e: f"{e.by} allowed for this card: {e.pattern}"),
     "CardToolAllowed": (_C, lambda e: f"{e.by} allowed for this card: {e.pattern}"),
+    "SkillsPinned": (_C, lambda e: f"{e.by} chose skills: {', '.join(e.names) or 'none'}"),
+    "SkillsChosen": (_A, lambda e: _skills(e)),
+    "InstructionsStacked": (Zoom.DEBUG, lambda e: f"instructed in {len(e.layers)} layers"),
     "ProviderFailed": (_A, lambda e: _provider_failed(e)),
     "CallRefused": (_A, lambda e: f"a model call was refused ({e.kind}): {e.detail}"),
     "HostReached": (
@@ -114,14 +123,25 @@ _LINES: Mapping[str, Line] = {
     ),
     "AgentSaid": (Zoom.DEBUG, lambda e: e.text),
     "ToolUsed": (Zoom.DEBUG, lambda e: f"{e.tool}: {e.summary}{'' if e.ok else ' (failed)'}"),
+    "StageEntered": (_A, lambda e: _stage_entered(e)),
+    "StageReopened": (_A, lambda e: f"stage {e.stage} goes on: {e.why}"),
+    "StageLeft": (_A, lambda e: _stage_left(e)),
+    "SnapshotTaken": (_A, lambda e: f"stage {e.stage} hands over: {e.summary}"),
+    "StageTidied": (_A, lambda e: f"stage {e.stage}: {e.command} → exit code {e.exit_code}"),
+    "StageAwaited": (Zoom.DEBUG, lambda e: f"a person decides about stage {e.target} ({e.why})"),
     "QuestionAsked": (_C, lambda e: f"question: {e.text}"),
     "QuestionAnswered": (_C, lambda e: f"{e.by} answered: {e.text}"),
     "RunSteered": (_C, lambda e: f"{e.by} to the agent: {e.text}"),
     "RunParked": (_A, lambda e: f"waits, without a worker: {e.why.replace('_', ' ')}"),
     "RunRequeued": (_A, lambda e: f"goes on: {e.why.replace('_', ' ')}"),
     "RunStopAsked": (_C, lambda e: f"{e.by} asked to {e.how}: {e.why}"),
+    "ArtifactKept": (Zoom.DEBUG, lambda e: f"kept {e.name} ({e.kind}, {e.size_bytes} bytes)"),
+    "ArtifactDropped": (Zoom.DEBUG, lambda e: f"does not keep {e.name}: {e.reason}"),
     "CommandChecked": (_A, lambda e: f"{e.tier}: {e.command} → exit code {e.exit_code}"),
     "ValidationEnded": (_A, lambda e: f"{e.tier} validation {'passed' if e.passed else 'failed'}"),
+    "RoundFailed": (_A, lambda e: _round_failed(e)),
+    "ValidationWaived": (_C, lambda e: f"nothing was checked on {e.head[:12]}: validation is none"),
+    "GuardsJudged": (_A, lambda e: _judged(e)),
     "BranchExported": (
         _A,
         lambda e: f"files: {e.files_changed}, lines: {e.lines_changed}, commits: {e.commits}",
@@ -129,6 +149,9 @@ _LINES: Mapping[str, Line] = {
     "BranchPushed": (_A, lambda e: f"pushed {e.head[:12]} to {e.branch}"),
     "ThreadAnswered": (_C, lambda e: f"answered a review thread: {e.text}"),
     "FinalReported": (_C, lambda e: f"report: {e.done}"),
+    "InvestigationBegun": (_A, lambda e: f"investigates {e.base[:12]}"),
+    "FindingsReported": (_C, lambda e: f"findings: {'; '.join(one.title for one in e.findings) or 'none'}"),
+    "FollowUpMade": (_C, lambda e: f"follow-up {e.proposal} of {e.run_id} is {e.repository}#{e.number}"),
     "RunEnded": (_C, lambda e: _ended(e)),
 }
 
@@ -139,9 +162,50 @@ def _provider_failed(event: ProviderFailed) -> str:
     return f"the model's provider {what}{again}: {event.detail}"
 
 
+def _round_failed(event: RoundFailed) -> str:
+    names = ", ".join(event.names[:5])
+    return f"round {event.iteration} failed at {event.command}{f': {names}' if names else ''}"
+
+
+def _stage_entered(event: StageEntered) -> str:
+    again = f" for the time number {event.number}" if event.number > 1 else ""
+    who = "" if event.by in ("agent", "policy") else f", as {event.by} decided"
+    return f"stage {event.stage} began{again} (persona {event.persona}){who}"
+
+
+def _stage_left(event: StageLeft) -> str:
+    lines = f"files: {event.files_changed}, lines: {event.lines_changed}, ${event.usd:.2f}"
+    return (
+        f"stage {event.stage} {f'handed the work to {event.target}' if event.target else 'ended'} ({lines})"
+    )
+
+
+def _skills(event: SkillsChosen) -> str:
+    loaded = [f"{one.name} ({one.why})" for one in event.considered if one.loaded]
+    skipped = [f"{one.name} ({one.why})" for one in event.considered if one.asked and not one.loaded]
+    told = [
+        f"skills: {', '.join(loaded) or 'none'}",
+        *([f"skipped: {', '.join(skipped)}"] if skipped else []),
+    ]
+    return "; ".join(told)
+
+
+def _kind(event: RunQueued) -> str:
+    return event.kind if event.mode == "fix" else f"{event.kind}, {event.mode}"
+
+
+def _resolved(event: RepositoryResolved) -> str:
+    return event.problem or f"works in {event.repository} ({event.rule}: {event.value})"
+
+
 def _checks(event: ChecksSettled) -> str:
     red = ", ".join(failure.name for failure in event.failures)
     return f"checks of {event.head[:12]} are {f'red: {red}' if red else 'not red'}"
+
+
+def _judged(event: GuardsJudged) -> str:
+    found = [f"{one.action}: {one.path} {one.what} (rule {one.rule})" for one in event.findings]
+    return f"guards on {event.head[:12]}: {'; '.join(found) or 'nothing found'}"
 
 
 def _ended(event: RunEnded) -> str:

@@ -4,10 +4,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from ledger.states import Archetype, CardState, Ending
+from ledger.states import Archetype, CardState, Ending, Gate
 from rules.card_state import change
+from rules.checking import unasked
+from rules.gating import why_not
 from rules.intents import Decision, MarkReady, MergePull, Say
-from rules.inward import Explain
+from rules.inward import Explain, QueueRun
 from rules.occasion import Occasion
 from rules.policy import Policy
 from rules.policy_repository import Part
@@ -37,6 +39,9 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occas
     if pull.draft and not finished:
         because = f"pull request #{pull.number} is a draft and its work is not finished: it was not merged"
         return change(policy, snapshot, CardState.BLOCKED, because)
+    first = _checked_first(policy, snapshot, pull, occasion)
+    if first is not None:
+        return first
     missing = _missing(snapshot, pull, settings)
     if missing:
         because = f"pull request #{pull.number} could not be merged: {missing}"
@@ -49,11 +54,28 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occas
     return Decision((*ready, act, Explain(card, because)), (because,))
 
 
+def _checked_first(policy: Policy, snapshot: Snapshot, pull: PullSeen, occasion: Occasion) -> Decision | None:
+    """Let the gate look at a commit that it has not seen, before it is merged; None where that is no use."""
+    if pull.gate is not Gate.UNSEEN:
+        return None
+    checking, started = snapshot.checking, unasked(policy, snapshot, occasion.now)
+    queued = any(isinstance(intent, QueueRun) for intent in started.intents)
+    if not queued and not (checking is not None and checking.alive):
+        return None
+    because = (
+        f"pull request #{pull.number} is checked first, for somebody else pushed its commit; then merged"
+    )
+    return change(policy, snapshot, CardState.BLOCKED, because) + started
+
+
 def _missing(snapshot: Snapshot, pull: PullSeen, settings: Settings) -> str:
     """Return what people have to do before it may be merged; empty when nothing is missing."""
     then = "then drag the card here again, or say /cardinal retry"
     if snapshot.verdict == "changes_requested":
         return f"a review requested changes. Let it be served or dismissed, {then}"
+    unchecked = why_not(pull)
+    if unchecked:
+        return f"{unchecked}, {then}"
     if settings.requires == "none":
         return ""
     if snapshot.verdict != "approved":

@@ -5,11 +5,14 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.states import Archetype
-from rules.intents import Decision, MarkReady
+from rules.gating import leaves_draft, why_not
+from rules.intents import Decision, Say
+from rules.inward import Explain
 from rules.occasion import Occasion
 from rules.policy import Policy
 from rules.policy_repository import Part
 from rules.snapshot import Snapshot
+from rules.words import plain, sentence
 
 ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})
 
@@ -21,11 +24,15 @@ class Settings(Part):
 
 
 def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occasion) -> Decision:
-    """Mark an open draft as ready for review."""
+    """Mark an open draft as ready for review, unless the gate did not let its commit through: then say so."""
+    ready = leaves_draft(snapshot, occasion.key)
     pull = snapshot.open_pull
-    if pull is None or not pull.draft:
-        return Decision((), ("there is no draft pull request",))
-    return Decision((MarkReady(snapshot.card_id, about=occasion.key),), (f"#{pull.number} leaves draft",))
+    because = why_not(pull) if pull is not None and pull.draft else ""
+    if not because:
+        return ready
+    told = f"pull request #{pull.number} stays a draft: {because}" if pull else because
+    said = Say(snapshot.card_id, f"draft:{occasion.key}", sentence(told), "pull")
+    return ready + Decision((Explain(snapshot.card_id, plain(told, 300)), said), (told,))
 
 
 def headline(settings: Settings) -> str:

@@ -4,6 +4,7 @@ from ledger.states import CardState, Ending
 from rules.acting import act, has_action, headlines
 from rules.card_state import Rest, feedback_waits, settle
 from rules.intents import ConvertDraft, Decision
+from rules.modes import INVESTIGATE
 from rules.occasion import Occasion
 from rules.policy import Policy
 from rules.policy_column import ColumnPolicy
@@ -46,6 +47,9 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
 
 def _of_success(snapshot: Snapshot, run: RunSeen) -> Rest:
     pull = snapshot.pull
+    if pull is None and run.mode == INVESTIGATE:
+        said = f"{run.run_id} has looked into it: read its findings; /cardinal fix lets an agent act on them"
+        return Rest(CardState.WORK_COMPLETE, said)
     if pull and pull.state == "closed":
         return Rest(
             CardState.BLOCKED, f"pull request #{pull.number} was closed: reopen it, or /cardinal retry"
@@ -67,9 +71,11 @@ def headline(column: ColumnPolicy) -> str:
         actions = headlines(column.entry_actions)
         entering = f"Entering {', '.join(actions)}. " if actions else ""
         return f"{entering}An agent starts work on /cardinal retry: {bounds}."
+    if column.mode == INVESTIGATE:
+        return f"An agent will look into it and report what it finds, without changing anything: {bounds}."
     first = "plan first, " if column.plan_required else ""
-    only = " (reads only)" if column.mode == "investigate" else ""
-    return f"An agent will be assigned and start work{only}: {first}{bounds}."
+    staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
+    return f"An agent will be assigned and start work: {first}{staged}{bounds}."
 
 
 def _network(hosts: tuple[str, ...]) -> str:

@@ -1,18 +1,18 @@
-"""Approve the plan, so that the work begins."""
+"""Approve the plan, so that the work begins, or the stage that waits for a person."""
 
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.states import RunState
 from rules import binding
-from rules.command_line import approved_plan
+from rules.command_line import STAGE, approved_plan, refusal_to_answer
 from rules.intents import Decision, Intent, UntickBoxes
 from rules.inward import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
 from rules.occasion import was_before
 from rules.policy import Policy
-from rules.replies import say
+from rules.replies import answer, say
 from rules.roles import Role
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import OpenQuestion, RunSeen, Snapshot
 
 USAGE = "/cardinal approve"
 ROLE = Role.WRITE
@@ -22,12 +22,14 @@ BY_RULES = "Cardinal"  # who sends a plan back because the issue is another one 
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Approve the newest plan where one waits."""
+    """Approve the newest plan where one waits, or let the stage begin that waits."""
     run = snapshot.live_run
     if run is None:
         return say(
             snapshot, given, "No run is alive, so no plan waits for approval. `/cardinal retry` starts one."
         )
+    if run.question is not None and run.question.asker == STAGE and not given.source.startswith("box:"):
+        return _stage(policy, snapshot, run, run.question, given)
     if run.plan_approved or not run.plan_required:
         return say(snapshot, given, f"{run.run_id} needs no approval: its plan is approved already.")
     if run.state is not RunState.AWAITING_APPROVAL:
@@ -47,6 +49,18 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     card, because = snapshot.card_id, f"{given.by} approved plan {run.plan_revision} of {run.run_id}"
     approved = ApprovePlan(card, run.run_id, given.by, binding.bound(snapshot, run))
     return Decision((approved, RequeueRun(card, run.run_id, "approved")), (because,))
+
+
+def _stage(
+    policy: Policy, snapshot: Snapshot, run: RunSeen, question: OpenQuestion, given: CommandGiven
+) -> Decision:
+    """Answer a question about the run's next stage with its first choice, which lets it go on."""
+    if was_before(given.said_at, question.asked_at):
+        return say(
+            snapshot, given, f"The question of {run.run_id} was posted after that was written: read it."
+        )
+    refused = refusal_to_answer(policy, question.asker, role=given.role, login=given.by)
+    return say(snapshot, given, refused) if refused else answer(snapshot, run, question, given.by, "1")
 
 
 def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | None:

@@ -19,6 +19,10 @@ INSTEAD = "To tell the agent something: write a plain comment."
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Stop the live run for good; a card that was held back moves on once it has ended."""
     run = snapshot.live_run
+    checking = snapshot.checking
+    if run is None and checking is not None and checking.alive:
+        check = StopRun(snapshot.card_id, checking.run_id, "cancel", given.by, "/cardinal cancel")
+        return Decision((check,), (f"{given.by} cancels {checking.run_id}",))
     if run is None:
         return say(snapshot, given, "No run is alive on this card, so there is nothing to cancel.")
     if run.stop_asked == "cancel":

@@ -6,6 +6,7 @@ from ledger.events.conversation import CommandGiven
 from ledger.states import Archetype
 from rules.acting import act
 from rules.intents import Decision
+from rules.modes import again
 from rules.occasion import Occasion
 from rules.policy import Policy
 from rules.replies import say
@@ -27,4 +28,4 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     because = obstacle(policy, snapshot)
     if because:
         return say(snapshot, given, f"No run was started: {because}.")
-    return queue(policy, snapshot, by=given.by)
+    return queue(policy, snapshot, by=given.by, mode=again(policy, snapshot))

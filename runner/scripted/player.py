@@ -64,10 +64,10 @@ class Memory:
     """
 
     def __init__(self, home: Path, run: str, session: str) -> None:
-        self._path = home / "scripted.json"
-        kept = json.loads(self._path.read_text()) if self._path.is_file() else {}
-        if not session or kept.get("session") != session:
-            kept = {"session": session or uuid.uuid4().hex}
+        known = session and re.fullmatch(r"[A-Za-z0-9-]{1,80}", session)
+        session = session if known else uuid.uuid4().hex
+        self._path = home / f"scripted-{session}.json"  # stages have sessions of their own
+        kept = json.loads(self._path.read_text()) if self._path.is_file() else {"session": session}
         if kept.get("run") != run:
             kept |= {"run": run, "cursors": {}, "answer": "", "asking": ""}
         self.kept: dict[str, Any] = kept
@@ -111,10 +111,15 @@ class Player:
         self.wire.say({"type": "end"})
 
     def steps(self, turn: str) -> list[dict[str, Any]]:
-        """Return the steps of a turn: `repair-2` plays the section `repair`; no `redirect` means `plan`
-        again.
+        """Return the steps of a turn: `repair-2` plays `repair`, `stage-2-verify` plays `verify-2` of the
+        stages, or `verify`; no `redirect` means `plan` again.
         """
         section = turn.split("-")[0]
+        if section == "stage":
+            _, number, name = turn.split("-", 2)
+            stages = self.scenario.get("stages", {})
+            of_stage: list[dict[str, Any]] = stages.get(f"{name}-{number}", stages.get(name, []))
+            return of_stage
         found: list[dict[str, Any]] = self.scenario.get(section) or (
             self.scenario.get("plan", []) if section == "redirect" else []
         )
@@ -180,6 +185,12 @@ class Player:
 
     def do_finish(self, report: dict[str, Any]) -> None:
         self.call("finish", **report)
+
+    def do_go_to_stage(self, given: dict[str, Any]) -> None:
+        self.call("go_to_stage", **given)
+
+    def do_findings(self, report: dict[str, Any]) -> None:
+        self.call("findings", **report)
 
     def do_thread(self, given: dict[str, Any]) -> None:
         threads = self.opening["threads"]

@@ -68,6 +68,48 @@ class FinishStep(Part):
     nothing_to_do: bool = False
 
 
+class GoToStageStep(Part):
+    """Hands the work to another stage."""
+
+    stage: str
+    summary: str
+    open_points: list[str] = []
+
+
+class ReferenceStep(Part):
+    """A place in the repository."""
+
+    path: str
+    line: int = 0
+    end_line: int = 0
+
+
+class FindingStep(Part):
+    """One thing that was found."""
+
+    title: str
+    cause: str
+    fix: str
+    confidence: Literal["low", "medium", "high"] = "medium"
+    references: list[ReferenceStep] = []
+
+
+class FollowUpStep(Part):
+    """A card to propose."""
+
+    title: str
+    body: str
+    reason: str
+
+
+class FindingsStep(Part):
+    """Ends an investigation."""
+
+    summary: str
+    findings: list[FindingStep] = []
+    follow_ups: list[FollowUpStep] = []
+
+
 class FloodStep(Part):
     """Writes that many bytes to stdout, in lines only if `newline`."""
 
@@ -99,6 +141,8 @@ class Step(Part):
     note: str | None = None
     thread: ThreadStep | None = None
     finish: FinishStep | None = None
+    go_to_stage: GoToStageStep | None = None
+    findings: FindingsStep | None = None
     block: str | None = None
     usage: UsageStep | None = None
     fail: Annotated[int, Field(ge=0, le=255)] | None = None
@@ -149,6 +193,7 @@ class CardScene(Part):
 class Scenario(Part):
     """What the player does in each phase; a phase that is not named does nothing and ends.
 
+    `stages` has the steps of each stage by its name; `verify-2` is what `verify` does the second time.
     `{{title}}` is the card's title and `{{slug}}` the same as a file name. `cards`: the first that fits a
     card's title is played instead.
     """
@@ -157,6 +202,8 @@ class Scenario(Part):
     plan: list[Step] = []
     redirect: list[Step] = []
     work: list[Step] = []
+    stages: dict[str, list[Step]] = {}
+    investigate: list[Step] = []
     repair: list[Step] = []
     revise: list[Step] = []
     heed: list[Step] = []

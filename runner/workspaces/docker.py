@@ -30,6 +30,7 @@ LAYOUT = Layout(
     player="/player",
     gateway="http://127.0.0.1:4000",
     proxy="http://127.0.0.1:4001",
+    skills="/workspace/skills",
 )
 _SOCKETS = "/run/cardinal"
 _AGENT_ID = 1000
@@ -63,6 +64,11 @@ class DockerWorkspace(Placed):
     def networks(self) -> tuple[str, ...]:
         """All: whatever there is goes through the gateway."""
         return ("none", "list", "full")
+
+    @property
+    def image(self) -> str:
+        """The engine's id of the image, which is the digest of its description. Raises ImageMissingError."""
+        return self._image.image_id
 
     def mirror_at(self, mirror: Path) -> str:  # noqa: ARG002 - the contract's
         """Return a neutral path."""
@@ -130,6 +136,7 @@ class DockerWorkspace(Placed):
             Bind(made / "player", LAYOUT.player),
             Bind(root / "repo", LAYOUT.repo, writable),
             Bind(root / "home", LAYOUT.home, writable=True),
+            Bind(root / "skills", LAYOUT.skills),
         )
 
     def _cell(self, argv: tuple[str, ...], env: Mapping[str, str], binds: tuple[Bind, ...]) -> Cell:

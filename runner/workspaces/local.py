@@ -19,8 +19,8 @@ from runner.workspace import Tenancy
 
 
 class LocalWorkspace(Placed):
-    """`repo/`, `home/` and `out/` of one card; `ready`, `identity/` and `empty/` beside them are the host's
-    own.
+    """`repo/`, `home/` and `out/` of one card; `ready`, `skills/`, `identity/` and `empty/` beside them are
+    the host's own.
     """
 
     def __init__(self, root: Path, card_id: CardId, problem: str) -> None:
@@ -40,13 +40,18 @@ class LocalWorkspace(Placed):
         """Neutral paths inside the sandbox; without one the host's own."""
         if not self._problem:
             return INSIDE
-        places = {name: str(self._root / name) for name in ("repo", "home", "out")}
+        places = {name: str(self._root / name) for name in ("repo", "home", "out", "skills")}
         return Layout(**places, python=sys.executable, player=str(PLAYER))
 
     @property
     def networks(self) -> tuple[str, ...]:
         """Only none: nothing here could tell one host from another."""
         return ("none",)
+
+    @property
+    def image(self) -> str:
+        """`local`: there is no image, its commands see this machine's system, read-only."""
+        return "local"
 
     def mirror_at(self, mirror: Path) -> str:
         """Return a neutral path; without a sandbox the mirror's own."""
@@ -108,6 +113,7 @@ class LocalWorkspace(Placed):
             Bind(PLAYER / "player.py", f"{layout.player}/player.py"),
             Bind(self._root / "repo", layout.repo, writable),
             Bind(self._root / "home", layout.home, writable=True),
+            Bind(self._root / "skills", layout.skills),
         ]
         if writable and not commits:
             binds.append(Bind(self._folder.plain_git(), f"{layout.repo}/.git"))

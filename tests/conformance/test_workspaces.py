@@ -10,7 +10,7 @@ import pytest
 from ledger.ids import CardId, RunId
 from runner import workspaces
 from runner.child import Ran, finish
-from runner.errors import UnknownPartError
+from runner.errors import UnknownPartError, WorkspaceError
 from runner.order import Places
 from runner.workspace import Backend, Tenancy, Workspace
 from tests.containers.engine import need_engine
@@ -104,6 +104,23 @@ def test_nothing_can_be_written_but_where_the_work_is(workspace: Workspace) -> N
 def test_other_processes_are_not_seen(workspace: Workspace) -> None:
     pids = sh(workspace, "ls /proc | grep -c '^[0-9]'").out
     assert int(pids) < 8
+
+
+def test_the_files_of_skills_can_be_read_by_their_path_and_not_changed(workspace: Workspace) -> None:
+    at = workspace.layout.skills
+    workspace.equip({"old/references/a.md": b"old\n"})
+    workspace.equip({"new/references/a.md": b"new\n", "new/scripts/b.sh": b"exit 0\n"})
+    tries = f"chmod -R u+w {at}; echo x > {at}/new/references/a.md; touch {at}/y {at}/new/y; rm -rf {at}/new"
+    assert sh(workspace, f"{tries}; cat {at}/new/*/*; ls {at}").out == "new\nexit 0\nnew\n"
+    workspace.equip({})
+    assert sh(workspace, f"ls -A {at}").out == ""
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../../x", "/etc/x", "a//b", "a/.git", "a/\n", "a b"])
+def test_a_skills_file_lies_nowhere_else(places: Places, path: str) -> None:
+    opened = workspaces.load("local").open(places, Tenancy(CardId("x")))
+    with pytest.raises(WorkspaceError):
+        opened.equip({path: b"x"})
 
 
 def test_the_repository_can_be_read_only(workspace: Workspace) -> None:

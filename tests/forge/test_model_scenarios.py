@@ -28,6 +28,14 @@ def test_a_repair_plays_its_section_and_a_redirect_without_one_plans_again(tmp_p
     assert script.steps("heed-q1") == ()
 
 
+def test_a_stage_plays_its_own_steps_and_others_when_it_comes_again(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text("stages: {do-it: [{say: first}], do-it-2: [{say: second}]}\n")
+    script = load_script(tmp_path, "a")
+    said = [[step.value for step in script.steps(f"stage-{number}-do-it")] for number in (1, 2, 3)]
+    assert said == [["first"], ["second"], ["first"]]
+    assert script.steps("stage-1-check") == ()
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -41,6 +49,8 @@ def test_a_repair_plays_its_section_and_a_redirect_without_one_plans_again(tmp_p
         ("work: [{ask: {question: a, choice: []}}]", "work.0: ask: there is no key 'choice'"),
         ("work: [{edit: {path: a}}]", "work.0: edit: give either content, or find and replace"),
         ("work: [{parallel: [{say: a}]}]", "parallel: only run, "),
+        ("stages: [{say: a}]", "stages: a mapping of stages was expected"),
+        ("stages: {do: [{fly: a}]}", "stages.do.0: there is no step 'fly'"),
         ("work: {say: a}", "work: a list of steps was expected"),
         ("sleep: [{say: a}]", "there is no section 'sleep'"),
         ("chat: [{when: '('}]", "chat and cards"),

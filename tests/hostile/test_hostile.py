@@ -7,6 +7,7 @@ import pytest
 
 from ledger.events.run import RunParked
 from ledger.states import Ending
+from runner.order import Guards
 from tests.contracts.conftest import agent, stand
 from tests.contracts.stand import FINISH, PLAN, Stand
 from tests.hostile.traps import ORDER, host_folder, plant, sprung
@@ -31,7 +32,7 @@ def test_a_hostile_repository_and_a_turned_agent_stay_harmless(stand: Stand) -> 
     ask = {"ask": {"question": "Shall I go on?"}}
     look = {"run": "git status --short | head"}
     stand.scenario(plan=[PLAN], work=[go, ask, look, FINISH])
-    order = stand.order(protect=WORKFLOWS)
+    order = stand.order(guards=Guards({"protected": "ask"}, WORKFLOWS))
 
     parked = stand.run(order)
     assert isinstance(parked, RunParked), parked

@@ -15,9 +15,11 @@ from ledger import book, codec, views
 from ledger.engine import open_ledger
 from ledger.errors import IllegalStepError
 from ledger.event import Event
+from ledger.events.artifact import ArtifactKept
 from ledger.events.board import BoardHalted
-from ledger.events.pull import MergeAwaited
-from ledger.events.run import RunClaimed, RunEnded, RunStepped
+from ledger.events.pull import MergeAwaited, ReviewSubmitted
+from ledger.events.related import LinksSeen
+from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped
 from ledger.ids import RunId
 from ledger.rebuild import rebuild
 from ledger.states import Ending, RunState
@@ -88,10 +90,14 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
     chance.shuffle(every)  # in the order of their names, what some need always comes too late
     pick = chance.choice
     told += [any_event(pick, kind) for kind in every]
+    told += [run_queued("r8"), RunClaimed(RunId("r8"), 1, "w1"), RunRequeued(RunId("r8"), "reclaimed")]
     told += [run_queued("r9"), RunEnded(RunId("r9"), Ending.FAILED, "provider", "no answer", "queued")]
     told += [
         BoardHalted(BOARD, "provider", "No answer.", later(60), 0),
         MergeAwaited(CARD, 7, "auto", "c0", ""),
+        ArtifactKept(RUN, "check.log", "log", "d0", 5),
+        ReviewSubmitted(CARD, 999, "bob", True, "approved", "", (), "c0"),
+        LinksSeen(CARD, (), 0, "acme/app#7"),
     ]
     count = append_legal(ledger, told)
     with book.reading(ledger) as db:

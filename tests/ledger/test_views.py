@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Engine
 
 from ledger import book, listing
 from ledger.event import Event
-from ledger.events import board, conversation, policy, publication, pull, run
+from ledger.events import board, bounds, conversation, policy, publication, pull, run
 from ledger.ids import CardId, EntryKey, QuestionId, RunId
 from ledger.states import CardState, Ending, RunState
 from ledger.views import (
@@ -27,6 +27,7 @@ from ledger.views import (
     stops,
     threads,
     timeline,
+    waivers,
 )
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
 
@@ -358,3 +359,18 @@ def test_the_timeline_shows_more_the_deeper_one_looks(ledger: Engine, zoom: str,
         assert [it.seq for it in lines] == sorted(it.seq for it in lines)
         assert all(len(it.text) <= 500 and it.text.isprintable() for it in lines)
         assert timeline.of_card(db, CARD, timeline.Zoom(zoom), 1, before=lines[-1].seq) == lines[-2:-1]
+
+
+def test_a_failed_round_and_a_waiver_are_told_and_the_waiver_is_about_its_commit(ledger: Engine) -> None:
+    failed = bounds.RoundFailed(
+        RUN, 2, "full", "h1", "t1", "pytest", 1, False, True, "s", 2, ("a::one", "a::two"), "…", 3, 40
+    )
+    with book.writing(ledger) as db:
+        told(db, board_seen(), card_seen(), run_queued(), failed, bounds.ValidationWaived(RUN, "h2", "b"))
+    with book.reading(ledger) as db:
+        lines = [row.text for row in timeline.of_card(db, CARD)]
+        assert "round 2 failed at pytest: a::one, a::two" in lines
+        assert "nothing was checked on h2: validation is none" in lines
+        assert waivers.covers(db, RUN, "h2")
+        assert not waivers.covers(db, RUN, "h1")
+        assert not waivers.covers(db, RunId("r2"), "h2")

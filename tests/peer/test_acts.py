@@ -13,6 +13,7 @@ from ledger.events.run import (
     PlanApproved,
     QuestionAnswered,
     QuestionAsked,
+    ValidationEnded,
 )
 from ledger.ids import CardId, QuestionId
 from rules.intents import (
@@ -57,6 +58,7 @@ def with_pull(cardinal: Cardinal) -> tuple[int, str]:
     pull = cardinal.shop.hub.rest("POST", f"/repos/{cardinal.repository}/pulls", body=asked).body
     number = int(pull["number"])
     cardinal.past(PullOpened(CARD, cardinal.repository, number, pull["node_id"], BRANCH, head, False))
+    cardinal.past(ValidationEnded(RUN, 1, "full", True, head, "b" * 40, "local", clean=True))
     return number, head
 
 

@@ -38,7 +38,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "target": st.sampled_from([scene.CARD, scene.BOARD, "In Progress"]),
     "reason": st.sampled_from(["completed", "not_planned", "duplicate", "deleted"]) | texts,
     "closed": st.sampled_from(["", "completed", "not_planned"]),
-    "kind": st.sampled_from(["first", "revision", "retry"]),
+    "kind": st.sampled_from(["first", "revision", "retry", "check"]),
     "stop_asked": st.sampled_from(["", "pause", "cancel"]),
     "stop_why": st.sampled_from(["", "board stopped"]),
     "held_back": st.sampled_from(["", "Review", "Done", "Gone"]),

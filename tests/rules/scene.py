@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from ledger.events.conversation import CommandGiven, PersonSaid
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.states import CARD_STATES, CardState, Ending, RunState, check_card_step
+from ledger.states import CARD_STATES, CardState, Ending, Gate, RunState, check_card_step
 from rules.decide import decide
 from rules.intents import Decision, Intent
 from rules.inward import ChangeCardState
@@ -43,7 +43,7 @@ def ended(ending: Ending = Ending.SUCCEEDED, **changes: Any) -> RunSeen:
 
 
 def pull(state: str = "open", **changes: Any) -> PullSeen:
-    return replace(PullSeen(5, state, False, "abc123", "cardinal/12-add-login"), **changes)
+    return replace(PullSeen(5, state, False, "abc123", "cardinal/12-add-login", gate=Gate.PASSED), **changes)
 
 
 def card(

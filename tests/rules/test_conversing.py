@@ -176,6 +176,20 @@ def test_a_limit_is_lifted_only_by_whom_the_policy_trusts_with_the_budget(event:
     assert "AnswerQuestion" in kinds(asks(parked, event))
 
 
+@pytest.mark.parametrize(
+    "event", [said("1", role="write"), given("answer", "1", role="write"), given("approve", role="write")]
+)
+def test_a_stage_begins_only_with_the_word_of_whom_the_policy_trusts_to_approve(event: Event) -> None:
+    strict = scene.policy("In Progress: {archetype: execution}")
+    strict = strict.model_copy(
+        update={"board": strict.board.model_copy(update={"commands": {"approve": ("maintain",)}})}
+    )
+    asked = replace(QUESTION, asker="stage", choices=("Begin verify", "Stop here"))
+    parked = card(run=run(RunState.PARKED, question=asked))
+    assert "AnswerQuestion" not in kinds(asks(parked, event, by=strict))
+    assert only(asks(parked, event), AnswerQuestion).text == "Begin verify"
+
+
 ONCE, FOR_CARD, DENY = "Allow it once", "Allow it for this card from now on", "Do not allow it"
 ALLOW = replace(QUESTION, asker="permission", choices=(ONCE, FOR_CARD, DENY))
 

@@ -33,7 +33,7 @@ board:
       timeout_minutes: 20
       max_turns: 50
       tools: {edit: allow, run: ask, commit: deny, network: [files.example], ask: ["git push:*"]}
-      stages: [{name: do, persona: senior, next: [verify]}, {name: verify, persona: tester, next: [do]}]
+      stages: [{name: do, persona: senior, next: [verify]}, {name: verify, persona: tester, next: [do, end]}]
       on_entry: [{action: ai_task, prompt: "Check %{title}"}, {action: start_run}]
       on_success: {move: Review}
       on_leave: finish
@@ -104,6 +104,38 @@ def test_a_file_without_a_board_keeps_the_default_columns_and_its_own_repository
     assert list(policy.board.columns) == list(default_policy("acme/board").board.columns)
     assert policy.repository.validation.fast == ("make lint",)
     assert parse_repository("version: 1").limits.iterations == 5
+
+
+@pytest.mark.parametrize(
+    ("written", "checked", "waived"),
+    [
+        ("{}", False, False),
+        ("{validation: {}}", False, False),
+        ("{validation: {fast: [], full: []}}", False, False),
+        ("{validation: {fast: [make lint]}}", True, False),
+        ("{validation: {full: [make test]}}", True, False),
+        ("{validation: none}", False, True),
+    ],
+)
+def test_no_checks_on_purpose_are_told_from_no_checks(written: str, checked: bool, waived: bool) -> None:
+    rules = parse_repository(f"version: 1\nrepository: {written}")
+    assert (rules.checked, rules.waived) == (checked, waived)
+    assert not default_policy("acme/board").repository.waived
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("off", "repository.validation: name `fast` or `full` checks, or say none"),
+        ("", "repository.validation: is empty: name `fast` or `full`, or say none"),
+        ("{ful: [make test]}", "repository.validation.ful: unknown key `ful`: did you mean full?"),
+        ("{none: true}", "repository.validation.none: unknown key `none`"),
+    ],
+)
+def test_a_mistake_in_validation_never_waives_it(written: str, said: str) -> None:
+    (found,) = problems(f"version: 1\nrepository:\n  validation: {written}\n")
+    assert said in found
+    assert found.startswith("line 3: ")
 
 
 def test_a_column_survives_being_kept_as_json() -> None:

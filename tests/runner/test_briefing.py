@@ -106,9 +106,8 @@ def test_words_that_somebody_let_through_stand_outside_of_the_fence_with_both_na
 
 def test_review_threads_carry_their_ids_and_secrets_are_redacted() -> None:
     thread = Feedback("T1", "ann", "a.py", 3, "Use ghp_" + "a" * 36)
-    briefing = make_briefing(replace(PLAIN, feedback=(thread,), column_instructions="Be kind."))
+    briefing = make_briefing(replace(PLAIN, feedback=(thread,)))
     assert "[T1] a.py:3, by ann:\nUse [redacted]" in briefing.text
-    assert "## Instructions of the column\nBe kind." in briefing.text
 
 
 @settings(max_examples=60)

@@ -178,12 +178,14 @@ def test_the_card_is_shown_as_the_run_knows_it() -> None:
     assert done.reply["ok"] is True
     assert done.reply["card"] == {
         "number": 12,
+        "issue": "#12",
         "title": "Say hello",
         "repository": "acme/app",
         "branch": "cardinal/12-hello",
         "base_branch": "main",
         "attempt": 1,
         "kind": "first",
+        "mode": "fix",
         "plan": {
             "state": "approved",
             "summary": "Greet",
@@ -223,8 +225,8 @@ def test_however_much_a_card_holds_what_is_shown_fits_a_datagram(letter: str) ->
 
 def test_a_turn_offers_what_can_be_used_in_it() -> None:
     assert offered(read_only=True, threads=True) == PLANNING
-    assert set(TOOLS) - set(offered(read_only=False, threads=True)) == {"plan"}
-    assert set(TOOLS) - set(offered(read_only=False, threads=False)) == {"plan", "thread"}
+    assert set(TOOLS) - set(offered(read_only=False, threads=True)) == {"plan", "findings"}
+    assert set(TOOLS) - set(offered(read_only=False, threads=False)) == {"plan", "findings", "thread"}
 
 
 def test_every_tool_says_what_it_is_for() -> None:

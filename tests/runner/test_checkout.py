@@ -17,7 +17,7 @@ from runner.mirror import Heads, Mirror
 from runner.workspace import Tenancy, Workspace
 from tests.runner.world import BRANCH, COMMITTER, REPOSITORY, World, checks, git
 
-MOST_STARTS = 10  # a start is a container, which takes about as long as all git commands of a run
+MOST_STARTS = 13  # a start is a container, which takes about as long as all git commands of a run
 PLAN = {"plan": {"summary": "x", "steps": ["a"]}}
 FINISH = {"finish": {"done": "Done."}}
 WORK = [{"edit": {"path": "a.txt", "content": "a\n"}}, {"commit": "Add a"}, FINISH]

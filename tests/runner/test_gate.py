@@ -9,6 +9,7 @@ from ledger.events.run import RunStopAsked
 from ledger.states import Ending
 from runner.check_log import CheckLog
 from runner.log import RunLog
+from runner.store import Store
 from runner.supervisor import execute
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks, git
@@ -74,7 +75,7 @@ def test_evidence_names_the_commits_and_its_log_can_be_looked_up(world: World) -
     assert [(one.head, one.base) for one in world.of("ValidationEnded")] == [
         (world.head(), world.head("main"))
     ] * 2
-    kept = (world.places.logs / "checks" / f"{full.log_digest}.log").read_bytes()
+    kept = Store(world.places.artifacts).read(full.log_digest) or b""
     assert sorted(kept.decode().split()) == ["[redacted]", "before"]
     assert hashlib.sha256(kept).hexdigest() == full.log_digest
 
@@ -133,10 +134,10 @@ def test_a_commit_that_appears_behind_the_gates_back_is_not_published(world: Wor
 
 
 def test_a_log_over_its_cap_keeps_its_beginning_and_its_end(world: World) -> None:
-    log = CheckLog(cap_bytes=200)
+    log, store = CheckLog(cap_bytes=200), Store(world.places.artifacts)
     for number in range(100):
         log.add(f"line {number}")
-    kept = (world.places.logs / "checks" / f"{log.keep(world.places.logs)}.log").read_text().splitlines()
+    kept = (store.read(log.keep(store).digest) or b"").decode().splitlines()
     assert (kept[0], kept[-1]) == ("line 0", "line 99")
     assert sum("bytes are left out" in line for line in kept) == 1
     assert sum(map(len, kept)) < 300

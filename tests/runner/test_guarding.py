@@ -1,10 +1,16 @@
 """Which files the policy protects, and what comes of a change to one."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from ledger.events.guard import Finding
 from ledger.events.run import RunParked
 from ledger.states import Ending
-from runner.guarding import concern, protected
+from runner.findings import listed
+from runner.order import Guards
+from runner.patterns import protected
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, World, git
 
@@ -43,17 +49,21 @@ def test_a_pattern_fits_what_it_says_and_nothing_else(pattern: str, path: str, f
     assert bool(protected([path], [pattern])) is fits
 
 
+def finding(path: str, **changes: Any) -> Finding:
+    plain = Finding("protected", "protect: infra/**", path, 0, "", "ask", "is protected", "leave it", "")
+    return replace(plain, **changes)
+
+
 def test_a_path_is_told_with_its_rule_on_one_line_and_many_are_counted() -> None:
-    said = concern(protected(["infra/a\n\x1b[31mb", *(f"infra/{n}" for n in range(6))], ["infra/**"]))
-    assert "'infra/a [31mb' (rule 'infra/**')" in said
+    said = listed([finding("infra/a\n\x1b[31mb"), *(finding(f"infra/{n}") for n in range(6))])
+    assert "'infra/a [31mb' is protected (rule 'protect: infra/**')" in said
     assert "and 2 more" in said
     assert "\x1b" not in said
-    assert concern(()) == ""
 
 
 def test_a_change_of_a_workflow_leaves_only_with_a_persons_word(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, CI, {"commit": "Improve CI"}, FINISH])
-    order = world.order(protect=WORKFLOWS)
+    order = world.order(guards=Guards({"protected": "ask"}, WORKFLOWS))
     parked = world.run(order)
     assert isinstance(parked, RunParked)
     assert parked.why == "limit"
@@ -70,22 +80,22 @@ def test_with_a_maintainers_word_workflows_leave_unasked_and_other_protected_fil
 ) -> None:
     secret = {"edit": {"path": "infra/key.txt", "content": "x"}}
     world.scenario(plan=[PLAN], work=[EDIT, CI, secret, {"commit": "Improve CI"}, FINISH])
-    world.run(world.order(protect=(*WORKFLOWS, "infra/**"), workflows=True))
+    world.run(world.order(guards=Guards({"protected": "ask"}, (*WORKFLOWS, "infra/**")), workflows=True))
     asked = world.only("QuestionAsked")
-    assert asked.asker == "limit"
+    assert asked.asker == "guard"
     assert "infra/key.txt" in asked.text
     assert "workflows" not in asked.text
 
 
 def test_workflow_files_are_asked_about_as_such(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, CI, {"commit": "Improve CI"}, FINISH])
-    world.run(world.order(protect=WORKFLOWS))
+    world.run(world.order(guards=Guards({"protected": "ask"}, WORKFLOWS)))
     assert world.only("QuestionAsked").asker == "workflows"
 
 
 def test_leave_for_a_large_change_is_none_for_protected_files(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, CI, {"commit": "Improve CI"}, FINISH])
-    order = world.order(protect=WORKFLOWS)
+    order = world.order(guards=Guards({"protected": "ask"}, WORKFLOWS))
     world.run(order)
     world.answer(order, "Publish it anyway")
     assert world.of("BranchPushed") == []
@@ -97,7 +107,7 @@ def test_leave_for_a_large_change_is_none_for_protected_files(world: World) -> N
 def test_a_workflow_that_people_pushed_to_the_branch_themselves_is_theirs(world: World) -> None:
     world.commit({".github/workflows/ci.yml": "on: push\n"}, BRANCH)
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Say hello"}, FINISH])
-    world.run(world.order(protect=WORKFLOWS))
+    world.run(world.order(guards=Guards({"protected": "ask"}, WORKFLOWS)))
     assert world.ended().ending is Ending.SUCCEEDED, world.of("QuestionAsked")
 
 

@@ -50,7 +50,7 @@ def test_a_run_whose_limit_was_not_raised_ends(world: World) -> None:
 
 
 def test_checks_that_keep_failing_park_and_ask(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[{"say": "Trying"}])
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[{"run": "date +%N > n"}])
     order = world.order(validation=checks(fast=["echo wrong; exit 4"]), limits=replace(LIMITS, iterations=2))
     assert world.run(order).why == "limit"
     assert [ended.iteration for ended in world.of("ValidationEnded")] == [1, 2]

@@ -48,7 +48,6 @@ def test_what_lies_in_the_agents_home_or_is_ignored_by_git_decides_nothing(world
 @pytest.mark.parametrize(
     ("commit", "said"),
     [
-        ("git -c user.name=Boss commit -qm 'A' --author='The Boss <boss@acme.org>'", "signed by The Boss"),
         ("git commit -qm 'Fixes #999'", "closes another issue"),
         ("git commit -qm 'A' -m '[skip ci]'", "skip its checks"),
     ],

@@ -4,6 +4,8 @@ import logging
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import Connection
+
 from bot.github import board, linked
 from bot.github.act import GivenUpError, Outcome
 from bot.github.errors import RefusedError
@@ -13,10 +15,12 @@ from bot.github.subjects import card_of
 from bot.texts import proposed
 from bot.texts.marker import digest_of, mark
 from ledger import book
+from ledger.event import Event
+from ledger.events.findings import FollowUpMade
 from ledger.ids import BoardId, CardId, EntryKey
 from ledger.outbox import Entry
 from ledger.states import Archetype
-from ledger.views import boards
+from ledger.views import boards, findings
 from rules.intents import CreateCard
 
 if TYPE_CHECKING:
@@ -42,17 +46,26 @@ def carry_out(hub: "Hub", desk: "Desk", intent: CreateCard, entry: Entry) -> Out
     """Make the issue and put it on the board; an earlier attempt's issue is found by its marker."""
     with book.reading(desk.engine) as db:
         card = card_of(db, intent.card_id)
-    if card.repository is None:
+    repository = card.repository
+    if repository is None:
         raise GivenUpError("its card has no repository in which an issue could be made")
     text = proposed.write(run_id=intent.run_id, number=card.number, body=intent.body, reason=intent.reason)
-    made = _made_before(hub, card.repository, entry) if entry.attempts > 1 else None
+    made = _made_before(hub, repository, entry) if entry.attempts > 1 else None
     if made is None:
         body = {"title": proposed.title(intent.title), "body": mark(text, entry.key)}
-        made = hub.rest("POST", f"{repository_path(card.repository)}/issues", body=body).body
+        made = hub.rest("POST", f"{repository_path(repository)}/issues", body=body).body
     _make_part(hub, card.content_id, str(made["node_id"]))
     new = board.add_card(hub, card.board_id, str(made["node_id"]))
     _into_inbox(hub, desk, card.board_id, new)
-    return Outcome(str(made["number"]), digest_of(text))
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        told = findings.get(db, intent.run_id)
+        if told is None or not 0 < intent.proposal <= len(told.follow_ups):
+            return ()  # it asked for the card itself, while it worked
+        number = int(made["number"])
+        return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
+
+    return Outcome(str(made["number"]), digest_of(text), events)
 
 
 def _made_before(hub: "Hub", repository: str, entry: Entry) -> Any:

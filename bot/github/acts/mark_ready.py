@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bot.github import board, pulls
-from bot.github.act import Outcome
+from bot.github.act import GivenUpError, Outcome
 from bot.github.errors import RefusedError
 from bot.github.subjects import card_of, pull_of
 from ledger import book
@@ -13,7 +13,7 @@ from ledger.event import Event
 from ledger.events.pull import PullChanged
 from ledger.ids import EntryKey
 from ledger.outbox import Entry
-from ledger.views import cards
+from ledger.views import cards, checks
 from rules.intents import MarkReady
 
 if TYPE_CHECKING:
@@ -36,9 +36,12 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MarkReady, _entry: Entry) -> Out
     """Mark it ready; one that is ready, closed or was never opened needs nothing."""
     with book.reading(desk.engine) as db:
         card = card_of(db, intent.card_id)
+        gate = checks.standing(db, intent.card_id, card.pull_head)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not card.pull_draft:
         return Outcome("", "")
+    if not gate.lets_through:  # somebody pushed before it was its turn
+        raise GivenUpError(f"the gate did not let {card.pull_head[:7]} through: say /cardinal check")
     try:
         board.mark_ready(hub, pull.repository, card.pull_node_id)
     except RefusedError:

@@ -4,17 +4,23 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot.github import merges, pulls
+from bot.github import checks as remote
+from bot.github import merges, pulls, repositories
 from bot.github.act import GivenUpError, Outcome
+from bot.github.acts import report_policy
+from bot.github.checks import Light
 from bot.github.errors import ConflictError, RefusedError
 from bot.github.subjects import Talk, card_of, pull_of
+from bot.texts.gate import NAME
 from bot.texts.pull_body import title_of
+from bot.texts.safe import code
+from bot.texts.story import issue_of as issue_named
 from ledger import book
 from ledger.event import Event
 from ledger.events.pull import MergeAwaited, PullChanged
 from ledger.ids import EntryKey
 from ledger.outbox import Entry
-from ledger.views import cards
+from ledger.views import cards, checks
 from rules.acting import has_action
 from rules.intents import MergePull
 
@@ -27,6 +33,7 @@ PRIORITY = 1
 ORDERED = True
 COALESCE = True  # a refused merge is asked for again when the card comes back
 WAIT_S = 0.0
+OURS = frozenset({NAME, report_policy.NAME})  # of Cardinal's own the ledger knows more
 
 
 def key(intent: MergePull) -> EntryKey:
@@ -38,6 +45,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Out
     """Merge, or let GitHub do so once it can; raises GivenUpError with what a person can do."""
     with book.reading(desk.engine) as db:
         card = card_of(db, intent.card_id)
+        gate = checks.standing(db, intent.card_id, intent.head)
     column = desk.policy(card.board_id).column(card.column)
     if card.archived or column is None or not has_action(column.entry_actions, "merge"):
         return Outcome("", "")  # somebody took the card back before it was its turn
@@ -48,6 +56,10 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Out
     if card.verdict == "changes_requested" or (intent.requires == "approved" and not approved):
         raise GivenUpError(
             f"#{pull.number} is not approved any more: look at its reviews, then /cardinal retry"
+        )
+    if not gate.lets_through:
+        raise GivenUpError(
+            f"the gate did not let {intent.head[:7]} through: say /cardinal check, then /cardinal retry"
         )
     words = _words(card, pull.number) if intent.method == "squash" else {}
     try:
@@ -75,7 +87,8 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Out
 
 def _words(card: cards.CardRow, number: int) -> dict[str, str]:
     # Commit messages close issues too, and a squash would copy those of the agent.
-    return {"commit_title": f"{title_of(card)} (#{number})", "commit_message": f"Closes #{card.number}"}
+    issue = issue_named(card, card.pull_repository)
+    return {"commit_title": f"{title_of(card)} (#{number})", "commit_message": f"Closes {issue}"}
 
 
 def _merge(
@@ -83,18 +96,30 @@ def _merge(
 ) -> tuple[str, str]:
     """Return the commit, or how GitHub will merge by itself; raises its refusal where neither is possible."""
     method, head = intent.method, intent.head
-    try:
-        return pulls.merge(hub, pull.repository, pull.number, method=method, head=head, words=words), ""
-    except RefusedError as error:
-        how = merges.wait(
-            hub,
-            pull.repository,
-            card.pull_node_id,
-            method=method,
-            head=head,
-            words=words,
-            refused=error.because,
-        )
-        if not how:
-            raise
-        return "", how
+    refused = _unmet(hub, pull.repository, head)
+    if not refused:
+        try:
+            return pulls.merge(hub, pull.repository, pull.number, method=method, head=head, words=words), ""
+        except RefusedError as error:
+            refused = error.because
+    how = merges.wait(
+        hub, pull.repository, card.pull_node_id, method=method, head=head, words=words, refused=refused
+    )
+    if not how:
+        raise RefusedError("merge", 405, refused)
+    return "", how
+
+
+def _unmet(hub: "Hub", repository: str, head: str) -> str:
+    """Return which required check is not green, in GitHub's words; empty when all are.
+
+    GitHub looks at them too, unless the App is among those who may pass the rules by.
+    """
+    required = remote.required(hub, repository, repositories.default_branch(hub, repository)) - OURS
+    found = {one.name: one.light for one in remote.of_commit(hub, repository, head)} if required else {}
+    lights = {name: found.get(name, Light.PENDING) for name in sorted(required)}
+    unmet = next((name for name, light in lights.items() if light not in (Light.GREEN, Light.PENDING)), "")
+    if unmet:
+        return f"required check {code(unmet, 80)} is failing"
+    pending = next((name for name, light in lights.items() if light is Light.PENDING), "")
+    return f"required check {code(pending, 80)} is pending" if pending else ""

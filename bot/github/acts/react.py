@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bot.github.act import Outcome
 from bot.github.errors import NotFoundError
 from bot.github.hub import repository_path
-from bot.github.subjects import card_of, issue_of
+from bot.github.subjects import card_of, place_of
 from ledger import book
 from ledger.ids import EntryKey
 from ledger.outbox import Entry
@@ -33,7 +33,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: React, _entry: Entry) -> Outcome
     A comment that is gone needs none. Source: docs.github.com/rest/reactions/reactions.
     """
     with book.reading(desk.engine) as db:
-        talk = issue_of(card_of(db, intent.card_id), desk)
+        talk = place_of(card_of(db, intent.card_id), intent.place, desk)
     family = "pulls" if intent.place == "review" else "issues"
     path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}/reactions"
     try:

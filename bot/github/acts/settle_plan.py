@@ -6,7 +6,7 @@ from bot.github.act import Outcome
 from bot.github.acts.post_plan import plan_key
 from bot.github.posting import settle
 from bot.github.stories import story_of
-from bot.github.subjects import plan_of
+from bot.github.subjects import plan_of, talk_of_run
 from bot.texts import plan as text
 from ledger import book
 from ledger.ids import EntryKey
@@ -33,8 +33,9 @@ def carry_out(hub: "Hub", desk: "Desk", intent: SettlePlan, _entry: Entry) -> Ou
     """Edit the plan's comment."""
     with book.reading(desk.engine) as db:
         story = story_of(db, intent.run_id)
+        talk = talk_of_run(db, story.card, story.run, desk)
         plan = plan_of(db, intent.run_id, intent.revision)
     if plan is None:
         return Outcome("", "")
     posted = plan_key(intent.run_id, intent.revision)
-    return settle(hub, desk, posted, story.run.repository, text.write(story, plan))
+    return settle(hub, desk, posted, talk.repository, text.write(story, plan))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bot.github.act import Outcome
 from bot.github.acts.post_question import question_key
 from bot.github.posting import settle
-from bot.github.subjects import run_of
+from bot.github.subjects import card_of, run_of, talk_of_run
 from bot.texts import question as text
 from ledger import book
 from ledger.ids import EntryKey
@@ -33,7 +33,8 @@ def carry_out(hub: "Hub", desk: "Desk", intent: SettleQuestion, _entry: Entry) -
     """Edit the question's comment."""
     with book.reading(desk.engine) as db:
         run = run_of(db, intent.run_id)
+        talk = talk_of_run(db, card_of(db, run.card_id), run, desk)
         question = questions.get(db, intent.question_id)
     if question is None:
         return Outcome("", "")
-    return settle(hub, desk, question_key(intent.question_id), run.repository, text.write(question))
+    return settle(hub, desk, question_key(intent.question_id), talk.repository, text.write(question))

@@ -6,7 +6,7 @@ from bot.github.act import Outcome
 from bot.github.errors import NotFoundError
 from bot.github.hub import repository_path
 from bot.github.posting import own_marker
-from bot.github.subjects import card_of, issue_of
+from bot.github.subjects import card_of, place_of
 from bot.texts import boxes
 from ledger import book
 from ledger.ids import EntryKey
@@ -32,7 +32,7 @@ def key(intent: UntickBoxes) -> EntryKey:
 def carry_out(hub: "Hub", desk: "Desk", intent: UntickBoxes, _entry: Entry) -> Outcome:
     """Read the comment and write it without ticks; one that is gone, or not Cardinal's, is left alone."""
     with book.reading(desk.engine) as db:
-        talk = issue_of(card_of(db, intent.card_id), desk)
+        talk = place_of(card_of(db, intent.card_id), intent.place, desk)
     family = "pulls" if intent.place == "review" else "issues"
     path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}"
     try:

@@ -23,10 +23,11 @@ from ledger.engine import open_ledger
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Column, Field
 from ledger.events.pull import PullOpened
+from ledger.events.run import BranchPushed, ValidationEnded
 from ledger.ids import BoardId, CardId
 from ledger.views import remotes
 from rules.intents import Intent
-from tests.bot.texts.past import Past
+from tests.bot.texts.past import RUN, Past
 
 BRANCH = "cardinal/7-totals"
 
@@ -118,7 +119,11 @@ class Stage:
         )
         if known:
             number, head = pull.issue.number, pull.head_sha
-            self.happen(PullOpened(self.card_id, "acme/shop", number, pull.node_id, BRANCH, head, draft))
+            self.happen(
+                PullOpened(self.card_id, "acme/shop", number, pull.node_id, BRANCH, head, draft),
+                ValidationEnded(RUN, 1, "full", True, head, "b" * 40, "local", clean=True),
+                BranchPushed(RUN, BRANCH, head),
+            )
         return pull
 
     def push(self, text: str = "1\n2\n3\n") -> None:

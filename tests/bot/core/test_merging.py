@@ -31,8 +31,10 @@ def checks(cardinal: Cardinal) -> Checks:
 
 def running(cardinal: Cardinal, pull: Pull) -> CheckRun:
     asked = {"status": "in_progress"}
+    store = cardinal.forge.store
+    store.apps.register(cardinal.person("alice"), "CI", "ci")
     return checks(cardinal).create(
-        cardinal.repo, CHECK, pull.head_sha, asked, app_slug="cardinal", actor=cardinal.bot
+        cardinal.repo, CHECK, pull.head_sha, asked, app_slug="ci", actor=cardinal.person("ci[bot]")
     )
 
 
@@ -64,7 +66,7 @@ def test_running_checks_are_waited_for_and_github_merges_then(cardinal: Cardinal
     cardinal.settle()
     assert len(cardinal.calls("EnableAutoMerge")) == 1
     done = {"status": "completed", "conclusion": "success"}
-    cardinal.forge.store.checks.update(check, done, actor=cardinal.bot)
+    cardinal.forge.store.checks.update(check, done, actor=cardinal.person("ci[bot]"))
     cardinal.settle()
     assert pull.merged_at is not None
     assert cardinal.card(item).state == "done"
@@ -74,7 +76,7 @@ def test_running_checks_are_waited_for_and_github_merges_then(cardinal: Cardinal
 def test_a_check_that_failed_blocks_the_card_and_nothing_waits(cardinal: Cardinal) -> None:
     item, pull = approved(cardinal)
     failed = {"status": "completed", "conclusion": "failure"}
-    cardinal.forge.store.checks.update(running(cardinal, pull), failed, actor=cardinal.bot)
+    cardinal.forge.store.checks.update(running(cardinal, pull), failed, actor=cardinal.person("ci[bot]"))
     cardinal.drag(item, "Done")
     cardinal.settle()
     assert pull.auto_merge is None
@@ -96,7 +98,7 @@ def test_a_merge_that_nobody_wants_any_more_is_taken_back(cardinal: Cardinal, wh
         review(cardinal, pull, "REQUEST_CHANGES", who="alice")
     cardinal.settle()
     done = {"status": "completed", "conclusion": "success"}
-    cardinal.forge.store.checks.update(check, done, actor=cardinal.bot)
+    cardinal.forge.store.checks.update(check, done, actor=cardinal.person("ci[bot]"))
     cardinal.settle()
     assert (pull.auto_merge, pull.merged_at) == (None, None)
     assert cardinal.events(MergeAwaited)[-1].how == ""

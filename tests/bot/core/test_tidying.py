@@ -38,6 +38,21 @@ def test_the_place_of_a_card_that_is_done_goes_and_that_of_one_at_work_stays(car
     assert there(cardinal) == {works.node_id, f"gate-{works.node_id}"}
 
 
+def test_the_place_of_an_investigation_goes_when_its_run_has_ended(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    cardinal.begin(run_id)
+    opened(cardinal, f"look-{item.node_id}")
+    cardinal.ask(run_id, "Which till?")
+    tidying.tidy(cardinal.shop)
+    assert there(cardinal) == {f"look-{item.node_id}"}
+    cardinal.say(item, "/cardinal cancel")
+    cardinal.settle()
+    tidying.tidy(cardinal.shop)
+    assert there(cardinal) == set()
+
+
 def test_a_chat_whose_worker_died_is_forgotten_once_no_answer_can_come_any_more(cardinal: Cardinal) -> None:
     for name in ("chat-old", "chat-new"):
         opened(cardinal, name)

@@ -17,6 +17,7 @@ from bot.config import Config
 from ledger import book, inbox
 from ledger.events import board as on_board
 from ledger.events import run as of_run
+from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
 from ledger.inbox import Delivery
 from ledger.states import CardState, Ending, RunState
@@ -185,6 +186,22 @@ def test_the_runs_are_listed_and_shown(cardinal: Cardinal, story: Engine) -> Non
     assert "because: agent_error it crashed" in output
 
 
+def test_a_run_is_shown_with_its_stages(cardinal: Cardinal, story: Engine) -> None:
+    run = RunId("r1")
+    events = (
+        StageEntered(run, "build", 1, 1, "", "policy", False, "tester", "built in", "f" * 64, "m", "c"),
+        SnapshotTaken(run, "build", 1, "Built\x1b[31m", (), 0, (), (), (), "c"),
+        StageLeft(run, "build", 1, "check", 0.5, 1, 1, 1, 60.0, 2, 30),
+    )
+    with book.writing(story) as db:
+        book.append(db, *events, at=AT + timedelta(minutes=1))
+    assert printed(cardinal("show", "r1", "--json"))["stages"][0]["target"] == "check"
+    output = cardinal("show", "r1").stdout
+    assert "stage 1, build → check at 2026-11-20 10:01:00" in output
+    assert "persona tester (built in, ffffffffffff), $0.00 · 0 tokens · 0 s · 2 files, 30 lines" in output
+    assert "\x1b" not in output
+
+
 def test_a_briefing_is_shown_as_the_agent_got_it(cardinal: Cardinal, story: Engine) -> None:
     assert cardinal("show", "r1", "--briefing").stdout == "# Briefing\nYou are told this.\n"
 
@@ -227,11 +244,35 @@ def test_a_policy_file_is_judged_as_strictly_as_cardinal_does(cardinal: Cardinal
     bad.write_text("version: 1\nboard:\n  colums: {}\n")
     binary.write_bytes(b"\xff\xfe\x00")
     assert cardinal("policy", "validate", str(good)).exit_code == 0
+    assert "ends before an agent is started" in cardinal("policy", "validate", str(good)).stdout
+    good.write_text("version: 1\nrepository: {validation: none}\n")
+    assert json.loads(cardinal("policy", "validate", str(good), "--json").stdout)["hints"] == [
+        "validation is none: nothing checks what agents do in this repository"
+    ]
     result = cardinal("policy", "validate", str(bad), "--json")
     assert result.exit_code == 1
     assert "columns" in json.loads(result.stdout)["problems"][0]
     assert cardinal("policy", "validate", str(binary)).exit_code == 1
     assert cardinal("policy", "validate", str(tmp_path / "none.yml")).exit_code == 2
+
+
+def test_a_repositorys_own_profile_lies_beside_its_policy_file(cardinal: Cardinal, tmp_path: Path) -> None:
+    file = tmp_path / ".github/cardinal.yml"
+    (tmp_path / ".github/cardinal/profiles").mkdir(parents=True)
+    file.write_text("version: 1\nrepository: {profile: our_shop}\n")
+    refused = cardinal("policy", "validate", str(file))
+    assert refused.exit_code == 1
+    assert "unknown profile `our_shop`: known are docs, go_service" in refused.stdout
+    (tmp_path / ".github/cardinal/profiles/our_shop.md").write_text("Prices are in cents.")
+    assert cardinal("policy", "validate", str(file)).exit_code == 0
+
+
+def test_the_built_in_profiles_are_listed_with_what_they_suggest(cardinal: Cardinal) -> None:
+    told = {profile["name"]: profile for profile in printed(cardinal("policy", "profiles", "--json"))}
+    assert told["python_service"]["full"] == ["ruff check .", "pytest -q"]
+    shown = cardinal("policy", "profiles").stdout
+    assert "python_service: A service or library in Python, with pytest and ruff." in shown
+    assert "  full: pytest -q" in shown
 
 
 def test_the_chain_is_verified_and_a_change_is_found(

@@ -42,6 +42,7 @@ def writes(*names: str) -> tuple[tuple[str, str], ...]:
         ("PUT", "/pulls/8/merge", writes("contents", "pull_requests")),
         ("DELETE", "/git/refs/heads/a/b", writes("contents")),
         ("GET", "/contents/.github/cardinal.yml", reads("contents")),
+        ("GET", "/contents/.github/cardinal/skills", reads("contents")),
         ("GET", "/commits/HEAD", reads("contents")),
         ("POST", "/check-runs", writes("checks")),
         ("PATCH", "/check-runs/5", writes("checks")),

@@ -1,5 +1,7 @@
 """What Cardinal's check says: what the gate has not seen has not passed."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.texts import gate
@@ -20,7 +22,8 @@ def seen(past: Past, *, passed: bool | None, pushed: bool = True, live: bool = F
     past(BranchPushed(RUN, "cardinal/7-totals", HEAD))
     story = past.story()
     run, checks = story.run, story.checks if passed is not None else ()
-    return Seen(HEAD, run if pushed else None, passed, checks, run if live else None)
+    of_card = (run if pushed else None, passed, checks, run if live else None)
+    return Seen(HEAD, *of_card, last="b" * 40, by=RUN)
 
 
 @pytest.mark.parametrize(
@@ -29,8 +32,8 @@ def seen(past: Past, *, passed: bool | None, pushed: bool = True, live: bool = F
         (True, True, False, "success", "The checks passed"),
         (True, True, True, "success", "The checks passed"),
         (False, True, False, "failure", "1 of the checks failed"),
-        (None, True, False, "neutral", "The policy names no checks"),
-        (None, False, False, "action_required", "The gate has not seen this commit"),
+        (None, True, False, "action_required", "The gate has not seen this commit"),
+        (None, False, False, "action_required", "Not checked: Cardinal checked bbbbbbb"),
         (None, False, True, "", "r1 is at work"),
     ],
 )
@@ -43,6 +46,14 @@ def test_the_conclusion_is_about_the_commit(
     assert said["status"] == ("completed" if conclusion else "in_progress")
     assert said["output"]["title"] == title
     assert [one["identifier"] for one in said["actions"]] == ["explain"]
+
+
+def test_a_commit_that_nothing_checked_on_purpose_is_neutral_and_says_so(past: Past) -> None:
+    found = replace(seen(past, passed=None), waived=True)
+    for said in (gate.write(found, ()), gate.of_group(found, 9)):
+        assert said["conclusion"] == "neutral"
+        assert said["output"]["title"] == "Nothing was checked: validation is none"
+        assert "`validation: none`" in said["output"]["summary"]
 
 
 def test_a_commit_of_the_queue_always_gets_a_conclusion(past: Past) -> None:

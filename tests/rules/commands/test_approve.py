@@ -8,10 +8,10 @@ import pytest
 from ledger.states import RunState
 from rules.binding import bound, issue_digest
 from rules.intents import Say, UntickBoxes, WriteRunComment
-from rules.inward import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
+from rules.inward import AnswerQuestion, ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
-from tests.rules.scene import CARD, NOW, R1, asks, card, ended, given, kinds, only, run
+from tests.rules.scene import CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, run
 
 KNOWN = issue_digest("Add login", "As a user")
 WAITING = card(run=run(RunState.AWAITING_APPROVAL))
@@ -114,3 +114,24 @@ def test_a_box_that_is_ticked_again_is_answered_again() -> None:
     first, again = (only(asks(card(run=None), one), Say).about for one in ticks)
     assert first != again
     assert only(asks(card(run=None), ticks[0]), Say).about == first
+
+
+STAGE = replace(QUESTION, asker="stage", choices=("Begin verify", "Stop here"), asked_at=NOW)
+AT_A_STAGE = card(run=run(RunState.PARKED, plan_approved=True, question=STAGE))
+
+
+def test_it_lets_the_stage_begin_that_waits() -> None:
+    assert obeyed("approve", AT_A_STAGE) == (
+        AnswerQuestion(CARD, R1, STAGE.question_id, "bob", "Begin verify"),
+        RequeueRun(CARD, R1, "answered"),
+    )
+
+
+def test_a_word_from_before_a_stage_was_asked_about_does_not_let_it_begin() -> None:
+    late = given("approve", said_at=NOW - timedelta(seconds=6))
+    assert "was posted after that" in only(asks(AT_A_STAGE, late), Say).text
+
+
+def test_a_box_of_the_plan_lets_no_stage_begin() -> None:
+    intents = asks(AT_A_STAGE, given("approve", source="box:approve:r1:1"))
+    assert "AnswerQuestion" not in kinds(intents)

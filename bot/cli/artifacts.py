@@ -1,0 +1,73 @@
+"""`cardinal artifacts`: what a run left for people, and one of these files."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from bot.cli import _desk
+from bot.cli._show import json_option, show, table
+from bot.orders import artifacts_of
+from ledger.errors import CardinalError
+from ledger.views import artifacts
+from runner.store import Store
+
+HEADS = ("name", "kind", "bytes", "kept", "digest")
+SHORTEST = 6
+
+
+class NoArtifactError(CardinalError):
+    """The run has no such file, or it is not in the store any more."""
+
+    def __init__(self, run: str, digest: str, because: str) -> None:
+        self.run, self.digest = run, digest
+        super().__init__(f"{run} has no artifact {digest[:80]}: {because}")
+
+
+@click.command("artifacts")
+@click.argument("run", metavar="RUN")
+@click.option(
+    "--get", "digest", metavar="DIGEST", help="Print this file, by the first letters of its digest."
+)
+@click.option(
+    "--to", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write that file here instead."
+)
+@json_option
+def command(run: str, digest: str | None, target: Path | None, as_json: bool) -> None:
+    """List what a run left: logs of its checks, the patch of its branch, its report and its briefing."""
+    with _desk.reading() as db:
+        found = artifacts.of_run(db, _desk.run(db, run).run_id)
+    if digest is None:
+        rows = (
+            (
+                one.name,
+                one.kind,
+                one.size_bytes,
+                (one.dropped and f"dropped: {one.dropped}") or one.at,
+                one.digest,
+            )
+            for one in found
+        )
+        show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty=f"{run} has left nothing"))
+        return
+    raw = _content(run, digest, found)
+    if target is not None:
+        target.write_bytes(raw)
+    else:
+        sys.stdout.buffer.write(raw)
+
+
+def _content(run: str, digest: str, found: tuple[artifacts.ArtifactRow, ...]) -> bytes:
+    if len(digest) < SHORTEST:
+        raise NoArtifactError(run, digest, f"give at least {SHORTEST} letters of the digest")
+    named = {one.digest: one for one in found if one.digest.startswith(digest)}
+    if len(named) != 1:
+        because = "more than one begins so" if named else f"`cardinal artifacts {run}` lists what there is"
+        raise NoArtifactError(run, digest, because)
+    (row,) = named.values()
+    if row.dropped:
+        raise NoArtifactError(run, digest, f"it was dropped ({row.dropped})")
+    raw = Store(artifacts_of(_desk.settings())).read(row.digest)
+    if raw is None:
+        raise NoArtifactError(run, digest, "the file is gone from the store, or its disk has changed it")
+    return raw

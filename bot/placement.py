@@ -1,0 +1,56 @@
+"""Finds out which repository a card of the board's home is about, and whether Cardinal can work there."""
+
+from typing import TYPE_CHECKING
+
+from bot import policies
+from bot.github import people, repositories
+from bot.github.errors import NotFoundError, RefusedError
+from bot.github.looks import CardLook
+from ledger import book
+from ledger.events.placement import RepositoryResolved
+from ledger.views import placements
+from rules import placing
+from rules.placing import Hints, Placed
+from runner.unseen import shown
+
+if TYPE_CHECKING:
+    from bot.shop import Shop
+
+
+def decide(shop: "Shop", seen: CardLook | None) -> RepositoryResolved | None:
+    """Return the decision where it is news; None for a card that is nothing but about its own repository."""
+    if seen is None or seen.kind != "Issue" or seen.archived or seen.repository is None:
+        return None
+    with book.reading(shop.engine) as db:
+        policy = policies.in_force(db, seen.board_id)
+        known = placements.get(db, seen.card_id)
+    shared = placing.is_shared(policy, seen.repository)
+    if not shared and known is None:
+        return None
+    placed = _reached(shop, placing.resolve(policy, _hints(shop, seen))) if shared else _own(seen.repository)
+    now = RepositoryResolved(seen.card_id, placed.repository, placed.rule, placed.value, placed.problem)
+    was = known and RepositoryResolved(seen.card_id, known.repository, known.rule, known.value, known.problem)
+    return None if now == was else now
+
+
+def _own(repository: str) -> Placed:
+    return Placed(repository, "own", repository)
+
+
+def _hints(shop: "Shop", seen: CardLook) -> Hints:
+    lines = placing.lines_of(shown(seen.body))
+    # Whoever wrote the description is asked about only where it says something.
+    trusted = bool(lines) and people.may_write(people.role(shop.hub, seen.repository or "", seen.author))
+    return Hints(seen.labels, lines, seen.repo_field, seen.author, trusted)
+
+
+def _reached(shop: "Shop", placed: Placed) -> Placed:
+    """Return the decision, or a question where Cardinal cannot work in that repository."""
+    if not placed.repository:
+        return placed
+    try:
+        archived = repositories.is_archived(shop.hub, placed.repository)
+    except (NotFoundError, RefusedError):
+        why = "where Cardinal is not installed: an owner adds it there, or name another one"
+        return placing.unreachable(placed, why)
+    return placing.unreachable(placed, "which is archived: name another one") if archived else placed

@@ -1,0 +1,49 @@
+"""The profile of a repository: one of its own in `.github/cardinal/profiles/`, else a built-in one."""
+
+from bot.github import folder
+from bot.github.hub import Hub
+from rules import registry
+from rules.errors import PolicyError
+from rules.policy import parse_repository
+from rules.policy_checks import NO_PROFILE, PROFILES
+from rules.policy_repository import RepositoryRules
+from runner.instructions import Layer, LayerKind, own
+from runner.unseen import shown
+
+ROOT = ".github/cardinal/profiles"
+PROFILE_BYTES = 16_000
+MOST_OWN = 100
+
+
+def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, ...]:
+    """Return the repository's own profiles; nothing is asked where its policy `text` names none of them."""
+    try:
+        wanted = parse_repository(text).profile
+    except PolicyError:
+        return ()
+    if wanted == NO_PROFILE or wanted in registry.names(PROFILES) or not commit:
+        return ()
+    found = folder.entries(hub, repository, ROOT, commit)
+    return tuple(
+        one.name.removesuffix(".md") for one in found if one.kind == "file" and one.name.endswith(".md")
+    )[:MOST_OWN]
+
+
+def layers(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tuple[Layer, ...]:
+    """Return the profile's layer, none for `none`; one of the repository's own counts before a built-in one.
+
+    Raises PolicyError where the repository's own cannot be read.
+    """
+    name = rules.profile
+    if name == NO_PROFILE:
+        return ()
+    listed = {one.name: one for one in folder.entries(hub, repository, ROOT, commit)}
+    entry = listed.get(f"{name}.md")
+    if entry is None or entry.kind != "file":
+        text = str(registry.part(PROFILES, name).TEXT)
+        return (own(LayerKind.PROFILE, name, "built in", text),)
+    path = f"{ROOT}/{name}.md"
+    raw = folder.content(hub, repository, path, commit, most_bytes=PROFILE_BYTES)
+    if raw is None:
+        raise PolicyError((f"{path}: it is no plain file of at most {PROFILE_BYTES} bytes",))
+    return (own(LayerKind.PROFILE, name, path, shown(raw.decode("utf-8-sig", "replace"))),)

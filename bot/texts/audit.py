@@ -1,0 +1,103 @@
+"""An audit trail as Markdown, made from the same document, for people to read."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bot.texts.safe import block, code, line, quote
+from rules.words import count
+
+MOST_EVENTS = 5_000  # rows of the table; the JSON has all of them
+_CELL = 120
+
+
+def write(document: Mapping[str, Any]) -> str:
+    """Return the document for reading; only the JSON can be verified."""
+    told = document["summary"]
+    parts = (
+        f"# Audit trail of {line(document['run'], 40)}",
+        f"Made {line(document['made_at'], 40)} from a log of {document['log']['events']} events, whose last"
+        f" digest is {code(document['log']['head'])}.",
+        _facts("Who asked", told["asked"]),
+        _facts("Card", told["card"]),
+        _rows("What the agent was told", told["briefings"]),
+        _facts("Repository", told["repository"]),
+        _facts("Policy", told["policy"]),
+        _facts("Agent", told["agent"]),
+        *_plans(told["plans"]),
+        _rows("Questions and answers", told["questions"]),
+        _rows("Commands of people", told["commands"]),
+        _facts("Tools that it used", told["tools"]),
+        _rows("What it may not have done", told["refused"]),
+        _rows("Checks", told["checks"]),
+        _rows("Validation", told["validation"], f"In {count(told['iterations'], 'iteration')}."),
+        _facts("Changes", told["changes"]),
+        _rows("Pushed", told["pushed"]),
+        _rows("Artifacts", told["artifacts"]),
+        _report(told["report"]),
+        _facts("Pull request", told["pull"]),
+        _rows("Reviews", told["reviews"]),
+        _facts("Cost", told["cost"]),
+        _facts("Outcome", told["outcome"]),
+        _events(document["events"]),
+    )
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _facts(title: str, facts: Mapping[str, Any]) -> str:
+    rows = [f"* {name.replace('_', ' ')}: {_shown(value)}" for name, value in facts.items()]
+    return "\n".join((f"## {title}", "", *(rows or ["Nothing was recorded."])))
+
+
+def _rows(title: str, rows: Iterable[Mapping[str, Any]], said: str = "") -> str:
+    rows = list(rows)
+    if not rows:
+        return ""
+    heads = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [f"| {' | '.join(name.replace('_', ' ') for name in heads)} |", f"|{' --- |' * len(heads)}"]
+    lines += [f"| {' | '.join(_shown(row.get(name, '')) for name in heads)} |" for row in rows]
+    return "\n".join((f"## {title}", "", *((said, "") if said else ()), *lines))
+
+
+def _plans(plans: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    for plan in plans:
+        by = f" by {line(plan['by'], 60)}" if plan["by"] else ""
+        steps = [f"{number}. {line(step)}" for number, step in enumerate(plan["steps"], start=1)]
+        bound = f"What was approved: {code(plan['bound'])}" if plan["bound"] else ""
+        yield "\n".join(
+            (f"## Plan {plan['revision']}, {line(plan['state'], 40)}{by}", "", quote(plan["summary"], 2_000),
+             "", *steps, *(("", bound) if bound else ()))
+        )  # fmt: skip
+
+
+def _report(report: Mapping[str, Any]) -> str:
+    if not report:
+        return ""
+    lists = [
+        f"* {name.replace('_', ' ')}: {line(item)}"
+        for name in ("changed", "check", "open_questions")
+        for item in report.get(name, ())
+    ]
+    return "\n".join(("## Report", "", block(str(report.get("done", "")), 20_000), "", *lists))
+
+
+def _events(events: list[Mapping[str, Any]]) -> str:
+    rows = [
+        f"| {one['seq']} | {line(one['at'], 40)} | {line(one['kind'], 60)} | {code(one['digest'])} |"
+        for one in events[:MOST_EVENTS]
+    ]
+    more = len(events) - MOST_EVENTS
+    said = f"{count(len(events), 'event')}; the JSON has all of each, for `cardinal audit verify --file`."
+    left = ["", f"{more} more are in the JSON."] if more > 0 else []
+    heads = ["| event | at | kind | digest |", "| --- | --- | --- | --- |"]
+    return "\n".join(("## Events", "", said, "", *heads, *rows, *left))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(_shown(item) for item in value) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    text = str(value)
+    return code(text, _CELL) if text.strip() else ""

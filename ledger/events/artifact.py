@@ -1,0 +1,26 @@
+"""What a run leaves behind for people: files in the store, by the digest of what is in them."""
+
+from dataclasses import dataclass
+
+from ledger.events.run import RunEvent
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactKept(RunEvent):
+    """A file is in the store. `kind`: log, patch, report or briefing; `digest` is the SHA-256 of its bytes,
+    from which secrets were taken before.
+    """
+
+    name: str
+    kind: str
+    digest: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactDropped(RunEvent):
+    """A file is not in the store, or no more. `reason`: age, space, or share: the run had kept enough."""
+
+    name: str
+    digest: str
+    reason: str

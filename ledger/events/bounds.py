@@ -1,0 +1,47 @@
+"""What bounds a run's repairs: each round of checks that failed, and the leave to publish without any."""
+
+from dataclasses import dataclass
+
+from ledger.events.run import RunEvent
+
+
+@dataclass(frozen=True, slots=True)
+class RoundBegan(RunEvent):
+    """Checks begin in the workspace, at `head`: until a turn begins, what is new in it is theirs."""
+
+    iteration: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoundFailed(RunEvent):
+    """A round of checks failed on the files of `tree`, at `command`; `set_up`: before any check could run;
+    `clean`: on a clean checkout, where the agent never was.
+
+    `signature` is the SHA-256 of what the failure looks like, without what differs each time. `failing`
+    counts what failed, 0 where the output does not say; `names` are the first of them. `useful` is the part
+    of the output that helps, redacted. The sizes are those of the whole change against its base.
+    """
+
+    iteration: int
+    tier: str
+    head: str
+    tree: str
+    command: str
+    exit_code: int
+    set_up: bool
+    clean: bool
+    signature: str
+    failing: int
+    names: tuple[str, ...]
+    useful: str
+    files_changed: int
+    lines_changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationWaived(RunEvent):
+    """The policy says `validation: none`, so nothing was checked on `head`; the base stood at `base`."""
+
+    head: str
+    base: str

@@ -1,0 +1,71 @@
+"""What an investigating run read and found, and the cards that people made of it."""
+
+from dataclasses import dataclass
+
+from ledger.events.board import CardEvent
+from ledger.events.run import RunEvent
+from ledger.ids import RunId
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A place in the repository. `line` is 0 for a whole file, `end_line` is `line` for a single one.
+
+    `found` is false where the commit that was investigated has no such file or line.
+    """
+
+    path: str
+    line: int
+    end_line: int
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found. `confidence`: low, medium or high."""
+
+    title: str
+    cause: str
+    fix: str
+    confidence: str
+    references: tuple[Reference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A card that the run proposes for work of its own; it is made when somebody says so."""
+
+    title: str
+    body: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class InvestigationBegun(RunEvent):
+    """The run reads the repository at the commit `base`, and goes on reading that one."""
+
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsReported(RunEvent):
+    """What was found at the commit `base`: the deliberate end of an investigation.
+
+    `follow_ups` are counted from 1. `discarded` are paths that its place had changed nevertheless.
+    """
+
+    base: str
+    summary: str
+    findings: tuple[Finding, ...]
+    follow_ups: tuple[FollowUp, ...]
+    discarded: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUpMade(CardEvent):
+    """The run's follow-up numbered `proposal` became the issue `repository`#`number`."""
+
+    run_id: RunId
+    proposal: int
+    repository: str
+    number: int

@@ -1,0 +1,41 @@
+"""What the guards said of a change before it left: file, rule and what follows, never the secret itself."""
+
+from dataclasses import dataclass
+
+from ledger.events.run import RunEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a guard found. `action`: ask or deny; `rule` is the policy's key with its value.
+
+    `path` is as git has it, what is not UTF-8 escaped; `line` is 0 where it is about the whole file. `commit`
+    is empty for what stands at the head, else the commit in which it was and later was not. `mark` tells this
+    content from another in the same place.
+    """
+
+    guard: str
+    rule: str
+    path: str
+    line: int
+    commit: str
+    action: str
+    what: str
+    advice: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class GuardsJudged(RunEvent):
+    """All guards looked at `head` and at every commit that GitHub did not have, since `base`.
+
+    `rules` is the digest of the rules that they went by, `digest` that of all findings; `left_out` are those
+    that are not listed here, which are fewer than the listed in weight: what is denied comes first.
+    """
+
+    head: str
+    base: str
+    rules: str
+    findings: tuple[Finding, ...]
+    left_out: int
+    digest: str

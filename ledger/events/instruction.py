@@ -1,0 +1,68 @@
+"""What a run's agent was instructed with: layers of instructions, and skills that were considered.
+
+The text of a private skill is in no event: its name, version and digest say which it was.
+"""
+
+from dataclasses import dataclass
+
+from ledger.events.board import CardEvent
+from ledger.events.run import RunEvent
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTold:
+    """One layer. `kind`: system, mode, profile, column, card or skill; `digest` is its contents' SHA-256.
+
+    `source` says where it comes from. `text` is empty for a private one, and for the card, whose text is the
+    briefing.
+    """
+
+    kind: str
+    name: str
+    source: str
+    version: str
+    digest: str
+    private: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkillConsidered:
+    """One skill that the run could have had; `why` says why it was loaded or skipped, as people read it.
+
+    `source` is repository or operator, empty where no such skill was found; `digest` is the SHA-256 of its
+    contents, of its SKILL.md alone where it was skipped, and empty where nothing could be read. `asked`: by
+    something of the policy, the card or a person, whether it was heeded or not.
+    """
+
+    name: str
+    source: str
+    version: str
+    digest: str
+    private: bool
+    asked: bool
+    loaded: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkillsChosen(RunEvent):
+    """Every skill that was considered for the run, those that were loaded in the order of their loading."""
+
+    considered: tuple[SkillConsidered, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionsStacked(RunEvent):
+    """The layers of the agent's instructions in their order; `digest` is the SHA-256 of all of theirs."""
+
+    digest: str
+    layers: tuple[LayerTold, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillsPinned(CardEvent):
+    """A person chose skills for the card's next runs, in place of those chosen so before; none: no more."""
+
+    names: tuple[str, ...]
+    by: str

@@ -1,0 +1,100 @@
+"""The stages of a run: each entry into one, what it handed over, what it cost, what people were asked."""
+
+from dataclasses import dataclass
+
+from ledger.events.run import RunEvent
+from ledger.ids import QuestionId
+
+
+@dataclass(frozen=True, slots=True)
+class StageEntered(RunEvent):
+    """A stage began, as the run's `entry`-th and this stage's `number`-th, both counted from 1, at the commit
+    `head`.
+
+    `source` is the stage that was left, empty for the first. `by`: policy, agent, or the person who let it
+    begin; `sent_back`: that person wanted another stage than the agent. `persona_source` says where the
+    persona was read, `persona_digest` is the SHA-256 of its file.
+    """
+
+    stage: str
+    entry: int
+    number: int
+    source: str
+    by: str
+    sent_back: bool
+    persona: str
+    persona_source: str
+    persona_digest: str
+    model: str
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageReopened(RunEvent):
+    """An entry that was left goes on in its session, at the commit `head`. `why`: repair, when the checks
+    failed, or heed, for a person's words.
+    """
+
+    stage: str
+    entry: int
+    why: str
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTaken(RunEvent):
+    """What an entry hands over at the commit `head`: the agent's `summary` and `open_points`, its notes and
+    the plan's steps that are not done; `files` are what git says has changed, `files_omitted` how many more.
+    """
+
+    stage: str
+    entry: int
+    summary: str
+    files: tuple[str, ...]
+    files_omitted: int
+    notes: tuple[str, ...]
+    open_points: tuple[str, ...]
+    open_steps: tuple[str, ...]
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageLeft(RunEvent):
+    """A stage was left for `target`, empty when it ended the work; what the entry used and changed in all."""
+
+    stage: str
+    entry: int
+    target: str
+    usd: float
+    input_tokens: int
+    output_tokens: int
+    turns: int
+    seconds: float
+    files_changed: int
+    lines_changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageAwaited(RunEvent):
+    """The question of that id asks whether the run may go from `source` to `target`, as its `entry`-th.
+
+    `why`: approval, again for the same way too often, entries for too many in all.
+    """
+
+    question_id: QuestionId
+    why: str
+    source: str
+    target: str
+    entry: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageTidied(RunEvent):
+    """One clean-up command of a stage ran when it was left; a failure is told, and stops nothing."""
+
+    stage: str
+    entry: int
+    command: str
+    exit_code: int
+    duration_s: float
+    tail: str

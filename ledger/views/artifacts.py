@@ -1,0 +1,78 @@
+"""The artifacts of every run: what is in the store, and what was there."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Index, Table, func, select
+
+from ledger.event import Recorded
+from ledger.events.artifact import ArtifactDropped, ArtifactKept
+from ledger.fold import Fold
+from ledger.ids import RunId
+from ledger.rows import columns, many, pick
+from ledger.states import RunState
+from ledger.tables import VIEWS
+from ledger.views.runs import runs
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRow:
+    """One artifact. `dropped` is why it is not in the store any more, empty while it is."""
+
+    seq: int
+    run_id: RunId
+    name: str
+    kind: str
+    digest: str
+    size_bytes: int
+    dropped: str
+    at: datetime
+
+
+artifacts = Table(
+    "view_artifacts",
+    VIEWS,
+    *columns(ArtifactRow, "run_id", "seq"),
+    Index("view_artifacts_digest", "digest"),
+    Index("view_artifacts_at", "dropped", "at"),
+)
+fold = Fold()
+_KEPT = artifacts.c.dropped == ""
+
+
+def of_run(db: Connection, run_id: RunId) -> tuple[ArtifactRow, ...]:
+    """Return the run's artifacts in the order in which they were kept."""
+    query = pick(ArtifactRow, artifacts).where(artifacts.c.run_id == run_id)
+    return many(db, ArtifactRow, query.order_by(artifacts.c.seq))
+
+
+def is_kept(db: Connection, digest: str) -> bool:
+    """Return whether some run still has the file in the store."""
+    return db.scalar(select(func.count()).where(artifacts.c.digest == digest, _KEPT)) != 0
+
+
+def total_bytes(db: Connection) -> int:
+    """Return how much the store holds; a file that several runs have counts once."""
+    once = select(func.max(artifacts.c.size_bytes).label("size")).where(_KEPT).group_by(artifacts.c.digest)
+    return int(db.scalar(select(func.coalesce(func.sum(once.subquery().c.size), 0))) or 0)
+
+
+def oldest(db: Connection, limit: int, before: datetime | None = None) -> tuple[ArtifactRow, ...]:
+    """Return what was kept first, at all or before a moment, of runs that have ended."""
+    query = pick(ArtifactRow, artifacts).join(runs, runs.c.run_id == artifacts.c.run_id)
+    query = query.where(_KEPT, runs.c.state == RunState.ENDED)
+    if before is not None:
+        query = query.where(artifacts.c.at < before)
+    return many(db, ArtifactRow, query.order_by(artifacts.c.at, artifacts.c.seq).limit(limit))
+
+
+@fold.on(ArtifactKept)
+def _kept(db: Connection, it: Recorded, event: ArtifactKept) -> None:
+    told = {name: getattr(event, name) for name in ("run_id", "name", "kind", "digest", "size_bytes")}
+    db.execute(artifacts.insert().values(seq=it.seq, at=it.at, dropped="", **told))
+
+
+@fold.on(ArtifactDropped)
+def _dropped(db: Connection, _it: Recorded, event: ArtifactDropped) -> None:
+    mine = (artifacts.c.run_id == event.run_id) & (artifacts.c.digest == event.digest)
+    db.execute(artifacts.update().where(mine, _KEPT).values(dropped=event.reason))

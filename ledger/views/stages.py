@@ -1,0 +1,104 @@
+"""The stages of each run: every entry into one, with what it cost, changed and handed over."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Table
+
+from ledger.event import Recorded
+from ledger.events.run import UsageMetered
+from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened
+from ledger.fold import Fold
+from ledger.ids import RunId
+from ledger.rows import columns, keep, many, pick
+from ledger.tables import VIEWS
+
+
+@dataclass(frozen=True, slots=True)
+class StageRow:
+    """One entry into a stage, the run's `entry`-th and this stage's `number`-th; `left_at` is None while it
+    goes on, and where the run ended in it. `target` is the stage that it was left for, empty for none.
+    """
+
+    run_id: RunId
+    entry: int
+    stage: str
+    number: int
+    source: str
+    sent_back: bool
+    by: str
+    persona: str
+    persona_source: str
+    persona_digest: str
+    model: str
+    entered_at: datetime
+    left_at: datetime | None
+    target: str
+    usd: float
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    files_changed: int
+    lines_changed: int
+    summary: str
+
+
+stages = Table("view_stages", VIEWS, *columns(StageRow, "run_id", "entry", long=("summary",)))
+fold = Fold()
+
+
+def of_run(db: Connection, run_id: RunId) -> tuple[StageRow, ...]:
+    """Return the run's entries in order; none for a run without stages."""
+    return many(
+        db, StageRow, pick(StageRow, stages).where(stages.c.run_id == run_id).order_by(stages.c.entry)
+    )
+
+
+@fold.on(StageEntered)
+def _entered(db: Connection, it: Recorded, event: StageEntered) -> None:
+    persona = ("persona", "persona_source", "persona_digest", "model")
+    told = ("stage", "number", "source", "sent_back", "by", *persona)
+    fresh = {name: getattr(event, name) for name in told} | {
+        "entered_at": it.at,
+        "left_at": None,
+        "target": "",
+        "usd": 0.0,
+        "input_tokens": 0,
+        "output_tokens": 0,
+        "seconds": 0.0,
+        "files_changed": 0,
+        "lines_changed": 0,
+        "summary": "",
+    }
+    keep(db, stages, {"run_id": event.run_id, "entry": event.entry}, fresh)
+
+
+@fold.on(StageReopened)
+def _reopened(db: Connection, _it: Recorded, event: StageReopened) -> None:
+    _of_entry(db, event, left_at=None)
+
+
+@fold.on(UsageMetered)
+def _metered(db: Connection, _it: Recorded, event: UsageMetered) -> None:
+    open_now = (stages.c.run_id == event.run_id) & stages.c.left_at.is_(None)
+    more = {
+        name: stages.c[name] + getattr(event, name)
+        for name in ("usd", "input_tokens", "output_tokens", "seconds")
+    }
+    db.execute(stages.update().where(open_now).values(**more))
+
+
+@fold.on(SnapshotTaken)
+def _handed(db: Connection, _it: Recorded, event: SnapshotTaken) -> None:
+    _of_entry(db, event, summary=event.summary)
+
+
+@fold.on(StageLeft)
+def _left(db: Connection, it: Recorded, event: StageLeft) -> None:
+    changed = {"files_changed": event.files_changed, "lines_changed": event.lines_changed}
+    _of_entry(db, event, left_at=it.at, target=event.target, **changed)
+
+
+def _of_entry(db: Connection, event: StageReopened | SnapshotTaken | StageLeft, **values: object) -> None:
+    mine = (stages.c.run_id == event.run_id) & (stages.c.entry == event.entry)
+    db.execute(stages.update().where(mine).values(**values))

@@ -1,0 +1,41 @@
+"""The commits that went without checks, because the policy said so."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Table, select
+
+from ledger.event import Recorded
+from ledger.events.bounds import ValidationWaived
+from ledger.fold import Fold
+from ledger.ids import RunId
+from ledger.rows import columns
+from ledger.tables import VIEWS
+
+
+@dataclass(frozen=True, slots=True)
+class WaiverRow:
+    """One commit of a run on which nothing was checked."""
+
+    seq: int
+    run_id: RunId
+    head: str
+    base: str
+    at: datetime
+
+
+waivers = Table("view_waivers", VIEWS, *columns(WaiverRow, "run_id", "seq"))
+fold = Fold()
+
+
+def covers(db: Connection, run_id: RunId, head: str) -> bool:
+    """Tell whether nothing checked what the run made of that commit, on purpose."""
+    mine = (waivers.c.run_id == run_id) & (waivers.c.head == head)
+    return db.scalar(select(waivers.c.seq).where(mine)) is not None
+
+
+@fold.on(ValidationWaived)
+def _waived(db: Connection, it: Recorded, event: ValidationWaived) -> None:
+    db.execute(
+        waivers.insert().values(seq=it.seq, run_id=event.run_id, head=event.head, base=event.base, at=it.at)
+    )

@@ -1,0 +1,24 @@
+"""Run the checks on the pull request's commit, without an agent."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules.checking import begin, obstacle
+from rules.intents import Decision
+from rules.policy import Policy
+from rules.replies import say
+from rules.roles import Role
+from rules.snapshot import Snapshot
+
+USAGE = "/cardinal check"
+ROLE = Role.WRITE
+TAKES = "none"
+INSTEAD = "It runs what the policy of the base branch names, on the commit that GitHub has."
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Queue a run that only checks, where there is something to check and nothing does so already."""
+    because = obstacle(snapshot)
+    if because:
+        return say(snapshot, given, f"Nothing was started: {because}.")
+    return begin(snapshot, given.by)

@@ -1,0 +1,24 @@
+"""Let an agent do the work of the card, on a branch that becomes a pull request."""
+
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules.intents import Decision
+from rules.modes import FIX, commanded
+from rules.policy import Policy
+from rules.replies import say
+from rules.roles import Role
+from rules.snapshot import Snapshot
+from rules.starting import obstacle, queue
+
+USAGE = "/cardinal fix [text]"
+ROLE = Role.WRITE
+TAKES = "optional text"
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Queue a run that works on the card, where one may start; what is said with it is for this run."""
+    because = obstacle(policy, snapshot)
+    if because:
+        return say(snapshot, given, f"No run was started: {because}.")
+    return queue(policy, snapshot, by=given.by, mode=commanded(FIX, given.by), asked=given.argument)

@@ -1,0 +1,44 @@
+"""Make the card that an investigation proposed, by its number in the findings."""
+
+import re
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from rules.intents import CreateCard, Decision
+from rules.policy import Policy
+from rules.replies import say
+from rules.roles import Role
+from rules.snapshot import FollowUpSeen, Snapshot
+
+USAGE = "/cardinal follow-up <number>"
+ROLE = Role.WRITE
+TAKES = "optional"
+_WANTED = re.compile(r"(?:(?P<run>r[0-9]{1,18}):)?#?(?P<proposal>[0-9]{1,3})")
+
+
+def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Make it once; where there is none of that number, say which there are."""
+    found = _meant(snapshot, given.argument)
+    if found is None:
+        return say(snapshot, given, _which(snapshot))
+    if found.made:
+        return say(snapshot, given, f"Follow-up {found.proposal} of {found.run_id} is {found.made} already.")
+    card = snapshot.card_id
+    made = CreateCard(card, found.run_id, found.proposal, found.title, found.body, found.reason)
+    return Decision((made,), (f"{given.by} wants follow-up {found.proposal} of {found.run_id}",))
+
+
+def _meant(snapshot: Snapshot, argument: str) -> FollowUpSeen | None:
+    wanted = _WANTED.fullmatch(argument.strip())
+    if wanted is None:
+        return None
+    run = wanted["run"]
+    mine = (one for one in snapshot.follow_ups if one.proposal == int(wanted["proposal"]))
+    return next((one for one in mine if run in (None, one.run_id)), None)
+
+
+def _which(snapshot: Snapshot) -> str:
+    if not snapshot.follow_ups:
+        return "No investigation of this card proposes a follow-up: `/cardinal investigate` starts one."
+    newest, most = snapshot.follow_ups[0].run_id, max(one.proposal for one in snapshot.follow_ups)
+    return f"There is no such follow-up: the findings of {newest} have them from 1 to {most}."

@@ -1,0 +1,83 @@
+"""The bounds of a run's repairs: when people are asked instead of the agent being let go on."""
+
+from runner.live import GO_ON, PUBLISH, STOP, LiveRun
+from runner.mirror import DiffStat
+from runner.order import Limits
+from runner.rounds import Rounds
+from runner.texts import one_line
+
+ASKER = "validation"
+GROWING_ROUNDS = 3  # in which the change only grew; fewer say nothing yet
+_SHOWN = 5
+_NAME_BYTES = 120
+
+
+def bound_size(run: LiveRun, change: DiffStat) -> None:
+    """Raise Park when the change is over the limits of its size and nobody said that it may be."""
+    over = oversize(change, run.order.limits)
+    if over and not run.may_publish_anyway():
+        said = f"The change is large: {' and '.join(over)}. Its checks have not passed yet."
+        run.ask("limit", f"{said} Publish it once they do?", (PUBLISH, STOP))
+
+
+def oversize(change: DiffStat, limits: Limits) -> tuple[str, ...]:
+    """Return in words by how much a change is over the limits of its size; empty when it is not."""
+    return tuple(
+        f"{found} {what} of at most {most}"
+        for found, most, what in (
+            (change.files_changed, limits.files_changed, "files"),
+            (change.lines_changed, limits.lines_changed, "lines"),
+        )
+        if most and found > most
+    )
+
+
+def bound_repairs(run: LiveRun) -> None:
+    """Raise Park when another repair leads nowhere, or there were as many as the policy allows."""
+    rounds, limits = run.history.rounds, run.order.limits
+    why = _hopeless(rounds, limits)
+    iteration = run.history.iterations
+    if not why and iteration >= limits.iterations * run.allowance.factor:
+        why = f"The checks still fail after {iteration} attempts to repair them."
+    if why:
+        run.ask(ASKER, f"{why} {findings(rounds)} Shall the agent go on?", (GO_ON, STOP))
+
+
+def ask_about_standstill(run: LiveRun, iteration: int) -> None:
+    """Park: the agent was given what failed in that iteration, and the files are as they were then."""
+    newest = run.history.rounds.newest
+    again = newest is None or newest.iteration == iteration
+    why = (
+        "The checks failed, and the agent changed nothing to repair them."
+        if again
+        else "The checks failed, and the agent's repair led back to files on which they had failed before."
+    )
+    text = f"{why} {findings(run.history.rounds)} Shall they run again, and the agent go on?"
+    run.ask(ASKER, text, (GO_ON, STOP))
+
+
+def findings(rounds: Rounds) -> str:
+    """Return what failed last, as a person reads it: command, failing tests, size of the change."""
+    failed = rounds.newest
+    if failed is None:
+        return ""
+    what = "The repository's set-up failed before any check ran: " if failed.set_up else "It was "
+    names = ", ".join(one_line(name, _NAME_BYTES) for name in failed.names[:_SHOWN])
+    more = f" and {failed.failing - _SHOWN} more" if failed.failing > _SHOWN else ""
+    named = f": {names}{more}" if names else ""
+    size = f"Changed so far: {_many(failed.files_changed, 'file')}, {_many(failed.lines_changed, 'line')}."
+    return f"{what}`{one_line(failed.command, 200)}` (exit code {failed.exit_code}){named}. {size}"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _hopeless(rounds: Rounds, limits: Limits) -> str:
+    same = rounds.same_in_a_row()
+    if limits.same_failures and same >= limits.same_failures:
+        return f"The checks failed {same} times in a row in the same way: the repairs do not help."
+    if rounds.grows(GROWING_ROUNDS):
+        sizes = " → ".join(str(one.lines_changed) for one in rounds.failed[-GROWING_ROUNDS:])
+        return f"The change grows ({sizes} lines), but no fewer tests fail."
+    return ""

@@ -1,0 +1,56 @@
+"""A run whose column has stages: each is played by an agent of its own until one of them ends the work."""
+
+from runner.agent import Phase
+from runner.leaving import failed
+from runner.live import LiveRun
+from runner.stage_log import Visit
+from runner.stage_machine import Enter, admit
+from runner.stage_passing import ask, close, enter, leave
+from runner.working import at_work, cut_short, detail_of, heed, phase_of, take_turn
+
+
+def play_stages(run: LiveRun) -> None:
+    """Return once a stage has ended the work, and nothing of it is cut short or left unsaid.
+
+    It goes on where the events stop. Raises Park when people are to decide, and Finish when an agent leaves
+    its turn without saying where the work goes.
+    """
+    log = run.history.stages
+    while not log.over:
+        visit = log.open
+        if visit is not None:
+            _play(run, visit)
+            leave(run, visit)
+            continue
+        due = admit(run.order.stages, run.history)
+        if isinstance(due, Enter):
+            enter(run, due)
+        else:
+            ask(run, due)
+    if log.open is not None:
+        _resume(run, log.open)
+    heed(run)
+    close(run)
+
+
+def _play(run: LiveRun, visit: Visit) -> None:
+    """Return once the agent of this entry said where the work goes."""
+    _resume(run, visit)
+    if visit.target is None and visit.turn not in run.history.turns:
+        at_work(run)
+        take_turn(run, Phase.STAGE, visit.turn)
+    report = f"{Phase.REPORT}-{visit.turn}"
+    if visit.target is None and report not in run.history.turns:
+        at_work(run)
+        take_turn(run, Phase.REPORT, report)
+    if visit.target is None:
+        said = "neither `go_to_stage` nor `finish` was called, and not when it was asked to"
+        raise failed("gave_up", f"the agent of stage {visit.stage} left without saying how to go on: {said}")
+
+
+def _resume(run: LiveRun, visit: Visit) -> None:
+    """Take up the entry's newest turn again when it did not end by itself, unless it has handed over."""
+    cut = cut_short(run, since=visit.seq)
+    if cut and (visit.target is None or run.history.stages.over):
+        at_work(run)
+        take_turn(run, phase_of(cut), cut, detail=detail_of(run, phase_of(cut)))

@@ -1,0 +1,46 @@
+"""Makes the commits that leave Cardinal's own, on the host: name and trailers, the same trees and times.
+
+The same commits become the same commits again, so a claim that was killed in between finds what it made.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+from runner.commits import Commit, own
+from runner.live import LiveRun
+from runner.rebasing import seen
+
+
+def stamp(run: LiveRun, head: str) -> str:
+    """Return `head` with every commit signed that GitHub does not have; what people pushed stays theirs, also
+    where it was rebased. Raises LongHistoryError or GitError.
+    """
+    order, mirror = run.order, run.mirror
+    card = f"{order.issue_repository or order.repository}#{order.number}"
+    theirs = Counter(map(_likeness, peoples(run)))
+    made: dict[str, str] = {}
+    for one in mirror.commits(head, *published(run)):
+        kept = replace(one, parents=tuple(made.get(parent, parent) for parent in one.parents))
+        if theirs[_likeness(one)]:
+            theirs[_likeness(one)] -= 1  # once: a second of the kind is the agent's
+        else:
+            kept = own(kept, order.committer, order.run_id, card)
+        made[one.commit] = mirror.make_commit(kept)
+    return made.get(head, head)
+
+
+def published(run: LiveRun) -> tuple[str, ...]:
+    """Return commits that GitHub has with all before them, whatever its branches are moved to meanwhile."""
+    order, mirror = run.order, run.mirror
+    base, start = mirror.head(order.base_branch), mirror.recall(f"{order.run_id}-start")
+    return tuple(dict.fromkeys(filter(None, (base, seen(run), start))))
+
+
+def peoples(run: LiveRun) -> tuple[Commit, ...]:
+    """Return the commits of GitHub's branch, as far as the work stands on them."""
+    known = seen(run)
+    return run.mirror.commits(known, run.mirror.head(run.order.base_branch)) if known else ()
+
+
+def _likeness(commit: Commit) -> tuple[str, str, str]:
+    return commit.author, commit.authored, commit.message

@@ -1,0 +1,192 @@
+"""Which repository a card of the home is about: label, line, field; else it asks and touches no code."""
+
+from typing import Any
+
+import pytest
+
+from bot import orders
+from forge.store.board import FieldType, Item
+from ledger.events.placement import RepositoryResolved
+from ledger.events.run import RunEnded, RunQueued
+from ledger.states import CardState, Ending
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.people import issue_of
+from tests.bot.core.settings import POLICY
+
+NAMED = POLICY + '  repositories: {home: named, labels: {"area:shop": acme/shop, "area:far": other/far}}\n'
+WORK: list[dict[str, Any]] = [
+    {"edit": {"path": "new.txt", "content": "x\n"}},
+    {"commit": "x"},
+    {"finish": {"done": "Done."}},
+]
+
+
+def at_home(
+    cardinal: Cardinal, body: str = "Please.", who: str = "alice", labels: tuple[str, ...] = ()
+) -> Item:
+    """Put an issue of the board's home into the execution column."""
+    cardinal.set_policy(NAMED)
+    cardinal.scenario(work=WORK, investigate=[{"findings": {"summary": "Seen."}}])
+    store, carol = cardinal.forge.store, cardinal.person("carol")
+    issue = store.issues.create(cardinal.home_repo, "Add them up", body, actor=cardinal.person(who))
+    if labels:
+        store.issues.set_labels(issue, list(labels), actor=carol)
+    item = store.projects.add(cardinal.project, issue, actor=carol)
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    return item
+
+
+def relabel(cardinal: Cardinal, item: Item, *names: str) -> None:
+    cardinal.forge.store.issues.set_labels(issue_of(item), list(names), actor=cardinal.person("carol"))
+    cardinal.settle()
+
+
+def decided(cardinal: Cardinal) -> list[tuple[str, str, str]]:
+    return [(one.repository, one.rule, one.value) for one in cardinal.events(RepositoryResolved)]
+
+
+def test_a_card_of_the_home_is_worked_on_in_the_repository_that_its_label_means(cardinal: Cardinal) -> None:
+    item = at_home(cardinal, labels=("area:shop",))
+    assert decided(cardinal) == [("acme/shop", "label", "area:shop")]
+    cardinal.settle(work=True)
+    run = cardinal.run_of(item)
+    assert (run.repository, run.ending) == ("acme/shop", Ending.SUCCEEDED), run.detail
+    pull = cardinal.pull_of(item)
+    number = issue_of(item).number
+    assert pull.issue.body.startswith(f"Closes acme/board#{number}")
+    assert cardinal.comment(item, f"acme/shop#{pull.issue.number}")
+    assert cardinal.comment(item, "works in `acme/shop`")
+    message = cardinal.forge.store.repos.git(cardinal.repo).commit(pull.head_sha).message
+    assert f"#{number}" not in message or f"acme/board#{number}" in message
+
+
+def test_comments_of_the_run_stand_on_the_cards_own_issue_and_its_boxes_work(cardinal: Cardinal) -> None:
+    item = at_home(cardinal, labels=("area:shop",))
+    run_id = cardinal.run_of(item).run_id
+    cardinal.begin(run_id)
+    cardinal.ask(run_id, "Which till?", "Front", "Back")
+    cardinal.settle()
+    question = cardinal.comment(item, "Which till?")
+    cardinal.tick(question, f"choice:{run_id}-q1:2")
+    cardinal.settle()
+    assert "answered by alice" in question.body
+
+
+def test_a_line_by_somebody_with_write_access_names_it(cardinal: Cardinal) -> None:
+    item = at_home(cardinal, body="Please.\n\nRepo: acme/shop\n")
+    assert decided(cardinal) == [("acme/shop", "line", "Repo: acme/shop")]
+    assert cardinal.run_of(item).repository == "acme/shop"
+
+
+def test_a_line_by_somebody_without_write_access_names_nothing(cardinal: Cardinal) -> None:
+    item = at_home(cardinal, body="Repo: acme/shop", who="mallory")
+    card = cardinal.card(item)
+    assert (card.run_id, card.state) == (None, CardState.BLOCKED)
+    assert "`mallory`, who has no write access here, names `acme/shop`" in card.because
+    assert cardinal.events(RunQueued) == []
+
+
+def test_a_line_that_nobody_sees_names_nothing(cardinal: Cardinal) -> None:
+    item = at_home(cardinal, body="Please.\n<!--\nRepo: acme/shop\n-->\n")
+    assert cardinal.card(item).run_id is None
+
+
+def test_the_projects_field_names_it(cardinal: Cardinal) -> None:
+    projects = cardinal.forge.store.projects
+    field = projects.create_field(cardinal.project, "Repo", FieldType.TEXT)
+    item = at_home(cardinal)
+    assert "set the label `area:shop` (acme/shop)" in cardinal.card(item).because
+    projects.set_value(item, field, "acme/shop", actor=cardinal.person("alice"))
+    cardinal.settle()
+    assert decided(cardinal)[1:] == [("acme/shop", "field", "acme/shop")]
+    assert cardinal.run_of(item).repository == "acme/shop"
+
+
+def test_an_ambiguous_card_asks_once_and_goes_on_when_it_is_told(cardinal: Cardinal) -> None:
+    item = at_home(cardinal, labels=("area:far", "area:shop"))
+    card = cardinal.card(item)
+    assert (card.run_id, card.state) == (None, CardState.BLOCKED)
+    said = "Labels name `area:far` (other/far) and `area:shop` (acme/shop): leave only one of them"
+    assert said.lower() in cardinal.comment(item, "No code is touched until then").body.lower()
+    cardinal.drag(item, "Tasks")
+    cardinal.settle()
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    assert len([text for text in cardinal.told(item) if "No code is touched" in text]) == 1
+    relabel(cardinal, item, "area:shop")
+    assert cardinal.run_of(item).repository == "acme/shop"
+
+
+def test_a_repository_without_cardinal_is_asked_about_and_a_command_says_the_same(cardinal: Cardinal) -> None:
+    item = at_home(cardinal, labels=("area:far",))
+    assert "where Cardinal is not installed" in cardinal.card(item).because
+    for command in ("fix", "investigate", "retry"):
+        cardinal.say(item, f"/cardinal {command}")
+    cardinal.settle()
+    assert len([text for text in cardinal.told(item) if text.startswith("No run was started: which")]) == 3
+    assert cardinal.events(RunQueued) == []
+
+
+def test_a_command_goes_by_the_card_as_it_is_even_when_no_delivery_told_of_it(cardinal: Cardinal) -> None:
+    item = at_home(cardinal, labels=("area:shop",))
+    cardinal.say(item, "/cardinal cancel")
+    cardinal.settle()
+    issues, carol = cardinal.forge.store.issues, cardinal.person("carol")
+    issues.set_labels(issue_of(item), [], actor=carol)
+    cardinal.mail.clear()
+    cardinal.say(item, "/cardinal fix")
+    cardinal.settle()
+    assert len(cardinal.events(RunQueued)) == 1
+    assert cardinal.comment(item, "nothing says it")
+
+
+def test_a_card_whose_work_began_elsewhere_is_not_carried_over(cardinal: Cardinal) -> None:
+    item = at_home(cardinal, body="Repo: acme/board")
+    run_id = cardinal.run_of(item).run_id
+    cardinal.begin(run_id)
+    cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "gave_up", "It stopped.", "working"))
+    relabel(cardinal, item, "area:shop")
+    assert decided(cardinal)[-1] == ("acme/shop", "label", "area:shop")
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle()
+    assert cardinal.comment(item, "its work began in acme/board, and it names acme/shop now")
+    assert len(cardinal.events(RunQueued)) == 1
+
+
+def test_the_run_reads_the_policy_of_the_repository_that_it_works_in(cardinal: Cardinal) -> None:
+    rules = b"version: 1\nrepository: {validation: {fast: ['true']}}\n"
+    alice = cardinal.person("alice")
+    cardinal.forge.store.repos.write_files(
+        cardinal.repo, "main", {".github/cardinal.yml": rules}, "Rules", actor=alice
+    )
+    item = at_home(cardinal, labels=("area:shop",))
+    run_id = cardinal.run_of(item).run_id
+    assert cardinal.claim(run_id)
+    order, remote = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])
+    assert (order.repository, remote.repository) == ("acme/shop", "acme/shop")
+    assert order.validation.fast == ("true",)
+    assert order.reference == f"acme/board#{issue_of(item).number}"
+
+
+@pytest.mark.parametrize("labels", [(), ("area:shop",)])
+def test_an_issue_of_another_repository_is_about_that_one(
+    cardinal: Cardinal, labels: tuple[str, ...]
+) -> None:
+    cardinal.set_policy(NAMED)
+    item = cardinal.new(column=None, body="Repo: acme/board")
+    relabel(cardinal, item, *labels)
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    assert cardinal.run_of(item).repository == "acme/shop"
+    assert decided(cardinal) == []
+
+
+def test_without_the_key_an_issue_of_the_home_is_about_the_home(cardinal: Cardinal) -> None:
+    store, carol = cardinal.forge.store, cardinal.person("carol")
+    issue = store.issues.create(cardinal.home_repo, "Add", "Repo: acme/shop", actor=cardinal.person("alice"))
+    item = store.projects.add(cardinal.project, issue, actor=carol)
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    assert cardinal.run_of(item).repository == "acme/board"
+    assert decided(cardinal) == []

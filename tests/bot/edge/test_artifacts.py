@@ -1,0 +1,75 @@
+"""`cardinal artifacts`: what a run left is listed, and one file comes out as it was kept."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from sqlalchemy import Engine
+
+from bot.cli import main
+from bot.config import Config
+from bot.orders import artifacts_of
+from ledger import book
+from ledger.events.artifact import ArtifactDropped, ArtifactKept
+from ledger.ids import RunId
+from runner.store import Store
+from tests.bot.edge.test_cli import HOSTILE, card, queued
+
+AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+R1 = RunId("r1")
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def kept(engine: Engine, config: Config) -> str:
+    """Let run r1 have one artifact, and one that was dropped; return the first one's digest."""
+    stored = Store(artifacts_of(config)).keep("all 3 tests passed\n")
+    with book.writing(engine) as db:
+        book.append(
+            db,
+            card(1, "Totals"),
+            queued("r1", 1),
+            ArtifactKept(R1, f"full 1: {HOSTILE}", "log", stored.digest, stored.size_bytes),
+            ArtifactKept(R1, "report.md", "report", "f" * 64, 7),
+            ArtifactDropped(R1, "report.md", "f" * 64, "age"),
+            at=AT,
+        )
+    return stored.digest
+
+
+@pytest.fixture
+def call(config: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(main, words, env={"CARDINAL_HOME": str(config.home)})
+
+
+def test_they_are_listed_with_their_digests_and_with_what_is_gone(call: Call, kept: str) -> None:
+    for listed in (call("artifacts", "r1").stdout, call("show", "r1").stdout):
+        assert kept[:12] in listed
+        assert "dropped: age" in listed
+        assert "\x1b" not in listed
+
+
+def test_one_comes_out_by_the_beginning_of_its_digest(call: Call, kept: str, tmp_path: Path) -> None:
+    assert call("artifacts", "r1", "--get", kept[:8]).stdout == "all 3 tests passed\n"
+    assert call("artifacts", "r1", "--get", kept, "--to", "log.txt").exit_code == 0
+    assert (tmp_path / "log.txt").read_text() == "all 3 tests passed\n"
+
+
+@pytest.mark.parametrize(
+    ("digest", "said"),
+    [("abc", "at least 6"), ("0" * 64, "lists what there is"), ("f" * 64, "was dropped (age)")],
+)
+def test_what_cannot_be_had_is_one_sentence(call: Call, kept: str, digest: str, said: str) -> None:
+    result = call("artifacts", "r1", "--get", digest)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_file_that_the_disk_changed_is_not_given_out(call: Call, kept: str, config: Config) -> None:
+    (artifacts_of(config) / kept[:2] / kept).write_text("0 tests failed\n")
+    result = call("artifacts", "r1", "--get", kept)
+    assert result.exit_code == 2
+    assert "its disk has changed it" in result.stderr

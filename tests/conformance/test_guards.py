@@ -1,0 +1,145 @@
+"""Every guard finds what it is for, says which rule and what to do, and lets ordinary work pass."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from rules.policy_repository import Guardrails
+from runner import guards
+from runner.errors import UnknownPartError
+from runner.guard import EXECUTABLE, LINK, NOTHING, SUBMODULE, Change, Message, Touched
+from runner.order import Guards
+
+PLAIN = "100644"
+RULES = Guards(
+    {name: "deny" for name in guards.names()},
+    protect=("infra/**",),
+    allow=("src/**", "infra/**", "tools/**", "package.json"),
+    max_file_kb=10,
+)
+KEY = "gh" + "p_" + "a1B2" * 9  # in two parts: no scanner is to find it here
+
+
+def put(path: str, mode: str = PLAIN, before: str = NOTHING, **more: object) -> Touched:
+    return Touched(path, before, mode, "0" * 40, "1" * 40, **more)  # type: ignore[arg-type]
+
+
+# What each guard must find, one by one; each alone is a whole change.
+AGAINST: Mapping[str, tuple[Touched, ...]] = {
+    "protected": (put("infra/a.tf"), put("INFRA/a.tf"), put("infra", LINK, target="x"), put("іnfra/a.tf")),
+    "outside": (put("README.md"), put("SRC/a.py"), put("ѕrc/a.py"), put("src2/a.py")),
+    "dependencies": (put("package.json"), put("src/Cargo.lock"), put("src/requirements/dev.txt"),
+                     put("src/requirements-dev.txt"), put("src/App.csproj"), put("src/PyProject.toml"),
+                     put("package.json", NOTHING, PLAIN)),
+    "modes": (put("src/a.sh", EXECUTABLE), put("src/a.sh", EXECUTABLE, PLAIN), put("src/a", "100664"),
+              put("src/a", PLAIN, LINK)),
+    "symlinks": (put("src/a", LINK, target="/etc/passwd"), put("src/a", LINK, target="../../x"),
+                 put("src/a", LINK, target="../.GIT/config"), put("src/a", LINK, target="../infra/key"),
+                 put("src/a", LINK, PLAIN, target="b"), put("src/a", LINK, target="C:\\x"),
+                 put("src/a", LINK, target="..\\..\\x"), put("src/a", LINK, target="x/../../..")),
+    "submodules": (put("src/lib", SUBMODULE), put("src/lib", NOTHING, SUBMODULE), put(".gitmodules"),
+                   put(".GitModules"), put(".git\u200cmodules")),
+    "binaries": (put("src/a.png", binary=True),),
+    "large_files": (put("src/a.json", size_bytes=10_001),),
+    "secrets": (put("src/a.py", lines=((7, f"token = '{KEY}'"),)), put("src/a", unread=True),
+                put("src/b", lines=((1, "x" * 5_000 + KEY + "y" * 5_000),))),
+    "generated": (put("src/node_modules/a/b.js"), put("src/__pycache__/a.pyc"), put("src/a.min.js"),
+                  put("src/.DS_Store"), put("dist/app.js"), put("src/a.py.swp"), put("src/x.egg-info/PKG")),
+}  # fmt: skip
+ORDINARY = (
+    put("src/a.py", lines=((1, "def a() -> None:"), (2, "    password = input()"))),
+    put("src/b.py", PLAIN, PLAIN, lines=((3, 'key = os.environ["API_KEY"]'),)),
+    put("src/c.sh", EXECUTABLE, EXECUTABLE),
+    put("src/d", LINK, target="../src/a.py"),
+    put("src/gone.py", NOTHING, PLAIN),
+    put("src/distance.py"),
+    put("src/requirements.py"),
+    put("src/kept.pyc", PLAIN, PLAIN),
+    put("src/small.json", size_bytes=10_000),
+)
+
+
+def change(*touched: Touched, said: str = "Say hello") -> Change:
+    return Change("b" * 40, "c" * 40, touched, (Message("c" * 40, said),))
+
+
+def test_every_guard_is_tried_here_and_has_its_key_in_the_policy() -> None:
+    assert set(guards.names()) == set(AGAINST)
+    for name in guards.names():
+        field = Guardrails.model_fields[name]
+        assert field.default in ("ask", "deny"), name
+        assert field.description
+
+
+@pytest.mark.parametrize("name", guards.names())
+def test_a_guard_finds_each_breach_with_its_rule_and_what_to_do(name: str) -> None:
+    for one in AGAINST[name]:
+        found = tuple(guards.load(name).look(change(one), RULES))
+        assert found, one
+        for breach in found:
+            assert breach.path == one.path
+            assert breach.rule.split(":")[0] in Guardrails.model_fields, breach
+            assert breach.what
+            assert breach.advice
+            assert KEY not in repr(breach)
+
+
+@pytest.mark.parametrize("name", guards.names())
+def test_ordinary_work_passes_and_nothing_at_all_does(name: str) -> None:
+    assert tuple(guards.load(name).look(change(*ORDINARY), RULES)) == ()
+    assert tuple(guards.load(name).look(change(said=""), RULES)) == ()
+
+
+@pytest.mark.parametrize("name", guards.names())
+def test_no_name_and_no_text_makes_a_guard_fail(name: str) -> None:
+    odd = (
+        "",
+        "/",
+        "..",
+        "a" * 5_000,
+        "\n",
+        "a\\xff",
+        "(" * 99,
+        "\u202eabc",
+        "a/../b",
+        ".",
+        "*" * 200,
+        "[z-a]",
+    )
+    for path in odd:
+        for mode in (PLAIN, LINK, SUBMODULE, NOTHING):
+            one = put(path, mode, target=path, lines=((1, path),), size_bytes=1)
+            tuple(guards.load(name).look(change(one, said=path), RULES))
+
+
+def test_leave_for_one_content_is_none_for_another_in_its_place() -> None:
+    one, other = put("infra/a"), Touched("infra/a", NOTHING, PLAIN, "0" * 40, "2" * 40)
+    marks = {found.mark for found in guards.load("protected").look(change(one, other), RULES)}
+    assert len(marks) == 2
+
+
+def test_a_secret_in_a_commit_message_is_one_too_and_is_not_repeated() -> None:
+    (found,) = guards.load("secrets").look(change(said=f"Use {KEY}\n\nand {KEY}"), RULES)
+    assert found.commit == "c" * 40
+    assert KEY not in repr(found)
+
+
+def test_what_is_as_often_an_example_is_doubtful_and_a_word_is_no_password() -> None:
+    def doubtful(line: str) -> list[bool]:
+        found = guards.load("secrets").look(change(put("src/a", lines=((1, line),))), RULES)
+        return [one.doubtful for one in found]
+
+    assert doubtful('DB_PASSWORD = "Xk29!sdfQQz81"') == [True]
+    assert doubtful("postgresql://user:hunter2@db/shop") == [True]
+    assert doubtful('password = "hunter2"') == []
+    assert doubtful("-----BEGIN RSA PRIVATE KEY-----") == [False]
+    assert doubtful("AKIA" + "Q3EGTIB4YU5ZNKWD") == [False]
+
+
+def test_without_a_list_of_allowed_paths_all_are_allowed() -> None:
+    assert tuple(guards.load("outside").look(change(put("anything")), Guards({"outside": "deny"}))) == ()
+
+
+def test_a_guard_that_is_not_there_is_named() -> None:
+    with pytest.raises(UnknownPartError, match="no guard called 'os'"):
+        guards.load("os")

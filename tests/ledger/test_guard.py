@@ -1,0 +1,22 @@
+"""What the guards found stands on the card's timeline, by file and rule."""
+
+from sqlalchemy import Engine
+
+from ledger import book
+from ledger.events.guard import Finding, GuardsJudged
+from ledger.views import timeline
+from tests.ledger.samples import CARD, RUN, board_seen, card_seen, later, run_queued
+
+
+def test_what_the_guards_found_is_told_as_an_activity(ledger: Engine) -> None:
+    found = Finding("secrets", "secrets: deny", "a.py", 3, "", "deny", "holds a token", "take it out", "m")
+    judged = GuardsJudged(RUN, "c" * 40, "b" * 40, "r", (found,), 0, "d")
+    clean = GuardsJudged(RUN, "e" * 40, "b" * 40, "r", (), 0, "d")
+    with book.writing(ledger) as db:
+        for event in (board_seen(), card_seen(), run_queued(), judged, clean):
+            book.append(db, event, at=later(book.last_seq(db)))
+        told = [line.text for line in timeline.of_card(db, CARD, timeline.Zoom.ACTIVITY)]
+        quiet = [line.text for line in timeline.of_card(db, CARD, timeline.Zoom.CONVERSATION)]
+    assert "guards on cccccccccccc: deny: a.py holds a token (rule secrets: deny)" in told
+    assert "guards on eeeeeeeeeeee: nothing found" in told
+    assert not any("guards on" in line for line in quiet)

@@ -1,0 +1,64 @@
+"""What the gate never saw has not passed: it stays a draft, and is not merged."""
+
+from typing import Any
+
+import pytest
+
+from ledger.events.board import CardMoved
+from ledger.events.pull import PullOpened
+from ledger.events.run import RunEnded
+from ledger.ids import RunId
+from ledger.states import CardState, Ending, Gate
+from rules.gating import why_not
+from rules.intents import MergePull, Say
+from rules.snapshot import CheckingSeen
+from tests.rules import scene
+from tests.rules.scene import CARD, NOW, R1, asks, card, ended, kinds, only, pull, states
+
+DONE = CardMoved(CARD, "QA", "Done", by_cardinal=False)
+QA = CardMoved(CARD, "Review", "QA", by_cardinal=False)
+YES: dict[str, Any] = {"verdict": "approved", "approved_head": "abc123"}
+OFTEN = CheckingSeen(RunId("r5"), False, (NOW,) * 6)  # so often within an hour that none starts by itself
+NOT = [
+    ({"gate": Gate.UNSEEN, "checked": "fedcba987654"}, "Cardinal checked `fedcba9`"),
+    ({"gate": Gate.UNSEEN}, "somebody else pushed it"),
+    ({"gate": Gate.FAILED}, "the checks failed on its commit `abc123`"),
+]
+
+
+@pytest.mark.parametrize(("stands", "said"), NOT)
+@pytest.mark.parametrize("requires", ["approved", "none"])
+def test_nothing_is_merged_that_the_gate_did_not_let_through(
+    stands: dict[str, Any], said: str, requires: str
+) -> None:
+    by = scene.policy(f"Done: {{archetype: terminal, on_entry: [{{action: merge, requires: {requires}}}]}}")
+    found = card("Done", CardState.APPROVED, run=ended(), pull=pull(**stands), checking=OFTEN, **YES)
+    intents = asks(found, DONE, by=by)
+    assert "MergePull" not in kinds(intents)
+    assert states(intents) == [CardState.BLOCKED]
+    assert said in only(intents, Say).text
+    assert "/cardinal check" in only(intents, Say).text
+
+
+@pytest.mark.parametrize("gate", [Gate.PASSED, Gate.NOTHING])
+def test_what_passed_or_had_nothing_to_pass_is_merged(gate: Gate) -> None:
+    intents = asks(card("Done", CardState.APPROVED, run=ended(), pull=pull(gate=gate), **YES), DONE)
+    assert only(intents, MergePull).head == "abc123"
+    assert why_not(pull(gate=gate)) == ""
+
+
+@pytest.mark.parametrize(("stands", "said"), NOT)
+def test_it_stays_a_draft_until_the_gate_has_let_its_very_commit_through(
+    stands: dict[str, Any], said: str
+) -> None:
+    draft = pull(draft=True, **stands)
+    entered = asks(card("QA", CardState.IN_REVIEW, run=ended(), pull=draft), QA)
+    assert "MarkReady" not in kinds(entered)
+    assert said in only(entered, Say).text
+    finished = RunEnded(R1, Ending.SUCCEEDED, "", "", "publishing")
+    assert "MarkReady" not in kinds(asks(card(run=ended(), pull=draft), finished))
+    opened = PullOpened(CARD, "acme/shop", 5, "PR_1", "cardinal/12-add-login", "abc123", draft=True)
+    assert "MarkReady" not in kinds(asks(card(run=ended(), pull=draft), opened))
+    let_through = pull(draft=True)
+    for event in (finished, opened):
+        assert "MarkReady" in kinds(asks(card(run=ended(), pull=let_through), event))

@@ -1,0 +1,205 @@
+"""Which mode a run is in: a command before a label, a label before the column, a repeat as before."""
+
+from typing import Any
+
+import pytest
+
+from ledger.events.pull import CheckFailure, ChecksSettled
+from ledger.events.run import RunEnded
+from ledger.states import CardState, Ending
+from rules.command_line import Mistyped, Parsed, mentioned, of_box, parse
+from rules.intents import CreateCard, MarkReady, MoveCard, WriteFindings
+from rules.inward import QueueRun
+from rules.modes import Chosen, again, chosen
+from rules.policy import Policy
+from rules.snapshot import CiSeen, FollowUpSeen, Snapshot
+from rules.starting import start
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import CARD, NOW, R1, asks, card, ended, kinds, only, policy, pull
+
+BOTH = ("cardinal:fix", "cardinal:investigate")
+READS = policy("In Progress: {archetype: execution, mode: investigate}")
+FIXES = policy("In Progress: {archetype: execution}")
+LOOKED = ended(mode="investigate", plan_revision=0, plan_approved=False)
+DONE = RunEnded(R1, Ending.SUCCEEDED, "", "", "working")
+
+
+def named(**labels: str) -> Policy:
+    board = FIXES.board
+    modes = board.modes.model_copy(update={"labels": {"look first": "investigate"} | labels})
+    return FIXES.model_copy(update={"board": board.model_copy(update={"modes": modes})})
+
+
+@pytest.mark.parametrize(
+    ("by", "labels", "wanted"),
+    [
+        (FIXES, (), Chosen("fix", "column")),
+        (READS, (), Chosen("investigate", "column")),
+        (FIXES, ("bug",), Chosen("fix", "column")),
+        (FIXES, BOTH[1:], Chosen("investigate", "label", "cardinal:investigate")),
+        (READS, BOTH[:1], Chosen("fix", "label", "cardinal:fix")),
+        (READS, ("Cardinal:Fix",), Chosen("fix", "label", "Cardinal:Fix")),
+        (FIXES, BOTH, Chosen("investigate", "label", "cardinal:investigate")),
+        (FIXES, BOTH[::-1], Chosen("investigate", "label", "cardinal:investigate")),
+        (named(), ("look first",), Chosen("investigate", "label", "look first")),
+        (named(), BOTH[1:], Chosen("fix", "column")),
+    ],
+)
+def test_a_label_says_it_before_the_column_and_two_that_disagree_read_only(
+    by: Policy, labels: tuple[str, ...], wanted: Chosen
+) -> None:
+    assert chosen(by, card(labels=labels)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "wanted"),
+    [
+        (card(run=ended(Ending.FAILED, mode="investigate", mode_rule="command")), ("investigate", "repeat")),
+        (card(run=ended(Ending.LOST, mode="investigate", mode_rule="repeat")), ("investigate", "repeat")),
+        (card(run=ended(mode="investigate", mode_rule="command")), ("fix", "column")),
+        (card(run=ended(Ending.FAILED, mode="investigate", mode_rule="label")), ("fix", "column")),
+        (
+            card(run=ended(Ending.FAILED, mode="investigate", mode_rule="command", column="Other")),
+            ("fix", "column"),
+        ),
+        (
+            card(labels=BOTH[:1], run=ended(Ending.FAILED, mode="investigate", mode_rule="command")),
+            ("fix", "label"),
+        ),
+        (card(), ("fix", "column")),
+    ],
+)
+def test_a_retry_repeats_what_somebody_had_asked_for(snapshot: Snapshot, wanted: tuple[str, str]) -> None:
+    found = again(FIXES, snapshot)
+    assert (found.mode, found.rule) == wanted
+
+
+@pytest.mark.parametrize("mode", ["fix", "investigate"])
+@pytest.mark.parametrize("labels", [(), BOTH[:1], BOTH[1:]])
+def test_a_command_wins_and_its_words_are_for_that_run(mode: str, labels: tuple[str, ...]) -> None:
+    queued = only(obeyed(mode, card(labels=labels), "look at the till"), QueueRun)
+    assert (queued.mode, queued.mode_rule, queued.mode_value) == (mode, "command", "bob")
+    assert (queued.asked, queued.by) == ("look at the till", "bob")
+
+
+def test_an_investigation_needs_no_approval_and_is_never_a_revision() -> None:
+    waits = card(run=ended(), pull=pull(), pending_threads=2)
+    assert only(obeyed("investigate", waits), QueueRun) == QueueRun(
+        CARD, "retry", "bob", plan_required=False, mode="investigate", mode_rule="command", mode_value="bob"
+    )
+    assert only(obeyed("fix", waits), QueueRun).kind == "revision"
+    assert only(obeyed("fix", card(run=LOOKED)), QueueRun).plan_required
+
+
+@pytest.mark.parametrize("mode", ["fix", "investigate"])
+def test_where_no_run_may_start_it_says_what_to_do(mode: str) -> None:
+    assert "drag the card to an execution column" in told(mode, card("Review"))
+    assert "is merged" in told(mode, card(run=ended(), pull=pull("merged")))
+
+
+@pytest.mark.parametrize(
+    ("changes", "starts"),
+    [
+        ({"run": LOOKED}, ["QueueRun"]),
+        ({"run": LOOKED, "labels": BOTH[1:]}, []),
+        ({"run": ended()}, []),
+        ({"run": ended(), "labels": BOTH[1:]}, ["QueueRun"]),
+    ],
+)
+def test_a_drag_starts_a_run_where_the_last_one_was_of_the_other_mode(
+    changes: dict[str, Any], starts: list[str]
+) -> None:
+    found = kinds(start(FIXES, card(**changes), by="ann", now=NOW).intents)
+    assert [one for one in found if one == "QueueRun"] == starts
+
+
+def test_the_end_of_an_investigation_writes_findings_and_touches_no_pull_request() -> None:
+    by = policy("In Progress: {archetype: execution, on_success: {move: Done}}\nDone: {archetype: terminal}")
+    intents = asks(card(run=LOOKED, pull=pull(draft=True)), DONE, by=by)
+    assert only(intents, WriteFindings).run_id == R1
+    assert not [one for one in intents if isinstance(one, MarkReady | MoveCard)]
+    assert {"PostReport", "UpdatePull"}.isdisjoint(kinds(intents))
+    assert {"PostReport", "MoveCard"} <= set(kinds(asks(card(run=ended()), DONE, by=by)))
+
+
+def test_an_investigation_that_failed_reports_like_any_run() -> None:
+    failed = RunEnded(R1, Ending.FAILED, "gave_up", "no findings", "working")
+    intents = asks(card(run=ended(Ending.FAILED, mode="investigate")), failed)
+    assert "PostReport" in kinds(intents)
+
+
+def test_a_card_that_is_only_investigated_is_not_repaired_by_itself() -> None:
+    event = ChecksSettled(CARD, "abc123", (CheckFailure("unit", "", "boom", False),), ())
+    snapshot = card(run=ended(), pull=pull(), ci=CiSeen("", 0))
+    assert "QueueRun" in kinds(asks(snapshot, event, by=FIXES))
+    read = asks(snapshot, event, by=READS)
+    assert "QueueRun" not in kinds(read)
+    assert any("/cardinal fix starts a run" in getattr(one, "text", "") for one in read)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("@cardinal fix", Parsed("fix", "")),
+        ("@cardinal[bot] fix the till\nand the books\n> not this", Parsed("fix", "the till\nand the books")),
+        ("\n  @CARDINAL Investigate", Parsed("investigate", "")),
+        ("@cardinal fix\r\nthe till", Parsed("fix", "the till")),
+        ("@cardinal approve", None),
+        ("@cardinal", None),
+        ("@cardinal fix, please", None),
+        ("@cardinalfix it", None),
+        ("cardinal fix", None),
+        ("`@cardinal fix`", None),
+        ("> @cardinal fix", None),
+        ("    @cardinal fix", None),
+        ("\t@cardinal fix", None),
+        ("Hi\n@cardinal fix", None),
+        ("@other fix", None),
+    ],
+)
+def test_a_mention_commands_on_the_first_line_only(text: str, wanted: Parsed | None) -> None:
+    assert mentioned(text, "cardinal") == wanted
+
+
+def test_without_a_name_nothing_is_a_mention() -> None:
+    assert mentioned("@cardinal fix", "") is None
+
+
+def test_an_optional_text_may_be_left_out_and_go_over_lines() -> None:
+    assert parse("/cardinal investigate") == Parsed("investigate", "")
+    assert parse("/cardinal investigate a\nb") == Parsed("investigate", "a\nb")
+    assert isinstance(parse("/cardinal investgate"), Mistyped)
+
+
+FOLLOW_UPS = tuple(
+    FollowUpSeen(R1, n, f"Card {n}", "Body", "why", "acme/shop#9" if n == 2 else "") for n in (1, 2)
+)
+
+
+@pytest.mark.parametrize("argument", ["1", "#1", "r1:1"])
+def test_a_follow_up_is_made_by_its_number(argument: str) -> None:
+    intents = obeyed("follow-up", card(follow_ups=FOLLOW_UPS), argument)
+    assert only(intents, CreateCard) == CreateCard(CARD, R1, 1, "Card 1", "Body", "why")
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [("2", "acme/shop#9 already"), ("3", "from 1 to 2"), ("", "from 1 to 2"), ("r7:1", "from 1 to 2")],
+)
+def test_a_follow_up_that_cannot_be_made_says_why(argument: str, said: str) -> None:
+    assert said in told("follow-up", card(follow_ups=FOLLOW_UPS), argument)
+
+
+def test_without_findings_there_is_no_follow_up() -> None:
+    assert "`/cardinal investigate` starts one" in told("follow-up", card(), "1")
+
+
+def test_a_tick_names_the_run_whose_follow_up_it_is() -> None:
+    assert of_box("followup:r12:3") == Parsed("follow-up", "r12:3")
+    assert of_box("followup:12:3") is None
+
+
+def test_a_card_that_was_investigated_is_complete_and_says_what_comes_next() -> None:
+    intents = asks(card(state=CardState.WORKING, run=LOOKED), DONE)
+    (changed,) = [one for one in intents if type(one).__name__ == "ChangeCardState"]
+    assert "read its findings; /cardinal fix" in changed.because

@@ -1,0 +1,165 @@
+"""Which repository a card is about, from what stands on it."""
+
+import pytest
+
+from ledger.events.placement import RepositoryResolved
+from ledger.states import CardState
+from rules.errors import PolicyError
+from rules.intents import Say
+from rules.inward import ChangeCardState, QueueRun
+from rules.placing import ASKS, Hints, Placed, is_shared, lines_of, resolve
+from rules.policy import Policy, parse
+from rules.snapshot import Snapshot, TargetSeen
+from tests.rules.commands.cases import obeyed, told
+from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull
+
+
+def named(repositories: str = 'home: named, labels: {"area:api": acme/api, "area:web": acme/web}') -> Policy:
+    columns = "{Tasks: {archetype: inbox}, In Progress: {archetype: execution}}"
+    text = (
+        f"version: 1\nboard:\n  home: acme/board\n  columns: {columns}\n  repositories: {{{repositories}}}\n"
+    )
+    return parse(text, home="acme/board")
+
+
+def hints(
+    *labels: str, lines: tuple[str, ...] = (), field: str = "", trusted: bool = True, author: str = "alice"
+) -> Hints:
+    return Hints(labels, lines, field, author, trusted)
+
+
+@pytest.mark.parametrize(
+    ("seen", "wanted"),
+    [
+        (hints("area:api"), Placed("acme/api", "label", "area:api")),
+        (hints("bug", "Area:API"), Placed("acme/api", "label", "Area:API")),
+        (hints("area:api", lines=("a/b",), field="c/d"), Placed("acme/api", "label", "area:api")),
+        (hints("area:api", lines=("a/b",), trusted=False), Placed("acme/api", "label", "area:api")),
+        (hints(lines=("a/b",), field="c/d"), Placed("a/b", "line", "Repo: a/b")),
+        (hints(field=" c/d "), Placed("c/d", "field", "c/d")),
+        (hints(lines=("a/b",), field="c/d", trusted=False), Placed("c/d", "field", "c/d")),
+    ],
+)
+def test_label_then_line_then_field_say_it(seen: Hints, wanted: Placed) -> None:
+    assert resolve(named(), seen) == wanted
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (
+            hints(),
+            "nothing says it: set the label `area:api` (acme/api), the label `area:web` (acme/web), a line",
+        ),
+        (hints("area:api", "area:web"), "labels name `area:api` (acme/api) and `area:web` (acme/web)"),
+        (hints("area:api", "area:web", lines=("a/b",)), "labels name"),
+        (hints(lines=("a/b", "c/d")), "says `Repo: a/b` and `Repo: c/d`: leave only one"),
+        (hints(lines=("a/b", "c/d"), field="e/f"), "leave only one"),
+        (hints(lines=("a/b",), trusted=False, author="mallory"), "`mallory`, who has no write access"),
+        (hints(field="no repository"), "the field Repo says `no repository`, which is no owner/name"),
+        (hints(field="a/b/c"), "which is no owner/name"),
+    ],
+)
+def test_what_is_not_clear_is_asked_with_the_choices(seen: Hints, said: str) -> None:
+    placed = resolve(named(), seen)
+    assert (placed.repository, placed.rule) == ("", "none")
+    assert placed.problem.startswith(ASKS)
+    assert said in placed.problem
+
+
+def test_two_labels_of_one_repository_agree() -> None:
+    policy = named("labels: {one: acme/api, two: ACME/api}")
+    assert resolve(policy, hints("one", "two")).repository.lower() == "acme/api"
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("Repo: acme/api", ("acme/api",)),
+        ("Hi\r\n  repo:acme/api  \r\nBye", ("acme/api",)),
+        ("Repo: acme/api\nRepo: ACME/API", ("acme/api",)),
+        ("Repo: a/b\n\nRepo: c/d", ("a/b", "c/d")),
+        ("> Repo: acme/api", ()),
+        ("    Repo: acme/api", ()),
+        ("\tRepo: acme/api", ()),
+        ("```\nRepo: acme/api\n```", ()),
+        ("~~~~\n```\nRepo: a/b\n~~~\nRepo: a/b\n~~~~\nRepo: c/d", ("c/d",)),
+        ("```\nRepo: a/b", ()),
+        ("`Repo: acme/api`", ()),
+        ("- Repo: acme/api", ()),
+        ("Repo: acme/api please", ()),
+        ("See Repo: acme/api", ()),
+        ("Repo: acme", ()),
+        ("Repo: acme/api/x", ()),
+        ("Repo: ../api", ()),
+        ("Repo: https://github.com/acme/api", ()),
+        ("Repo: acme/\u0430pi", ()),
+        ("Repo: -acme/api", ()),
+    ],
+)
+def test_a_line_of_its_own_names_a_repository(body: str, wanted: tuple[str, ...]) -> None:
+    assert lines_of(body) == wanted
+
+
+@pytest.mark.parametrize(
+    ("repositories", "repository", "shared"),
+    [
+        ("home: named", "acme/board", True),
+        ("home: named", "ACME/Board", True),
+        ("home: named", "acme/shop", False),
+        ("home: named", None, False),
+        ("home: own, labels: {x: a/b}", "acme/board", False),
+        ("labels: {x: a/b}", "acme/board", True),
+        ("labels: {}", "acme/board", False),
+    ],
+)
+def test_only_the_homes_issues_name_another_and_only_where_the_policy_says_so(
+    repositories: str, repository: str | None, shared: bool
+) -> None:
+    assert is_shared(named(repositories), repository) is shared
+
+
+def test_a_board_without_a_home_cannot_have_its_issues_name_another() -> None:
+    text = "version: 1\nboard: {columns: {A: {archetype: inbox}}, repositories: {home: named}}\n"
+    with pytest.raises(PolicyError, match=r"needs board\.home"):
+        parse(text, home=None)
+
+
+UNCLEAR = TargetSeen("", f"{ASKS}nothing says it")
+MOVED = TargetSeen("acme/web", "", "acme/api")
+
+
+@pytest.mark.parametrize("target", [UNCLEAR, MOVED])
+@pytest.mark.parametrize("command", ["fix", "investigate", "retry"])
+def test_no_command_starts_a_run_where_it_is_not_clear(target: TargetSeen, command: str) -> None:
+    assert "which repository? " in told(command, card(target=target, run=ended()))
+
+
+def test_a_card_that_enters_asks_in_a_comment_and_is_blocked() -> None:
+    snapshot = card(target=UNCLEAR, state=CardState.QUEUED, because=UNCLEAR.problem)
+    intents = asks(snapshot, RepositoryResolved(CARD, "", "none", "", UNCLEAR.problem))
+    assert only(intents, ChangeCardState).after is CardState.BLOCKED
+    assert only(intents, Say).text.startswith("Which repository? nothing says it.")
+    assert not [one for one in intents if isinstance(one, QueueRun)]
+
+
+RESOLVED = RepositoryResolved(CARD, "acme/api", "label", "area:api", "")
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "starts"),
+    [
+        (card(target=TargetSeen("acme/api", ""), because=UNCLEAR.problem, state=CardState.BLOCKED), True),
+        (card(target=TargetSeen("acme/api", ""), because="paused", state=CardState.BLOCKED), False),
+        (card("Tasks", CardState.DRAFT, target=TargetSeen("acme/api", ""), because=UNCLEAR.problem), False),
+    ],
+)
+def test_a_card_that_is_told_its_repository_goes_on_if_it_waited_for_that(
+    snapshot: Snapshot, starts: bool
+) -> None:
+    assert ("QueueRun" in kinds(asks(snapshot, RESOLVED))) is starts
+
+
+def test_an_open_pull_request_says_where_the_work_is() -> None:
+    snapshot = card(target=UNCLEAR, run=ended(), pull=pull(), pending_threads=1)
+    assert only(obeyed("fix", snapshot), QueueRun).kind == "revision"

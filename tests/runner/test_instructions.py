@@ -1,0 +1,127 @@
+"""The stack of an agent's instructions: its order, what a session hears again, what is kept of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from ledger.ids import RunId
+from runner.agent import Phase
+from runner.history import History
+from runner.instructed import Instructed
+from runner.instructions import MODES, Layer, LayerKind, SkillContent, news, own, stack, told, whole
+from runner.prompts import compose
+from runner.scripted.player import title_of
+from runner.secrecy import HUSHED, secrecy_of
+from tests.runner.test_story import ORDER
+
+AT = "/workspace/skills"
+PROFILE = own(LayerKind.PROFILE, "python_service", "built in", "# Python\nUse pytest.")
+SKILL = Layer(
+    LayerKind.SKILL, "cache", "repository", "# How\nUse it.", "d1", "1.2", files=("references/keys.md",)
+)
+PRIVATE = replace(
+    SKILL, name="own", source="operator", text="Always ask the oracle first.", private=True, files=()
+)
+
+
+def test_the_layers_stand_in_their_order_whatever_order_they_came_in() -> None:
+    layers = stack("fix", "Be kind.", "# Card\n", (SKILL, PROFILE))
+    kinds = ["system", "mode", "profile", "column", "card", "skill"]
+    assert [str(layer.kind) for layer in layers] == kinds
+    text = "\n\n".join(whole(layers, AT))
+    parts = ("never loosen", "Mode: fix", "Use pytest.", "Be kind.", "# Card", "Use it.")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_a_layer_without_text_is_none() -> None:
+    assert [str(one.kind) for one in stack("fix", " ", "# Card\n", ())] == ["system", "mode", "card"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_says_what_it_is_about(mode: str) -> None:
+    assert f"Mode: {mode}." in "\n".join(whole(stack(mode, "", "# Card\n", ()), AT))
+
+
+def test_a_skill_names_its_version_and_where_its_files_are() -> None:
+    (text,) = whole((SKILL,), AT)
+    assert text.startswith("## Skill: cache (version 1.2)\n### How\nUse it.")
+    assert text.endswith("- /workspace/skills/cache/references/keys.md")
+
+
+def test_the_cards_heading_stays_the_highest() -> None:
+    text = "\n\n".join(whole(stack("fix", "# Column\nx", "# The real title\n", (PROFILE, SKILL)), AT))
+    assert title_of(text) == "The real title"
+
+
+def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_new() -> None:
+    order = replace(ORDER, instructions="Be kind.", layers=(PROFILE, SKILL))
+    fresh = compose(Phase.WORK, order, History(), skills=AT)
+    assert all(part in fresh for part in (order.briefing, "Be kind.", "Use pytest.", "Use it.", "`finish`"))
+    known = {(str(layer.kind), layer.name): layer.digest for layer in order.stack}
+    later = compose(Phase.WORK, order, History(session_id="s", instructed=Instructed(known=known)), skills=AT)
+    assert not any(part in later for part in ("Be kind.", "Use pytest.", "Use it."))
+    other = compose(Phase.WORK, order, History(session_id="s"), skills=AT)  # told in an earlier run, perhaps
+    assert "Use it." in other
+    assert "changed" not in other
+
+
+def test_a_session_hears_what_changed_and_what_holds_no_longer() -> None:
+    known = {("skill", "cache"): "d0", ("skill", "gone"): "d9", ("system", "rules"): "d8"}
+    said = "\n".join(news((SKILL,), known, AT))
+    assert "The skill cache changed since you read it. It says now:\n\n## Skill: cache" in said
+    assert "The skill gone does not hold any more." in said
+    assert "rules" not in said
+
+
+def test_of_a_private_layer_only_name_version_and_digest_are_kept() -> None:
+    event = told(RunId("r1"), stack("fix", "", "# Card\n", (SKILL, PRIVATE)))
+    kept = {layer.name: layer for layer in event.layers}
+    assert (kept["cache"].text, kept["own"].text) == (SKILL.text, "")
+    assert (kept["own"].version, kept["own"].digest, kept["own"].private) == ("1.2", "d1", True)
+    assert kept["briefing"].text == ""  # it has an event of its own
+    assert "oracle" not in repr(event)
+    assert "oracle" not in repr(PRIVATE)
+
+
+def test_the_stack_has_another_digest_when_anything_in_it_is_another() -> None:
+    def digest(column: str, *layers: Layer) -> str:
+        return told(RunId("r1"), stack("fix", column, "# Card\n", layers)).digest
+
+    base = digest("a", SKILL)
+    others = (
+        digest("b", SKILL),
+        digest("a"),
+        digest("a", replace(SKILL, digest="d2")),
+        digest("a", SKILL, PROFILE),
+    )
+    assert len({base, *others}) == 5
+    assert digest("a", SKILL) == base
+
+
+def test_secrets_in_a_layer_are_not_kept() -> None:
+    layer = replace(SKILL, text="Use ghp_" + "a" * 36)
+    assert told(RunId("r1"), (layer,)).layers[0].text == "Use [redacted]"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "> Always ask the oracle first.",
+        '{"type": "say", "text": "Always ask the oracle first.\\nSo."}',
+        'it said \\"Grüße an das Orakel von Delphi\\" in French'.replace("\\", ""),
+        '{"text": "Gr\\u00fc\\u00dfe an das Orakel von Delphi"}',
+        "The key is in the temple: 4711",
+    ],
+)
+def test_lines_of_private_skills_are_taken_out_of_what_an_agent_says(line: str) -> None:
+    layer = replace(PRIVATE, text="Always ask the oracle first.\n\nGrüße an das Orakel von Delphi\nok")
+    files = (SkillContent("own/references/a.md", b"The key is in the temple: 4711\n"),)
+    secrecy = secrecy_of((layer, SKILL), files)
+    assert HUSHED in secrecy.hush(line)
+    assert secrecy.hush("ok. Use it.") == "ok. Use it."
+
+
+def test_what_everybody_may_read_is_not_taken_out() -> None:
+    public = replace(PRIVATE, private=False)
+    assert secrecy_of((public,), (SkillContent("own/a", b"A long public line."),)).phrases == ()
