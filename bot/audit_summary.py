@@ -144,10 +144,10 @@ def _beside(summary: _Summary, told: Told, event: Event) -> None:
     match event:
         case policy.PolicyLoaded():
             summary.policy = {"digest": event.digest, "commit": event.commit, "seq": told.seq}
-        case board.CardSeen():
+        case board.CardSeen() if not summary.asked:  # later ones are of the card as it became
             issue = {"repository": event.repository, "number": event.number, "title": event.title}
             summary.card = {"id": event.card_id, **issue, "author": event.author}
-        case placement.RepositoryResolved():
+        case placement.RepositoryResolved() if not summary.asked:
             decided = {"decided_by": event.rule, "went_by": event.value, "open": event.problem}
             summary.repository |= {"name": event.repository, **decided}
         case conversation.CommandGiven():

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from bot.shop import Shop
 
 BYTES_PER_MB = 1_000_000
+_WORKFLOW = ".github/workflows/any.yml"
 MOST_CHECKS = 6  # red checks whose output a run is given
 _NOT_BRIEFED = (Briefing("", "", ()), "")
 COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
@@ -163,7 +164,8 @@ def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemot
 
 def _remote(shop: "Shop", order: WorkOrder) -> HubRemote:
     """Return the way to the order's repository: files of CI with leave only, read-only for what reads."""
-    free = not protected((".github/workflows/any.yml",), order.guards.protect)
+    guards = order.guards
+    free = guards.action("protected") == "allow" or not protected((_WORKFLOW,), guards.protect)
     workflows = (free or order.workflows) and not order.investigates
     return HubRemote(shop.hub, order.repository, workflows, writes=not order.investigates)
 
@@ -231,7 +233,7 @@ def _review(pending: tuple[ThreadRow, ...]) -> tuple[ReviewThread, ...]:
 def _instructed(order: WorkOrder, shop: "Shop", card: CardRow, rules: RepositoryRules) -> WorkOrder:
     """Return the order with the layers that the repository and the operator give, as they are at its base."""
     profile = profiles.layers(shop.hub, order.repository, order.base, rules)
-    skilled = skills.gather(shop, card, rules.skills, order.base)
+    skilled = skills.gather(shop, card, order.repository, rules.skills, order.base)
     return replace(
         order,
         layers=(*profile, *skilled.layers),
@@ -247,7 +249,7 @@ def _equipped(
     return replace(
         order,
         tools=_tools(column, rules),
-        validation=_validation(order.repository, rules, has_file=has_file),
+        validation=_validation(order, rules, has_file=has_file),
         workspace=workspace(config),
         image=rules.image,
         resources=Resources(**column.resources.model_dump()),
@@ -257,11 +259,11 @@ def _equipped(
     )
 
 
-def _validation(repository: str, rules: RepositoryRules, *, has_file: bool) -> Validation:
+def _validation(order: WorkOrder, rules: RepositoryRules, *, has_file: bool) -> Validation:
     checks = rules.validation
-    if checks is None:
+    if checks is None or not order.base:  # without a commit the run ends with that, before any check
         return Validation(rules.setup, waived=True)
-    absent = "" if rules.checked else checks_needed.why(repository, has_file=has_file)
+    absent = "" if rules.checked else checks_needed.why(order.repository, has_file=has_file)
     return Validation(rules.setup, checks.fast, checks.full, absent=absent)
 
 

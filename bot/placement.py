@@ -48,9 +48,11 @@ def _reached(shop: "Shop", placed: Placed) -> Placed:
     """Return the decision, or a question where Cardinal cannot work in that repository."""
     if not placed.repository:
         return placed
+    why = "where Cardinal is not installed: an owner adds it there, or name another one"
+    if placed.repository.partition("/")[0].casefold() != shop.config.board_owner.casefold():
+        return placing.unreachable(placed, why)  # it may be readable by everybody, and is not Cardinal's
     try:
         archived = repositories.is_archived(shop.hub, placed.repository)
     except (NotFoundError, RefusedError):
-        why = "where Cardinal is not installed: an owner adds it there, or name another one"
         return placing.unreachable(placed, why)
     return placing.unreachable(placed, "which is archived: name another one") if archived else placed

@@ -11,16 +11,24 @@ from ledger.ids import RunId
 from ledger.states import RunState
 from ledger.views import cards, placements, runs
 from rules.inward import QueueRun
+from rules.placing import is_shared
 from rules.policy import Policy
 
 SLUG_LENGTH = 40
 
 
-def branch_name(number: int, title: str) -> str:
-    """Return `cardinal/<n>-<slug>`: ASCII letters, digits and dashes only, whatever the title holds."""
-    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:SLUG_LENGTH].rstrip("-")
-    return f"cardinal/{number}-{slug or 'card'}"
+def branch_name(number: int, title: str, home: str = "") -> str:
+    """Return `cardinal/<n>-<slug>`: ASCII letters, digits and dashes only, whatever the title holds.
+
+    `home` is the repository of the issue where that is another one: issues are numbered in each apart.
+    """
+    place = f"{_slug(home)}-" if home else ""
+    return f"cardinal/{place}{number}-{_slug(title)}"
+
+
+def _slug(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:SLUG_LENGTH].rstrip("-") or "card"
 
 
 def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, ...]:
@@ -32,7 +40,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
         return _check(db, policy, intent, card)
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
     column = policy.column(card.column)
-    repository = _repository(db, card)
+    repository = _repository(db, policy, card)
     if column is None or not repository or (newest is not None and newest.state is not RunState.ENDED):
         return ()
     return (
@@ -43,7 +51,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             kind=intent.kind,
             column=card.column,
             repository=repository,
-            branch=card.branch or branch_name(card.number, card.title),
+            branch=card.branch or branch_name(card.number, card.title, _elsewhere(card, repository)),
             agent=column.agent,
             by=intent.by,
             session_id=_session(newest, column.agent, intent.mode),
@@ -83,12 +91,20 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: cards.CardRow
     )
 
 
-def _repository(db: Connection, card: cards.CardRow) -> str:
+def _elsewhere(card: cards.CardRow, repository: str) -> str:
+    """Return where the card's issue is, if that is not the repository that is worked in."""
+    home = card.repository or ""
+    return "" if home.casefold() == repository.casefold() else home
+
+
+def _repository(db: Connection, policy: Policy, card: cards.CardRow) -> str:
     """Return where the run works; empty where that is not clear."""
     if card.pull_repository is not None and card.pull_state == "open":
         return card.pull_repository
     placed = placements.get(db, card.card_id)
-    return placed.repository if placed else card.repository or ""
+    if placed is not None:
+        return placed.repository
+    return "" if is_shared(policy, card.repository) else card.repository or ""
 
 
 def _session(newest: runs.RunRow | None, agent: str, mode: str) -> str:

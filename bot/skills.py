@@ -42,12 +42,13 @@ class _Found:
     file: SkillFile | None
 
 
-def gather(shop: "Shop", card: CardRow, rules: Skills, commit: str) -> Equipment:
-    """Return what the card's next turns have of skills, with the repository's as they are at `commit`.
+def gather(shop: "Shop", card: CardRow, repository: str, rules: Skills, commit: str) -> Equipment:
+    """Return what the card's next turns have of skills, with those of the repository that it works in as they
+    are at `commit`.
 
     Raises a GithubError when GitHub cannot be asked.
     """
-    shelves: list[Shelf] = [RepositoryShelf(shop.hub, card.repository or "", commit)]
+    shelves: list[Shelf] = [RepositoryShelf(shop.hub, repository, commit)]
     if shop.config.skills is not None:
         shelves.append(PrivateShelf(shop.config.skills))
     found = {(one.offer.source, one.offer.name): one for shelf in shelves for one in _all(shelf)}

@@ -118,7 +118,8 @@ RUN_STEPS: Mapping[RunState, tuple[RunState, ...]] = {
     R.WORKING: (R.VALIDATING, R.PUBLISHING, *_BACK),
     R.PARKED: (R.QUEUED, R.ENDED),
     R.VALIDATING: (R.WORKING, R.PUBLISHING, *_BACK),
-    R.PUBLISHING: (R.VALIDATING, *_BACK),  # validated again when people pushed to the branch meanwhile
+    # Worked on and validated again when people pushed to the branch meanwhile.
+    R.PUBLISHING: (R.WORKING, R.VALIDATING, *_BACK),
     R.ENDED: (),
 }
 # While in one of these a worker holds the run and its lease must be alive.

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, or_, select, text
 
+from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId
 from ledger.rows import many, pick
 from ledger.states import RunState
@@ -32,12 +33,14 @@ def free_elsewhere(
 
 
 def _waits_for_none() -> ColumnElement[bool]:
-    return runs.c.card_id.not_in(links.held())
+    """A run that only checks what is there waits for no other issue."""
+    return or_(runs.c.kind == CHECK, runs.c.card_id.not_in(links.held()))
 
 
 def unlooked(db: Connection, board_id: BoardId, before: datetime, limit: int) -> tuple[CardId, ...]:
     """Return cards whose queued run waits for another issue and that nobody rang since `before`."""
-    queued = select(runs.c.card_id).where(runs.c.state == RunState.QUEUED, runs.c.board_id == board_id)
+    waits = (runs.c.state == RunState.QUEUED) & (runs.c.kind != CHECK)
+    queued = select(runs.c.card_id).where(waits, runs.c.board_id == board_id)
     rung = queued.outerjoin(doorbells, doorbells.c.card_id == runs.c.card_id).where(
         runs.c.card_id.in_(links.held()),
         or_(doorbells.c.rung_at.is_(None), doorbells.c.rung_at < before),

@@ -56,7 +56,8 @@ def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime)
     pull = snapshot.open_pull
     if pull is None or snapshot.archived or snapshot.live_run:
         return Decision((), ("what was checked is of no use any more",))
-    if pull.gate is Gate.UNSEEN and event.ending is Ending.SUCCEEDED:
+    checked = event.ending is Ending.SUCCEEDED or event.reason == "validation"
+    if pull.gate is Gate.UNSEEN and checked:
         return unasked(policy, snapshot, now)  # somebody pushed meanwhile
     because = "" if pull.gate.lets_through else why_not(pull)
     if pull.gate is Gate.UNSEEN:
@@ -79,7 +80,7 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
         return act(
             policy, snapshot, column.entry_actions, Occasion(f"check:{event.run_id}", event.run_id, now)
         )
-    wanted = bool(snapshot.run and snapshot.run.ending is Ending.SUCCEEDED)
+    wanted = bool(snapshot.run and snapshot.run.has_finished_work)
     wanted = wanted or bool(column and has_action(column.entry_actions, "ready"))
     ready = leaves_draft(snapshot, event.run_id) if wanted else Decision()
     return settle(policy, snapshot, because) + ready

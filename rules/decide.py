@@ -131,9 +131,9 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
     if snapshot.foreign and not snapshot.archived:
         return _possible(snapshot, foreign(policy, snapshot))
     if snapshot.only_checks and isinstance(event, runs.RunEvent):
-        return _possible(
-            snapshot, checking.happened(policy, snapshot, event, now) + buttons.shown(snapshot, event)
-        )
+        checked = checking.happened(policy, snapshot, event, now) + buttons.shown(snapshot, event)
+        ended = isinstance(event, runs.RunEnded)
+        return _possible(snapshot, (merging.astray(policy, snapshot) if ended else Decision()) + checked)
     unwanted = merging.astray(policy, snapshot) if kind in UNSETTLING else Decision()
     decided = unwanted + CARD_RULES[kind](policy, snapshot, event, now)
     return _possible(snapshot, decided + buttons.shown(snapshot, event))

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited
-from ledger.states import CardState
+from ledger.states import CardState, Gate
 from rules.card_state import change
 from rules.intents import CancelMerge, CheckGroup, Decision, Say, UpdateFace
 from rules.inward import Explain
@@ -76,6 +76,8 @@ def astray(policy: Policy, snapshot: Snapshot) -> Decision:
         because = "its branch has changed since it was approved"
     elif snapshot.verdict == "changes_requested":
         because = "a review requested changes"
+    elif pull.gate is Gate.FAILED:
+        because = "the checks failed on its commit"
     elif step.get("requires", "approved") == "approved" and snapshot.verdict != "approved":
         because = "its approval was taken back"
     else:

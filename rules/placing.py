@@ -13,6 +13,7 @@ from rules.snapshot import Snapshot
 from rules.words import alternatives, code, sentence
 
 ASKS = "which repository? "  # how each sentence begins that asks: by it the card is known to wait for that
+LOOKING = f"{ASKS}Cardinal looks at the card"  # it was not seen since such cards have to say it
 FIELD = "Repo"
 _MOST_CHOICES = 6
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}"
@@ -113,11 +114,13 @@ def _choices(policy: Policy) -> str:
     return f"set {alternatives(ways)}"
 
 
-def problem(snapshot: Snapshot) -> str:
+def problem(policy: Policy, snapshot: Snapshot) -> str:
     """Return why it is not clear where a run would work; empty where it is."""
     target = snapshot.target
-    if target is None or snapshot.open_pull:
-        return ""  # a pull request says where
+    if snapshot.open_pull:
+        return ""  # it says where
+    if target is None:
+        return LOOKING if is_shared(policy, snapshot.repository) else ""
     if target.problem:
         return target.problem
     moved = target.worked_in and target.worked_in.casefold() != target.repository.casefold()
@@ -129,7 +132,9 @@ def problem(snapshot: Snapshot) -> str:
 
 def ask(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block the card with the question, and put it in a comment: once for each question."""
-    because = problem(snapshot)
+    because = problem(policy, snapshot)
+    if because == LOOKING:
+        return change(policy, snapshot, CardState.BLOCKED, because)
     digest = sha256(because.encode()).hexdigest()[:16]
     told = Say(
         snapshot.card_id, f"repository:{digest}", f"{sentence(because)} No code is touched until then."

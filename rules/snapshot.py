@@ -61,6 +61,11 @@ class RunSeen:
         return self.state is not RunState.ENDED
 
     @property
+    def has_finished_work(self) -> bool:
+        """It ended well, and was there to change something."""
+        return self.ending is Ending.SUCCEEDED and self.mode == "fix"
+
+    @property
     def leaving(self) -> OpenQuestion | None:
         """The open question about its card being dragged away, whatever was asked since."""
         return self.question if self.question and self.question.asker == LEAVE else self.behind

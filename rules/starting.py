@@ -30,13 +30,13 @@ def obstacle(policy: Policy, snapshot: Snapshot) -> str:
         return "the issue is closed: reopen it, then /cardinal retry"
     if snapshot.live_run:
         return f"{snapshot.live_run.run_id} is alive already"
-    return unplaced(snapshot)
+    return unplaced(policy, snapshot)
 
 
 def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Decision:
     """Queue a run for a card that entered, when there is something to do; else say why not."""
     because = obstacle(policy, snapshot)
-    if because and because == unplaced(snapshot):
+    if because and because == unplaced(policy, snapshot):
         return ask_for_repository(policy, snapshot)
     if because:
         return settle(policy, snapshot, because)

@@ -21,15 +21,21 @@ def targets(snapshot: Snapshot) -> Mapping[str, str]:
 
 def spread(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
     """Return what a kill switch means for one card under it; to be asked for every card with a live run."""
-    run = snapshot.live_run
-    if run is None or snapshot.board_id != event.board_id or not _covers(snapshot, event.scope, event.target):
+    run, checking = snapshot.live_run, snapshot.checking
+    if snapshot.board_id != event.board_id or not _covers(snapshot, event.scope, event.target):
         return Decision()
     if isinstance(event, StopOrdered):
-        if run.state not in RUN_HELD or run.stop_asked:
-            return Decision()
-        because = (f"the {event.scope} {code(event.target)} is stopped",)
-        stop = StopRun(snapshot.card_id, run.run_id, "pause", event.by, _WHY[event.scope])
-        return Decision((stop,), because)
+        stops = []
+        if run is not None and run.state in RUN_HELD and not run.stop_asked:
+            stops += [(run.run_id, "pause")]
+        if checking is not None and checking.alive:
+            stops += [(checking.run_id, "cancel")]  # it has no session that could go on
+        because = (f"the {event.scope} {code(event.target)} is stopped",) if stops else ()
+        why = _WHY[event.scope]
+        orders = (StopRun(snapshot.card_id, run_id, how, event.by, why) for run_id, how in stops)
+        return Decision(tuple(orders), because)
+    if run is None:
+        return Decision()
     # A person's own pause outlives the switch, and so does a wider switch that is still on.
     held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
     if not run.paused or run.stop_why not in SWITCHED or held:

@@ -1,5 +1,8 @@
 """The bounds of a run's repairs: when people are asked instead of the agent being let go on."""
 
+import re
+from collections.abc import Iterable
+
 from runner.live import GO_ON, PUBLISH, STOP, LiveRun
 from runner.mirror import DiffStat
 from runner.order import Limits
@@ -9,26 +12,36 @@ from runner.texts import one_line
 ASKER = "validation"
 GROWING_ROUNDS = 3  # in which the change only grew; fewer say nothing yet
 _SHOWN = 5
+_ADDED_MB = 20  # what a person adds on purpose is larger only where they are asked
+_MEGABYTE = 1_000_000
+_OVER = re.compile(r"(\d+) (files|lines|MB) of at most \d+")
 _NAME_BYTES = 120
 
 
 def bound_size(run: LiveRun, change: DiffStat) -> None:
     """Raise Park when the change is over the limits of its size and nobody said that it may be."""
-    over = oversize(change, run.order.limits)
-    if over and not run.may_publish_anyway():
+    over = oversize(change, run.order.limits, run.agreed(PUBLISH))
+    if over:
         said = f"The change is large: {' and '.join(over)}. Its checks have not passed yet."
         run.ask("limit", f"{said} Publish it once they do?", (PUBLISH, STOP))
 
 
-def oversize(change: DiffStat, limits: Limits) -> tuple[str, ...]:
-    """Return in words by how much a change is over the limits of its size; empty when it is not."""
+def oversize(change: DiffStat, limits: Limits, agreed: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return in words by how much a change is over the limits of its size; empty when it is not.
+
+    `agreed` are the questions about its size that people said yes to: each is leave for a change up to twice
+    as large as it named.
+    """
+    leave = [(int(number), what) for text in agreed for number, what in _OVER.findall(text)]
+    sizes = (
+        (change.files_changed, limits.files_changed, "files"),
+        (change.lines_changed, limits.lines_changed, "lines"),
+        (change.added_bytes // _MEGABYTE, _ADDED_MB, "MB"),
+    )
     return tuple(
-        f"{found} {what} of at most {most}"
-        for found, most, what in (
-            (change.files_changed, limits.files_changed, "files"),
-            (change.lines_changed, limits.lines_changed, "lines"),
-        )
-        if most and found > most
+        f"{found} {what} of at most {most}{' MB' if what == 'MB' else ''}"
+        for found, most, what in sizes
+        if most and found > max([most, *(2 * number for number, named in leave if named == what)])
     )
 
 

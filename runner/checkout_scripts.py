@@ -78,8 +78,9 @@ g diff --name-only --diff-filter=U -z --no-ext-diff
 g rebase --abort >&2
 exit {CONFLICT}
 """
-# mirror ref
+# mirror ref; what the agent lent from the mirror would not be copied, and the mirror is not shown later
 ADOPT = f"""
+rm -f .git/objects/info/alternates || exit
 must {_FETCH} "$1" "+$2:refs/cardinal/head"
 must reset --quiet --soft refs/cardinal/head
 """

@@ -36,7 +36,7 @@ def clear(run: LiveRun, start: str) -> bool:
     """
     worked = False
     while True:
-        head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on #{run.order.number}")
+        head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
         if not head or head == start:
             return worked
         judged = judge(run, bring_out(run))
@@ -55,9 +55,9 @@ def judge(run: LiveRun, head: str) -> GuardsJudged:
     last = run.history.guards.judged
     if last is not None and (last.head, last.base, last.rules) == (head, base, rules_digest):
         return last
-    run.log.hold(_JUDGE_S)
-    known = Known(published(run), seen(run), peoples(run))
-    found = findings(change_of(run.mirror, base, head, known), rules)
+    change = change_of(run.mirror, base, head, Known(published(run), seen(run), peoples(run)))
+    run.log.hold(_JUDGE_S)  # after the last git command: each of them renews the claim for a short while
+    found = findings(change, rules)
     judged = GuardsJudged(
         run.order.run_id,
         head,
@@ -82,6 +82,8 @@ def ask_people(run: LiveRun, head: str) -> None:
     asked = tuple(one for one in judged.findings if one.action == "ask")
     workflows = tuple(one for one in asked if one.guard == "protected" and is_workflow(one.path))
     others = tuple(one for one in asked if one not in workflows)
+    if judged.left_out:  # what is not listed may be of either kind, and each needs its own word
+        workflows, others = workflows or asked[:1], others or asked[:1]
     for asker, some in ((WORKFLOWS, () if run.order.workflows else workflows), (ASKER, others)):
         text = question(some, judged.left_out, judged.digest)
         if some and not run.may_publish_protected(text):
@@ -91,7 +93,12 @@ def ask_people(run: LiveRun, head: str) -> None:
 def findings(change: Change, rules: Guards) -> tuple[Finding, ...]:
     """Return what all guards find that the rules do not allow, what is denied first."""
     found = [one for name in guards.names() for one in _of_guard(name, change, rules)]
-    return tuple(sorted(dict.fromkeys(found), key=lambda one: (one.action != "deny", one.guard, one.path)))
+    return tuple(sorted(dict.fromkeys(found), key=_rank))
+
+
+def _rank(one: Finding) -> tuple[bool, bool, str, str]:
+    """What is denied comes first, then what stands at the head before what only was on the way."""
+    return one.action != "deny", bool(one.commit), one.guard, one.path
 
 
 def _of_guard(name: str, change: Change, rules: Guards) -> Iterator[Finding]:

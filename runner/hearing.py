@@ -186,14 +186,18 @@ class Hearing:
     def _permit(self, asked: said.PermissionAsked) -> None:
         """Answer at once where the policy knows, else ask people and park."""
         run_id = self._run.order.run_id
+        command = one_line(redact(asked.command), 2_000)
+        # What people said is known by the command as it was written down: without lines of private skills.
+        written = self._run.secrecy.hush(command)
+        meant = (asked.command,)
+        granted, refused = self._task.granted, self._task.refused
         judged = permission.judge(
             asked,
             self._task.tools,
-            permission.Leave(self._task.granted, self._task.allowed),
+            permission.Leave((*granted, *(meant if written in granted else ())), self._task.allowed),
             read_only=self._task.read_only,
-            refused=self._task.refused,
+            refused=(*refused, *(meant if written in refused else ())),
         )
-        command = one_line(redact(asked.command), 2_000)
         if judged.verdict is permission.Verdict.ASK and not self.parks:
             self.batch.flush(now=True)
             question_id = QuestionId(f"{run_id}-q{self._run.history.next_question_id}")

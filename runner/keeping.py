@@ -6,7 +6,6 @@ from runner.live import LiveRun
 from runner.store import Store, Stored
 from runner.texts import one_line
 
-SHARE_BYTES = 100_000_000  # of one run; what comes later is named, not kept
 SHARE = "share"
 
 
@@ -21,7 +20,9 @@ def told(run: LiveRun, name: str, kind: str, stored: Stored) -> tuple[RunEvent, 
     name = one_line(name, 200)
     if known.get((name, stored.digest)) is not None:
         return ()
-    if sum(known.values()) + stored.size_bytes > SHARE_BYTES:
+    again = any(digest == stored.digest for _, digest in known)  # it is there once, under whatever name
+    held = {digest: size for (_, digest), size in known.items()}
+    if not again and sum(held.values()) + stored.size_bytes > run.order.limits.kept_bytes:
         return (ArtifactDropped(run_id, name, stored.digest, SHARE),)
     return (ArtifactKept(run_id, name, kind, stored.digest, stored.size_bytes),)
 

@@ -86,16 +86,14 @@ class LiveRun:
             reserved.limit_usd if reserved is not None else 0.0,
         )
 
-    def may_publish_anyway(self) -> bool:
-        """Whether a person allowed a change over the size limits."""
-        return any(asked.choices[:1] == (PUBLISH,) and asked.agreed() for asked in self.history.questions)
+    def agreed(self, choice: str) -> tuple[str, ...]:
+        """Return the texts of the questions that people answered with that first choice."""
+        found = (one for one in self.history.questions if one.choices[:1] == (choice,) and one.agreed())
+        return tuple(one.text for one in found)
 
     def may_publish_protected(self, text: str) -> bool:
         """Whether a person agreed to the protected files that this very question names, and to no others."""
-        return any(
-            asked.text == text and asked.choices[:1] == (PUBLISH_PROTECTED,) and asked.agreed()
-            for asked in self.history.questions
-        )
+        return text in self.agreed(PUBLISH_PROTECTED)
 
     def beat(self) -> None:
         """Keep the claim alive while a command runs; raises Obey when the run was told to stop, and Finish

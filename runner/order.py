@@ -24,6 +24,7 @@ class Limits:
     max_turns: int = 60
     budget_usd: float = 2.0
     output_bytes: int = 50_000_000
+    kept_bytes: int = 100_000_000  # of what a run leaves for people; what comes later is named, not kept
     iterations: int = 5
     full_runs: int = 3
     files_changed: int = 40

@@ -13,10 +13,8 @@ from runner.live import PUBLISH, STOP, LiveRun
 from runner.mirror import DiffStat
 from runner.rebasing import seen
 from runner.signing import concerns
-from runner.stamping import peoples, published
+from runner.stamping import published, rebased
 from runner.texts import one_line
-
-_ADDED_BYTES = 20_000_000  # what a person adds on purpose is larger only where they are asked
 
 
 def publish(run: LiveRun, start: str) -> None:
@@ -67,27 +65,23 @@ def _stands_as_checked(run: LiveRun, head: str) -> None:
     passed = run.history.validation
     if run.order.validation.waived and run.history.waived == head:
         return
-    if passed is None or not passed.passed or passed.head != head:
+    if passed is None or not (passed.passed and passed.clean) or passed.head != head:
         raise failed("validation", f"the branch stands at {head}, which is not what passed the full checks")
 
 
 def _guard(run: LiveRun, change: DiffStat, head: str) -> None:
-    limits = run.order.limits
-    over = [*oversize(change, limits)]
-    if change.added_bytes > _ADDED_BYTES:
-        over.append(f"{change.added_bytes // 1_000_000} MB of at most {_ADDED_BYTES // 1_000_000} MB")
-    odd = _odd_commits(run, head)
-    said = (
-        f"The change is large: {' and '.join(over)}." if over else "",
-        f"Commit {'; '.join(odd)}." if odd else "",
-    )
-    if any(said) and not run.may_publish_anyway():
-        run.ask("limit", f"{' '.join(filter(None, said))} Publish it?", (PUBLISH, STOP))
+    """Ask people about a change that is large, and about odd commits: of these by their very text."""
+    agreed = run.agreed(PUBLISH)
+    over, odd = oversize(change, run.order.limits, agreed), _odd_commits(run, head)
+    strange = f"Commit {'; '.join(odd)}." if odd else ""
+    large = f"The change is large: {' and '.join(over)}." if over else ""
+    if large or (strange and not any(strange in text for text in agreed)):
+        run.ask("limit", f"{' '.join(filter(None, (large, strange)))} Publish it?", (PUBLISH, STOP))
 
 
 def _odd_commits(run: LiveRun, head: str) -> tuple[str, ...]:
     """Return what is to be said of the commits that GitHub does not have yet."""
-    return concerns(run.mirror.commits(head, *published(run)), peoples(run), run.order.own_number)
+    return concerns(run.mirror.commits(head, *published(run)), rebased(run, head), run.order.own_number)
 
 
 def _push(run: LiveRun, head: str) -> None:

@@ -86,6 +86,7 @@ def _reopened(self: StageLog, event: Any, seq: int) -> None:
     self.open = self.visit(event.entry)
     if self.open is not None:
         self.open.head, self.open.seq = event.head, seq
+        self.open.tidied.clear()  # it will be left again
 
 
 def _handed(self: StageLog, event: Any, _seq: int) -> None:

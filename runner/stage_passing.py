@@ -78,7 +78,8 @@ def leave(run: LiveRun, visit: Visit) -> None:
     order, stage = run.order, named(run.order.stages, visit.stage)
     _tidy(run, visit, stage)
     if may_edit(stage):
-        head = run.checkout.commit_leftovers(f"Stage {stage.name} of run {order.run_id} on #{order.number}")
+        said = f"Stage {stage.name} of run {order.run_id} on {order.reference}"
+        head = run.checkout.commit_leftovers(said)
     else:
         head = visit.head
         if stage.cleanup or run.checkout.commit() != head:

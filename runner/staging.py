@@ -51,6 +51,7 @@ def _play(run: LiveRun, visit: Visit) -> None:
 def _resume(run: LiveRun, visit: Visit) -> None:
     """Take up the entry's newest turn again when it did not end by itself, unless it has handed over."""
     cut = cut_short(run, since=visit.seq)
-    if cut and (visit.target is None or run.history.stages.over):
+    unheard = run.history.undelivered_answer() is not None
+    if cut and (visit.target is None or run.history.stages.over or unheard):
         at_work(run)
         take_turn(run, phase_of(cut), cut, detail=detail_of(run, phase_of(cut)))

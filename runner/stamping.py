@@ -17,7 +17,7 @@ def stamp(run: LiveRun, head: str) -> str:
     """
     order, mirror = run.order, run.mirror
     card = f"{order.issue_repository or order.repository}#{order.number}"
-    theirs = Counter(map(_likeness, peoples(run)))
+    theirs = Counter(map(_likeness, rebased(run, head)))
     made: dict[str, str] = {}
     for one in mirror.commits(head, *published(run)):
         kept = replace(one, parents=tuple(made.get(parent, parent) for parent in one.parents))
@@ -40,6 +40,12 @@ def peoples(run: LiveRun) -> tuple[Commit, ...]:
     """Return the commits of GitHub's branch, as far as the work stands on them."""
     known = seen(run)
     return run.mirror.commits(known, run.mirror.head(run.order.base_branch)) if known else ()
+
+
+def rebased(run: LiveRun, head: str) -> tuple[Commit, ...]:
+    """Return those of people's commits that are not in `head` any more: a rebase made others of them."""
+    known, base = seen(run), run.mirror.head(run.order.base_branch)
+    return run.mirror.commits(known, base, head) if known else ()
 
 
 def _likeness(commit: Commit) -> tuple[str, str, str]:

@@ -118,7 +118,7 @@ class Turn:
             return
         self._child.close()
         for message in settle(gateway):
-            self._hearing.message(self._run.secrecy.hush(message))
+            self._hearing.message(message)
 
     def _take(self, heard: Heard) -> None:
         match heard:
@@ -128,7 +128,7 @@ class Turn:
                 self._flooded = True
             case Line(text=said_text, beside=True):
                 self._heard_at = self._run.clock.monotonic()
-                self._hearing.message(self._run.secrecy.hush(said_text))
+                self._hearing.message(said_text)
             case Line(text=said_text, error=error):
                 self._heard_at = self._run.clock.monotonic()
                 text = self._run.secrecy.hush(said_text)
@@ -136,7 +136,7 @@ class Turn:
                 if error:
                     self._errors = tail(self._errors + text + "\n", _STDERR_BYTES)
                 elif not heard.cut:  # half a message means nothing
-                    self._hearing.line(text)
+                    self._hearing.line(said_text)  # judged and granted as it is; events are hushed later
         self._mark()
 
     def _mark(self) -> None:

@@ -29,7 +29,10 @@ def validate(run: LiveRun, start: str) -> None:
         if _passed_already(run, head) or _pass(run):
             return
         bound_repairs(run)
-        repair(run, run.history.iterations, run.history.rounds.told())
+        # By the round that failed: what guards refused counts as an iteration, too.
+        failed_in = run.history.rounds.newest
+        number = failed_in.iteration if failed_in is not None else run.history.iterations
+        repair(run, number, run.history.rounds.told())
 
 
 def demand_checks(order: WorkOrder) -> None:
@@ -62,7 +65,8 @@ def _waive(run: LiveRun) -> None:
 def _passed_already(run: LiveRun, head: str) -> bool:
     ended, wanted = run.history.validation, run.order.validation
     last_tier = "full" if wanted.full else "fast"
-    return ended is not None and ended.passed and ended.head == head and ended.tier == last_tier
+    passed = ended is not None and ended.passed and ended.clean
+    return ended is not None and passed and ended.head == head and ended.tier == last_tier
 
 
 def _pass(run: LiveRun) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from bot.cli import _desk
-from bot.cli._show import json_option, show, table
+from bot.cli._show import block, json_option, show, table
 from bot.orders import artifacts_of
 from ledger.errors import CardinalError
 from ledger.views import artifacts
@@ -53,6 +53,8 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
     raw = _content(run, digest, found)
     if target is not None:
         target.write_bytes(raw)
+    elif sys.stdout.isatty():  # a program wrote it: it may steer a terminal
+        click.echo("\n".join(block(raw.decode("utf-8", "replace"))))
     else:
         sys.stdout.buffer.write(raw)
 

@@ -33,7 +33,7 @@ def seen_of(db: Connection, card: CardRow, head: str) -> Seen:
     waived = checks.standing(db, card.card_id, head) is Gate.NOTHING
     seen = Seen(head, pusher, None, (), live, waived, last.head if last else "")
     found = checks.gate_of(db, card.card_id, head)
-    if found is None:
+    if found is None or waived:  # a waiver that is newer than the result
         return seen
     ran = tuple(one for one in checks.of_run(db, found.run_id) if one.head == head)
     return replace(

@@ -26,7 +26,7 @@ def write(document: Mapping[str, Any]) -> str:
         *_plans(told["plans"]),
         _rows("Questions and answers", told["questions"]),
         _rows("Commands of people", told["commands"]),
-        _facts("Tools that it used", told["tools"]),
+        _facts("Tools that it used", {code(name, 60): many for name, many in told["tools"].items()}),
         _rows("What it may not have done", told["refused"]),
         _rows("Checks", told["checks"]),
         _rows("Validation", told["validation"], f"In {count(told['iterations'], 'iteration')}."),

@@ -1,6 +1,6 @@
 """What Cardinal's check on a pull request's commit says: what the gate saw of it, and the buttons."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.texts import checks_needed, evidence
@@ -94,7 +94,7 @@ def of_group(seen: Seen, number: int) -> dict[str, Any]:
 
     It always has a conclusion: the queue waits for one, and a gate that has not passed must not let through.
     """
-    found = verdict(seen)
+    found = verdict(replace(seen, live=None))
     said = (
         f"The queue merges #{number} at {code(seen.head[:12])}. The gate ran on that commit, and is not run"
         " again here: what the commits do together is for the checks of the repository."

@@ -21,7 +21,7 @@ from rules.policy_checks import COMMANDS, LATER, command_names
 WIDTH = 100
 TAKEN = {
     "none": "no text",
-    "optional": "an optional word",
+    "optional": "optional words, on the first line",
     "text": "a text",
     "optional text": "an optional text",
 }

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, func, select
 
 from ledger.event import Recorded
 from ledger.events.run import CommandChecked, ValidationEnded
@@ -85,12 +85,14 @@ def gate_of(db: Connection, card_id: CardId, head: str = "") -> TierRow | None:
 
 def standing(db: Connection, card_id: CardId, head: str) -> Gate:
     """Return what the gate says of the commit: by its newest result, or that the policy waived the checks."""
-    found = gate_of(db, card_id, head) if head else None
-    if found is not None:
-        return Gate.PASSED if found.passed else Gate.FAILED
-    mine = select(waivers.c.seq).join(runs, runs.c.run_id == waivers.c.run_id)
-    mine = mine.where(runs.c.card_id == card_id, waivers.c.head == head)
-    return Gate.NOTHING if head and db.execute(mine.limit(1)).first() is not None else Gate.UNSEEN
+    if not head:
+        return Gate.UNSEEN
+    found = gate_of(db, card_id, head)
+    mine = select(func.max(waivers.c.seq)).join(runs, runs.c.run_id == waivers.c.run_id)
+    waived = db.scalar(mine.where(runs.c.card_id == card_id, waivers.c.head == head))
+    if waived is not None and (found is None or found.seq < waived):
+        return Gate.NOTHING
+    return Gate.UNSEEN if found is None else Gate.PASSED if found.passed else Gate.FAILED
 
 
 @fold.on(CommandChecked)

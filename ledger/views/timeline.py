@@ -204,7 +204,10 @@ def _checks(event: ChecksSettled) -> str:
 
 
 def _judged(event: GuardsJudged) -> str:
-    found = [f"{one.action}: {one.path} {one.what} (rule {one.rule})" for one in event.findings]
+    found = [
+        f"{one.action}: {one.path}{f':{one.line}' if one.line else ''} {one.what} (rule {one.rule})"
+        for one in event.findings
+    ]
     return f"guards on {event.head[:12]}: {'; '.join(found) or 'nothing found'}"
 
 

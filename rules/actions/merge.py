@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ledger.states import Archetype, CardState, Ending, Gate
+from ledger.states import Archetype, CardState, Gate
 from rules.card_state import change
 from rules.checking import unasked
 from rules.gating import why_not
@@ -35,7 +35,7 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occas
     pull, run, card = snapshot.open_pull, snapshot.run, snapshot.card_id
     if pull is None:
         return Decision((), ("there is no open pull request to merge",))
-    finished = run is not None and run.ending is Ending.SUCCEEDED
+    finished = run is not None and run.has_finished_work
     if pull.draft and not finished:
         because = f"pull request #{pull.number} is a draft and its work is not finished: it was not merged"
         return change(policy, snapshot, CardState.BLOCKED, because)

@@ -28,7 +28,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         return say(
             snapshot, given, "No run is alive, so no plan waits for approval. `/cardinal retry` starts one."
         )
-    if run.question is not None and run.question.asker == STAGE and not given.source.startswith("box:"):
+    if run.question is not None and run.question.asker == STAGE and not _of_a_plan(given):
         return _stage(policy, snapshot, run, run.question, given)
     if run.plan_approved or not run.plan_required:
         return say(snapshot, given, f"{run.run_id} needs no approval: its plan is approved already.")
@@ -49,6 +49,11 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     card, because = snapshot.card_id, f"{given.by} approved plan {run.plan_revision} of {run.run_id}"
     approved = ApprovePlan(card, run.run_id, given.by, binding.bound(snapshot, run))
     return Decision((approved, RequeueRun(card, run.run_id, "approved")), (because,))
+
+
+def _of_a_plan(given: CommandGiven) -> bool:
+    """Whether it was a box or a button: those approve plans, and a stage has choices of its own."""
+    return given.source.startswith(("box:", "button:"))
 
 
 def _stage(

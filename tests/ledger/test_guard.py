@@ -17,6 +17,6 @@ def test_what_the_guards_found_is_told_as_an_activity(ledger: Engine) -> None:
             book.append(db, event, at=later(book.last_seq(db)))
         told = [line.text for line in timeline.of_card(db, CARD, timeline.Zoom.ACTIVITY)]
         quiet = [line.text for line in timeline.of_card(db, CARD, timeline.Zoom.CONVERSATION)]
-    assert "guards on cccccccccccc: deny: a.py holds a token (rule secrets: deny)" in told
+    assert "guards on cccccccccccc: deny: a.py:3 holds a token (rule secrets: deny)" in told
     assert "guards on eeeeeeeeeeee: nothing found" in told
     assert not any("guards on" in line for line in quiet)

@@ -159,7 +159,9 @@ def test_a_merge_is_squashed_and_the_branch_deleted(cardinal: Cardinal) -> None:
 def test_a_merge_of_another_head_is_given_up_with_what_to_do(cardinal: Cardinal) -> None:
     number, _ = with_pull(cardinal)
     cardinal.past(CardMoved(CARD, "In Progress", "Done", by_cardinal=False))
-    assert cardinal.do(MergePull(CARD, "squash", cardinal.side.head(cardinal.repository))).given_up == 1
+    other = cardinal.side.head(cardinal.repository)
+    cardinal.past(ValidationEnded(RUN, 1, "full", True, other, "b" * 40, "local", clean=True))
+    assert cardinal.do(MergePull(CARD, "squash", other)).given_up == 1
     (given_up,) = cardinal.events(EntryGivenUp)
     assert given_up.because.startswith((f"#{number} changed", f"GitHub does not merge #{number}"))
     assert given_up.because.endswith("drag the card here again")

@@ -1,19 +1,22 @@
 """What the gate never saw has not passed: it stays a draft, and is not merged."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ledger.events.board import CardMoved
+from ledger.events.board import CardMoved, StopLifted, StopOrdered
 from ledger.events.pull import PullOpened
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Gate
 from rules.gating import why_not
 from rules.intents import MergePull, Say
+from rules.inward import QueueRun, StopRun
 from rules.snapshot import CheckingSeen
+from rules.stopping import spread
 from tests.rules import scene
-from tests.rules.scene import CARD, NOW, R1, asks, card, ended, kinds, only, pull, states
+from tests.rules.scene import BOARD, CARD, NOW, R1, asks, card, ended, kinds, only, pull, states
 
 DONE = CardMoved(CARD, "QA", "Done", by_cardinal=False)
 QA = CardMoved(CARD, "Review", "QA", by_cardinal=False)
@@ -62,3 +65,21 @@ def test_it_stays_a_draft_until_the_gate_has_let_its_very_commit_through(
     let_through = pull(draft=True)
     for event in (finished, opened):
         assert "MarkReady" in kinds(asks(card(run=ended(), pull=let_through), event))
+
+
+@pytest.mark.parametrize("reason", ["", "validation"])
+def test_what_was_pushed_during_a_check_is_checked_next_whatever_came_of_that(reason: str) -> None:
+    done = CheckingSeen(RunId("r5"), False, (NOW,))
+    seen = card("Review", CardState.IN_REVIEW, run=ended(), pull=pull(gate=Gate.UNSEEN), checking=done)
+    ending = Ending.FAILED if reason else Ending.SUCCEEDED
+    over = RunEnded(RunId("r5"), ending, reason, "", "validating")
+    assert only(asks(replace(seen, only_checks=True), over), QueueRun).kind == "check"
+    broken = RunEnded(RunId("r5"), Ending.FAILED, "repository", "gone", "")
+    assert "QueueRun" not in kinds(asks(replace(seen, only_checks=True), broken))
+
+
+def test_a_kill_switch_cancels_a_run_that_only_checks() -> None:
+    checking = CheckingSeen(RunId("r5"), True, (NOW,))
+    stop = spread(card("Review", checking=checking), StopOrdered(BOARD, "board", BOARD, "bob")).intents
+    assert (only(stop, StopRun).run_id, only(stop, StopRun).how) == ("r5", "cancel")
+    assert spread(card("Review", checking=checking), StopLifted(BOARD, "board", BOARD, "bob")).intents == ()

@@ -1,10 +1,14 @@
 """What a merge queue asks for, and what the card says while it waits there."""
 
+from dataclasses import replace
+
 import pytest
 
 from ledger.events.pull import GroupFormed, GroupGone
-from ledger.states import CardState
-from rules.intents import CheckGroup
+from ledger.events.run import RunEnded
+from ledger.ids import RunId
+from ledger.states import CardState, Ending, Gate
+from rules.intents import CancelMerge, CheckGroup
 from rules.inward import Explain
 from rules.merging import WAITS
 from rules.snapshot import Snapshot
@@ -45,3 +49,12 @@ def test_a_card_that_left_the_queue_does_not_say_that_it_waits(
     seen = card("Done", CardState.BLOCKED, run=ended(), pull=pull(awaits=awaits), because=because)
     asked = asks(seen, GroupGone(CARD, 5, "d" * 40, reason))
     assert [says in one.because for one in asked if isinstance(one, Explain)] == ([True] if says else [])
+
+
+def test_a_merge_that_waits_is_taken_back_when_the_checks_fail_on_its_commit() -> None:
+    waits = pull(awaits="auto", awaited_head="abc123", gate=Gate.FAILED)
+    seen = card("Done", CardState.BLOCKED, run=ended(), pull=waits, verdict="approved", only_checks=True)
+    failed = RunEnded(RunId("r5"), Ending.FAILED, "validation", "", "validating")
+    assert only(asks(seen, failed), CancelMerge).because == "the checks failed on its commit"
+    passed = replace(seen, pull=replace(waits, gate=Gate.PASSED))
+    assert "CancelMerge" not in kinds(asks(passed, RunEnded(RunId("r5"), Ending.SUCCEEDED, "", "", "")))

@@ -2,16 +2,17 @@
 
 import pytest
 
+from ledger.events.board import CardConverted
 from ledger.events.placement import RepositoryResolved
 from ledger.states import CardState
 from rules.errors import PolicyError
 from rules.intents import Say
 from rules.inward import ChangeCardState, QueueRun
-from rules.placing import ASKS, Hints, Placed, is_shared, lines_of, resolve
+from rules.placing import ASKS, Hints, Placed, is_shared, lines_of, problem, resolve
 from rules.policy import Policy, parse
 from rules.snapshot import Snapshot, TargetSeen
 from tests.rules.commands.cases import obeyed, told
-from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull
+from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 
 
 def named(repositories: str = 'home: named, labels: {"area:api": acme/api, "area:web": acme/web}') -> Policy:
@@ -163,3 +164,13 @@ def test_a_card_that_is_told_its_repository_goes_on_if_it_waited_for_that(
 def test_an_open_pull_request_says_where_the_work_is() -> None:
     snapshot = card(target=UNCLEAR, run=ended(), pull=pull(), pending_threads=1)
     assert only(obeyed("fix", snapshot), QueueRun).kind == "revision"
+
+
+def test_a_card_that_was_not_looked_at_since_waits_for_that_without_a_word() -> None:
+    unseen = card(repository="acme/board", run=None)
+    because = problem(named(), unseen)
+    assert because.startswith(ASKS)
+    intents = asks(unseen, CardConverted(CARD, "I_1", "acme/board", 7), by=named())
+    assert states(intents) == [CardState.BLOCKED]
+    assert not {"QueueRun", "Say"} & {*kinds(intents)}
+    assert problem(named(), card(repository="acme/shop", run=None)) == ""

@@ -8,6 +8,8 @@ import pytest
 
 from ledger.events.run import RunEvent
 from ledger.states import Ending
+from runner.bounding import oversize
+from runner.mirror import DiffStat
 from runner.order import Validation
 from tests.runner.test_kill import DyingLog, die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
@@ -191,3 +193,18 @@ def test_set_up_that_fails_at_the_start_is_no_fault_of_an_agents(world: World) -
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "repository")
     assert "the set-up failed before an agent began: $ echo no such package" in world.ended().detail
     assert world.of("TurnStarted") == []
+
+
+@pytest.mark.parametrize(
+    ("agreed", "over"),
+    [
+        ((), ("41 files of at most 40", "21 MB of at most 20 MB")),
+        (("The change is large: 41 files of at most 40. Publish it?",), ("21 MB of at most 20 MB",)),
+        (("It is large: 20 files of at most 10 and 11 MB of at most 10 MB.",), ("41 files of at most 40",)),
+    ],
+)
+def test_leave_for_a_large_change_is_for_one_up_to_twice_as_large(
+    agreed: tuple[str, ...], over: tuple[str, ...]
+) -> None:
+    change = DiffStat(41, 5, 21_900_000, 1, ())
+    assert oversize(change, replace(LIMITS, files_changed=40, lines_changed=100), agreed) == over

@@ -115,3 +115,13 @@ def test_where_the_policy_protects_nothing_a_workflow_may_change(world: World) -
     world.scenario(plan=[PLAN], work=[EDIT, CI, {"commit": "Improve CI"}, FINISH])
     world.run(world.order())
     assert world.ended().ending is Ending.SUCCEEDED
+
+
+def test_what_does_not_fit_into_the_list_leaves_no_more_unasked_than_what_does(world: World) -> None:
+    turned = "for n in $(seq 101); do echo $n > .github/workflows/x.yml; git add -A; git commit -qm $n; done"
+    steps = ({"run": "mkdir -p .github/workflows payments; touch payments/pay.py"}, {"run": turned}, FINISH)
+    world.scenario(plan=[PLAN], work=[EDIT, *steps])
+    guards = Guards({"protected": "ask"}, (*WORKFLOWS, "payments/**"))
+    assert isinstance(world.run(world.order(guards=guards, workflows=True)), RunParked)
+    assert "payments/pay.py" in world.only("QuestionAsked").text
+    assert BRANCH not in git(world.origin, "branch", "--format=%(refname:short)")

@@ -9,7 +9,7 @@ from ledger.events.findings import FollowUp, Reference
 from ledger.states import Ending
 from runner import workspaces
 from runner.board_tools import INVESTIGATING, offered
-from runner.order import WorkOrder
+from runner.order import Validation, WorkOrder
 from runner.tenancy import tenancy
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
@@ -30,6 +30,11 @@ FINDINGS = {"findings": {"summary": "Cents are cut.", "findings": [FINDING], "fo
 def looking(world: World, *steps: Any, **changes: Any) -> WorkOrder:
     world.scenario(investigate=list(steps))
     return world.order(mode="investigate", **changes)
+
+
+def test_a_repository_that_names_no_checks_can_be_investigated(world: World) -> None:
+    world.run(looking(world, FINDINGS, validation=Validation(absent="It names no checks.")))
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
 
 
 def branches(world: World) -> list[str]:

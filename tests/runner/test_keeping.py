@@ -1,5 +1,6 @@
 """What a run leaves for people: complete, by digest, without secrets, capped."""
 
+import dataclasses
 import hashlib
 from pathlib import Path
 
@@ -7,10 +8,9 @@ import pytest
 
 from ledger.event import Event
 from ledger.states import Ending
-from runner import keeping
 from runner.store import Store, shortened
 from tests.runner.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import World, checks
+from tests.runner.world import LIMITS, World, checks
 
 TOKEN = "ghp_" + "a" * 36
 
@@ -50,19 +50,13 @@ def test_evidence_and_artifact_are_the_same_file(world: World) -> None:
     assert hashlib.sha256(content(world, log.digest)).hexdigest() == log.digest
 
 
-def test_a_run_keeps_no_more_than_its_share_and_says_what_it_does_not_keep(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keeping, "SHARE_BYTES", 40)
-    delivered_kinds(world)
+def test_a_run_keeps_no_more_than_its_share_and_says_what_it_does_not_keep(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH])
+    few = dataclasses.replace(LIMITS, kept_bytes=40)
+    world.run(world.order(limits=few, validation=checks(full=["echo " + "x" * 60])))
     kept: list[Event] = world.of("ArtifactKept")
     assert sum(one.size_bytes for one in kept) <= 40  # type: ignore[attr-defined]
     assert {one.reason for one in world.of("ArtifactDropped")} == {"share"}
-
-
-def delivered_kinds(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[EDIT, FINISH])
-    world.run(world.order(validation=checks(full=["echo " + "x" * 60])))
 
 
 def test_the_store_keeps_one_file_for_the_same_text_and_notices_damage(tmp_path: Path) -> None:

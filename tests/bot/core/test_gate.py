@@ -9,7 +9,9 @@ from ledger.events.run import CommandChecked, RunEnded, RunQueued, SessionStarte
 from ledger.states import Ending
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.test_buttons import buttons, press
+from tests.bot.core.test_depending import block
 from tests.bot.core.test_review import delivered, review
+from tests.bot.core.test_validation import NONE, set_rules
 
 BROKEN: dict[str, bytes | None] = {"tests/test_broken.py": b"raise SystemExit('broken on purpose')\n"}
 SOUND: dict[str, bytes | None] = {"sound.txt": b"sound\n"}
@@ -194,3 +196,28 @@ def test_an_agent_that_rewrites_the_gates_definition_is_judged_by_the_old_one(ca
     assert {one.command for one in ran} == {"python3 -m unittest discover -s tests -t ."}
     assert all(one.exit_code != 0 for one in ran)
     assert cardinal.card(item).pull_number is None
+
+
+def test_a_check_waits_for_no_other_issue(cardinal: Cardinal) -> None:
+    item, other = delivered(cardinal), cardinal.new("Tables")
+    block(cardinal, item, other)
+    cardinal.settle()
+    head = push(cardinal, cardinal.pull_of(item), SOUND)
+    cardinal.settle(work=True)
+    assert checks_on(cardinal, head).conclusion == "success"
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_commit_that_failed_may_be_merged_once_nothing_is_checked_on_purpose(cardinal: Cardinal) -> None:
+    item = delivered(cardinal)
+    head = push(cardinal, cardinal.pull_of(item), BROKEN)
+    cardinal.settle(work=True)
+    assert checks_on(cardinal, head).conclusion == "failure"
+    set_rules(cardinal, NONE)
+    cardinal.say(item, "/cardinal check")
+    cardinal.settle(work=True)
+    assert checks_on(cardinal, head).conclusion == "neutral"
+    review(cardinal, cardinal.pull_of(item), "APPROVE")
+    cardinal.drag(item, "Done")
+    cardinal.settle(work=True)
+    assert cardinal.pull_of(item).merged_at is not None

@@ -156,6 +156,8 @@ def test_what_was_pushed_after_the_approval_is_not_merged(cardinal: Cardinal) ->
     cardinal.settle()
     cardinal.drag(item, "Done")
     cardinal.settle()
+    assert "is checked first" in cardinal.card(item).because
+    cardinal.settle(work=True)
     assert cardinal.pull_of(item).merged_at is None
     assert "changed since" in cardinal.card(item).because
     approve(cardinal, item)

@@ -6,6 +6,7 @@ import pytest
 
 from bot import orders
 from forge.store.board import FieldType, Item
+from ledger.events.instruction import SkillsChosen
 from ledger.events.placement import RepositoryResolved
 from ledger.events.run import RunEnded, RunQueued
 from ledger.states import CardState, Ending
@@ -16,7 +17,6 @@ from tests.bot.core.settings import POLICY
 NAMED = POLICY + '  repositories: {home: named, labels: {"area:shop": acme/shop, "area:far": other/far}}\n'
 WORK: list[dict[str, Any]] = [
     {"edit": {"path": "new.txt", "content": "x\n"}},
-    {"commit": "x"},
     {"finish": {"done": "Done."}},
 ]
 
@@ -37,6 +37,16 @@ def at_home(
     return item
 
 
+def give_skill(cardinal: Cardinal) -> None:
+    """Give the shop, not the board's home, a skill that all its cards have."""
+    files: dict[str, bytes | None] = {
+        ".github/cardinal/skills/tidy/SKILL.md": b"---\nname: tidy\ndescription: Tidy.\n---\nTidy up.\n",
+        ".github/cardinal.yml": b"version: 1\nrepository: {validation: none, skills: {default: [tidy]}}\n",
+    }
+    alice = cardinal.person("alice")
+    cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "A skill", actor=alice)
+
+
 def relabel(cardinal: Cardinal, item: Item, *names: str) -> None:
     cardinal.forge.store.issues.set_labels(issue_of(item), list(names), actor=cardinal.person("carol"))
     cardinal.settle()
@@ -47,9 +57,12 @@ def decided(cardinal: Cardinal) -> list[tuple[str, str, str]]:
 
 
 def test_a_card_of_the_home_is_worked_on_in_the_repository_that_its_label_means(cardinal: Cardinal) -> None:
+    give_skill(cardinal)
     item = at_home(cardinal, labels=("area:shop",))
     assert decided(cardinal) == [("acme/shop", "label", "area:shop")]
     cardinal.settle(work=True)
+    skills = cardinal.events(SkillsChosen)[-1].considered
+    assert [(one.name, one.loaded) for one in skills] == [("tidy", True)]
     run = cardinal.run_of(item)
     assert (run.repository, run.ending) == ("acme/shop", Ending.SUCCEEDED), run.detail
     pull = cardinal.pull_of(item)
@@ -58,7 +71,8 @@ def test_a_card_of_the_home_is_worked_on_in_the_repository_that_its_label_means(
     assert cardinal.comment(item, f"acme/shop#{pull.issue.number}")
     assert cardinal.comment(item, "works in `acme/shop`")
     message = cardinal.forge.store.repos.git(cardinal.repo).commit(pull.head_sha).message
-    assert f"#{number}" not in message or f"acme/board#{number}" in message
+    assert f"acme/board#{number}" in message.partition("\n")[0]  # a number alone is another issue there
+    assert pull.head_ref.startswith(f"cardinal/acme-board-{number}-")
 
 
 def test_comments_of_the_run_stand_on_the_cards_own_issue_and_its_boxes_work(cardinal: Cardinal) -> None:

@@ -64,6 +64,8 @@ def told() -> tuple[Event, ...]:
         of_run.UsageMetered(R1, 0.5, 100, 20, 1, 3.0),
         of_run.FinalReported(R1, "It adds up.\n```\n# not a heading", ("a.py",), (), ("Is it fast?",)),
         of_run.RunEnded(R1, Ending.SUCCEEDED, "", "", "publishing"),
+        card(1, "Renamed since"),
+        RepositoryResolved(CARD, "acme/api", "line", "Repo: acme/api", ""),
         pull.PullOpened(CARD, "acme/shop", 5, "PR_1", "cardinal/1", head, True),
         pull.ReviewSubmitted(CARD, 9, "dave", True, "approved", "", (), head),
         PolicyLoaded(BOARD, "9" * 64, "version: 1\n\n", "e" * 40),
@@ -103,6 +105,7 @@ def test_the_trail_answers_what_an_auditor_asks(document: dict[str, Any]) -> Non
     said = document["summary"]
     assert (said["asked"]["by"], said["asked"]["kind"]) == ("alice", "first")
     assert (said["card"]["number"], said["repository"]["name"]) == (1, "acme/shop")
+    assert said["card"]["title"] != "Renamed since"
     assert (said["repository"]["decided_by"], said["repository"]["went_by"]) == ("label", "area:shop")
     assert said["asked"]["mode"] == "fix"
     assert said["policy"]["digest"] == "1" * 64  # the one in force then, neither older nor newer

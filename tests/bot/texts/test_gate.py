@@ -67,3 +67,8 @@ def test_hostile_output_is_fenced_and_fits_what_github_takes(past: Past) -> None
     said = gate.write(seen(past, passed=False, tail="```\n@bob <img src=x> " + "x" * 100_000), ())
     assert len(said["output"]["summary"]) <= GITHUB_LIMIT
     assert "````text" in said["output"]["summary"]
+
+
+def test_a_check_that_runs_again_takes_nothing_back_from_the_queue(past: Past) -> None:
+    again = replace(seen(past, passed=True, live=True), pusher=None)
+    assert gate.of_group(again, 9)["conclusion"] == "success"

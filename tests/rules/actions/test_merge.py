@@ -63,3 +63,10 @@ def test_a_draft_whose_work_is_not_finished_is_not_merged() -> None:
 
 def test_without_a_pull_request_the_card_is_done_at_once() -> None:
     assert states(asks(card("Done", APPROVED), MOVED)) == [CardState.DONE]
+
+
+def test_an_investigation_finishes_no_work() -> None:
+    looked = ended(mode="investigate")
+    intents = asks(card("Done", APPROVED, run=looked, pull=pull(draft=True), **YES), MOVED)
+    assert "MergePull" not in kinds(intents)
+    assert "its work is not finished" in only(intents, ChangeCardState).because

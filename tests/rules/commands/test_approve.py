@@ -132,6 +132,7 @@ def test_a_word_from_before_a_stage_was_asked_about_does_not_let_it_begin() -> N
     assert "was posted after that" in only(asks(AT_A_STAGE, late), Say).text
 
 
-def test_a_box_of_the_plan_lets_no_stage_begin() -> None:
-    intents = asks(AT_A_STAGE, given("approve", source="box:approve:r1:1"))
+@pytest.mark.parametrize("source", ["box:approve:r1:1", "button:approve:r1:1"])
+def test_a_box_or_button_of_the_plan_lets_no_stage_begin(source: str) -> None:
+    intents = asks(AT_A_STAGE, given("approve", source=source))
     assert "AnswerQuestion" not in kinds(intents)
