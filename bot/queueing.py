@@ -20,7 +20,8 @@ SLUG_LENGTH = 40
 def branch_name(number: int, title: str, home: str = "") -> str:
     """Return `cardinal/<n>-<slug>`: ASCII letters, digits and dashes only, whatever the title holds.
 
-    `home` is the repository of the issue where that is another one: issues are numbered in each apart.
+    `home` is the repository of the issue where that is another one, and stands before the number then: issues
+    are numbered in each apart.
     """
     place = f"{_slug(home)}-" if home else ""
     return f"cardinal/{place}{number}-{_slug(title)}"

@@ -3,15 +3,17 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from ledger.events.conversation import CommandGiven
 from ledger.states import Archetype, CardState, Ending
 from rules.binding import is_reworded, moved_on
 from rules.card_state import change, feedback_waits, settle
 from rules.intents import ConvertDraft, Decision
 from rules.inward import QueueRun
-from rules.modes import INVESTIGATE, Chosen, chosen
+from rules.modes import INVESTIGATE, Chosen, chosen, commanded
 from rules.placing import ask as ask_for_repository
 from rules.placing import problem as unplaced
 from rules.policy import Policy
+from rules.replies import say
 from rules.snapshot import Snapshot
 from rules.words import count
 
@@ -63,6 +65,14 @@ def queue(
     wanted, because = _fitting(policy, snapshot, by, mode)
     told = replace(wanted, mode=mode.mode, mode_rule=mode.rule, mode_value=mode.value, asked=asked)
     return Decision((told,), (f"{because}, {mode.mode}: {mode.reason}",))
+
+
+def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode: str) -> Decision:
+    """Queue a run in the mode that a command names, where one may start; its words are for this run."""
+    because = obstacle(policy, snapshot)
+    if because:
+        return say(snapshot, given, f"No run was started: {because}.")
+    return queue(policy, snapshot, by=given.by, mode=commanded(mode, given.by), asked=given.argument)
 
 
 def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple[QueueRun, str]:

@@ -65,8 +65,9 @@ def _waive(run: LiveRun) -> None:
 def _passed_already(run: LiveRun, head: str) -> bool:
     ended, wanted = run.history.validation, run.order.validation
     last_tier = "full" if wanted.full else "fast"
-    passed = ended is not None and ended.passed and ended.clean
-    return ended is not None and passed and ended.head == head and ended.tier == last_tier
+    if ended is None or not ended.clean:
+        return False
+    return ended.passed and ended.head == head and ended.tier == last_tier
 
 
 def _pass(run: LiveRun) -> bool:

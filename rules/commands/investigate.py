@@ -4,12 +4,11 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from rules.intents import Decision
-from rules.modes import INVESTIGATE, commanded
+from rules.modes import INVESTIGATE
 from rules.policy import Policy
-from rules.replies import say
 from rules.roles import Role
 from rules.snapshot import Snapshot
-from rules.starting import obstacle, queue
+from rules.starting import start_as_told
 
 USAGE = "/cardinal investigate [text]"
 ROLE = Role.WRITE
@@ -18,7 +17,4 @@ TAKES = "optional text"
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Queue a run that only reads, where one may start; what is said with it is for this run."""
-    because = obstacle(policy, snapshot)
-    if because:
-        return say(snapshot, given, f"No run was started: {because}.")
-    return queue(policy, snapshot, by=given.by, mode=commanded(INVESTIGATE, given.by), asked=given.argument)
+    return start_as_told(policy, snapshot, given, INVESTIGATE)
