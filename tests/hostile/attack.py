@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 HOST = sys.argv[1]
@@ -100,22 +99,6 @@ def break_the_machine() -> None:
     try_to("device", "mknod", f"{HOME}/disk", "b", "254", "0")
     try_to("character", "mknod", f"{HOME}/kmsg", "c", "1", "11")
     run("mkfifo", str(REPO / "fifo"))
-    children: list[int] = []
-    try:
-        while len(children) < 5000:
-            child = os.fork()
-            if child == 0:
-                time.sleep(20)
-                os._exit(0)
-            children.append(child)
-        outcome["bomb"] = "done"
-    except OSError as error:
-        outcome["bomb"] = str(error)
-    for child in children:
-        os.kill(child, 9)
-    for child in children:
-        os.waitpid(child, 0)
-    outcome["children"] = len(children)
 
 
 def push_by_itself() -> None:
