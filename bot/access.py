@@ -12,9 +12,9 @@ from bot.github.errors import NotFoundError
 from bot.manifest import manifest
 from ledger import book, doorbells, leases, listing
 from ledger.event import Event
-from ledger.events.access import AccessLost, AccessRegained
+from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.ids import BoardId
-from ledger.views import cards, losses, placements
+from ledger.views import losses, placements
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 REPOSITORIES_EVERY_S = 600  # where no delivery says that something changed
 MOST_PAGES = 20  # of a hundred repositories; beyond, nobody is said to be out of reach
+MOST_ASKED_AGAIN = 20  # cards in one go; the others are told by the next change of theirs
 INSTALLED = ("uninstalled", "suspended")
 
 
@@ -78,6 +79,29 @@ def _check_repositories(shop: "Shop", board_id: BoardId) -> None:
     with book.reading(shop.engine) as db:  # of one that no card is in any more, nobody needs to hear
         forgotten = tuple(one.target for one in losses.of_board(db, board_id) if "/" in one.target)
     _record(shop, board_id, wrong, tuple(dict.fromkeys((*mine, *forgotten))))
+    _take_back(shop, board_id, there)
+    _ask_again(shop, board_id)
+
+
+def _take_back(shop: "Shop", board_id: BoardId, there: Mapping[str, Mapping[str, Any]]) -> None:
+    """Find out that a repository which was given to another owner is back; who has it sends no delivery."""
+    owner = shop.config.board_owner.casefold()
+    with book.writing(shop.engine) as db:
+        back = tuple(
+            RepositoryMoved(board_id, now, str(there[then.casefold()]["full_name"]))
+            for now, then in placements.moved_on(db, board_id)
+            if now.partition("/")[0].casefold() != owner and then.casefold() in there
+        )
+        if back:
+            book.append(db, *back, at=shop.now())
+            react.advance(db, now=shop.now())
+
+
+def _ask_again(shop: "Shop", board_id: BoardId) -> None:
+    """Look at the cards whose repository could not be told: what they name may be in reach by now."""
+    with book.writing(shop.engine) as db:
+        for card_id in placements.asking(db, board_id, MOST_ASKED_AGAIN):
+            doorbells.ring(db, card_id, board_id, shop.now())
 
 
 def _reachable(shop: "Shop") -> Iterator[Mapping[str, Any]]:
@@ -101,9 +125,7 @@ def _record(
         events = tuple(_news(db, board_id, wrong, judged))
         for event in events:
             if isinstance(event, AccessLost) and event.reason == "removed":
-                for card in cards.of_repository(
-                    db, event.target
-                ):  # renamed unnoticed: the look finds its name
+                for card in placements.cards_in(db, event.target):  # renamed unnoticed: a look finds its name
                     doorbells.ring(db, card.card_id, board_id, shop.now())
         if events:
             book.append(db, *events, at=shop.now())

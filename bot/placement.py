@@ -1,5 +1,6 @@
 """Finds out which repository a card of the board's home is about, and whether Cardinal can work there."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot import policies
@@ -27,10 +28,19 @@ def decide(shop: "Shop", seen: CardLook | None) -> RepositoryResolved | None:
     shared = placing.is_shared(policy, seen.repository)
     if not shared and known is None:
         return None
-    placed = _reached(shop, placing.resolve(policy, _hints(shop, seen))) if shared else _own(seen.repository)
+    placed = placing.resolve(policy, _hints(shop, seen)) if shared else _own(seen.repository)
+    if known is not None and _is_kept(known, placed):
+        return None  # what became of that repository since, access tells: renamed, archived, out of reach
+    placed = _reached(shop, placed) if shared else placed
     now = RepositoryResolved(seen.card_id, placed.repository, placed.rule, placed.value, placed.problem)
     was = known and RepositoryResolved(seen.card_id, known.repository, known.rule, known.value, known.problem)
     return None if now == was else now
+
+
+def _is_kept(known: placements.PlacementRow, placed: Placed) -> bool:
+    """Tell whether the card says what it said when it was decided where its runs work."""
+    same = (known.rule, known.value) == (placed.rule, placed.value) and not (known.problem or placed.problem)
+    return same and known.named.casefold() == placed.repository.casefold()
 
 
 def _own(repository: str) -> Placed:
@@ -52,7 +62,9 @@ def _reached(shop: "Shop", placed: Placed) -> Placed:
     if placed.repository.partition("/")[0].casefold() != shop.config.board_owner.casefold():
         return placing.unreachable(placed, why)  # it may be readable by everybody, and is not Cardinal's
     try:
-        archived = repositories.is_archived(shop.hub, placed.repository)
+        name, archived = repositories.look_up(shop.hub, placed.repository)
     except (NotFoundError, RefusedError):
         return placing.unreachable(placed, why)
-    return placing.unreachable(placed, "which is archived: name another one") if archived else placed
+    if archived:
+        return placing.unreachable(placed, "which is archived: name another one")
+    return replace(placed, repository=name)  # by that name deliveries tell what becomes of it

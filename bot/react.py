@@ -25,7 +25,7 @@ from ledger.events.board import (
 from ledger.events.run import RunEvent
 from ledger.ids import BoardId, CardId
 from ledger.states import CardState
-from ledger.views import cards, runs
+from ledger.views import cards, placements, runs
 from rules import access
 from rules.decide import decide
 from rules.intents import Decision
@@ -124,7 +124,7 @@ def _spread_access(
     """
     target = event.after if isinstance(event, RepositoryMoved) else event.target
     if "/" in target:
-        concerned = [card.card_id for card in cards.of_repository(db, target)]
+        concerned = [card.card_id for card in placements.cards_in(db, target)]
     else:
         live = [run.card_id for run in (*runs.held(db, event.board_id), *runs.parked(db))]
         concerned = [*live, *listing.in_state(db, event.board_id, CardState.BLOCKED)]

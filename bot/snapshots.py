@@ -201,7 +201,8 @@ def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:
 
 
 def _losses(db: Connection, row: cards.CardRow, target: TargetSeen | None) -> tuple[Loss, ...]:
-    places = dict.fromkeys((row.repository, target.repository or None if target else None))
+    pulled = row.pull_repository if row.pull_state == "open" else None
+    places = dict.fromkeys((row.repository, target.repository or None if target else None, pulled))
     lost = (one for place in places for one in losses.of_repository(db, row.board_id, place))
     return tuple(dict.fromkeys(Loss(one.target, one.reason, one.detail) for one in lost))
 

@@ -21,7 +21,7 @@ from ledger.event import Event
 from ledger.events import pull as on_pull
 from ledger.events.access import RepositoryMoved
 from ledger.ids import BoardId, CardId
-from ledger.views import cards, links, merges, verdicts
+from ledger.views import cards, links, merges, placements, verdicts
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -125,7 +125,7 @@ def _pushed(shop: "Shop", fact: facts.Pushed) -> None:
 
 def _renamed(fact: facts.Renamed) -> Maker:
     def make(db: Connection) -> tuple[Event, ...]:
-        concerned = {card.board_id for card in cards.of_repository(db, fact.before)}
+        concerned = {card.board_id for card in placements.cards_in(db, fact.before)}
         return tuple(RepositoryMoved(board_id, fact.before, fact.after) for board_id in sorted(concerned))
 
     return make

@@ -27,16 +27,22 @@ def spread(policy: Policy, snapshot: Snapshot, event: AccessEvent) -> Decision:
     if snapshot.archived:
         return Decision()
     if snapshot.foreign:
-        return foreign(policy, snapshot)
+        moved = foreign(policy, snapshot)
+        return _paused(snapshot, "; ".join(moved.because)) + moved
     if policy.archetype(snapshot.column) is Archetype.TERMINAL:
         return Decision()  # nothing is to be done there any more
-    run = snapshot.live_run
     if snapshot.lost:
-        if run and run.state in RUN_HELD and not run.stop_asked:
-            stop = StopRun(snapshot.card_id, run.run_id, "pause", BY, WHY)
-            return Decision((stop,), (snapshot.lost,)) + settle(policy, snapshot)
-        return settle(policy, snapshot)
+        return _paused(snapshot, snapshot.lost) + settle(policy, snapshot)
+    run = snapshot.live_run
     held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
     if run and run.paused and run.stop_why == WHY and not held:
         return Decision((RequeueRun(snapshot.card_id, run.run_id, "resumed"),), ("it can be reached again",))
     return settle(policy, snapshot)
+
+
+def _paused(snapshot: Snapshot, because: str) -> Decision:
+    """Let a run that a worker holds come to rest: what it wants to write is refused."""
+    run = snapshot.live_run
+    if run is None or run.state not in RUN_HELD or run.stop_asked:
+        return Decision()
+    return Decision((StopRun(snapshot.card_id, run.run_id, "pause", BY, WHY),), (because,))

@@ -113,7 +113,10 @@ def _reworded(snapshot: Snapshot, run: RunSeen) -> Decision:
 def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: datetime) -> Decision:
     """Go on with a card that waited to be told its repository; or ask again, where that is no answer."""
     waits = snapshot.because.startswith(ASKS) and snapshot.live_run is None and not snapshot.archived
-    return enter(policy, snapshot, now) if waits else Decision()
+    if waits:
+        return enter(policy, snapshot, now)
+    # The repository that it named before may be out of reach, which does not concern it any more.
+    return settle(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
 
 
 def restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: datetime) -> Decision:

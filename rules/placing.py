@@ -117,6 +117,8 @@ def _choices(policy: Policy) -> str:
 def problem(policy: Policy, snapshot: Snapshot) -> str:
     """Return why it is not clear where a run would work; empty where it is."""
     target = snapshot.target
+    if snapshot.astray:
+        return f"{ASKS}{snapshot.astray}"
     if snapshot.open_pull:
         return ""  # it says where
     if target is None:

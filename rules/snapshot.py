@@ -293,14 +293,25 @@ class Snapshot:
     @property
     def lost(self) -> str:
         """Why nothing can be done for the card at all; empty while it is in reach."""
-        return next((one.sentence for one in self.losses if one.blocks), "")
+        return next((one.sentence for one in self.losses if one.blocks), "") or self.astray
+
+    @property
+    def astray(self) -> str:
+        """Why its runs cannot work where they were placed, since that was given to another owner; or empty."""
+        place = self.target.repository if self.target else ""
+        if not place or not self._is_elsewhere(place):
+            return ""
+        owner = plain(self.board_owner, 60)
+        return f"{plain(place, 140)} is outside of {owner}: name another repository, or transfer it back"
 
     @property
     def foreign(self) -> bool:
         """Its issue is in a repository outside of the board's owner, where other people have the say."""
-        if self.repository is None or not self.board_owner:
-            return False
-        return self.repository.partition("/")[0].casefold() != self.board_owner.casefold()
+        return self.repository is not None and self._is_elsewhere(self.repository)
+
+    def _is_elsewhere(self, repository: str) -> bool:
+        owner = self.board_owner.casefold()
+        return bool(owner) and repository.partition("/")[0].casefold() != owner
 
     @property
     def live_run(self) -> RunSeen | None:

@@ -7,7 +7,7 @@ from bot.github import policy_file
 from bot.github.errors import NotFoundError
 from bot.texts import checks_needed
 from ledger import book, listing
-from ledger.views import boards
+from ledger.views import boards, placements
 from rules.errors import PolicyError
 from rules.policy import parse_repository
 from rules.policy_repository import RepositoryRules
@@ -21,7 +21,8 @@ def checks(patient: Patient) -> Iterator[Finding]:
         return
     with book.reading(patient.engine) as db:
         served = [board.board_id for board in boards.all_boards(db)]
-        named = {one for board_id in served for one in listing.repositories_of(db, board_id)}
+        own = {one for board_id in served for one in listing.repositories_of(db, board_id)}
+        named = own.union(*(placements.repositories(db, board_id) for board_id in served))
     for repository in sorted(named)[:MOST_REPOSITORIES]:
         yield from _of(patient, repository)
     if len(named) > MOST_REPOSITORIES:

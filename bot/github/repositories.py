@@ -8,11 +8,13 @@ def default_branch(hub: Hub, repository: str) -> str:
     return str(hub.rest("GET", repository_path(repository)).body["default_branch"])
 
 
-def is_archived(hub: Hub, repository: str) -> bool:
-    """Tell whether nothing can be written there; raises NotFoundError or RefusedError where Cardinal cannot
-    even look.
+def look_up(hub: Hub, repository: str) -> tuple[str, bool]:
+    """Return its name as GitHub spells it, and whether it is archived: nothing can be written there then.
+
+    Raises NotFoundError or RefusedError where Cardinal cannot even look.
     """
-    return bool(hub.rest("GET", repository_path(repository)).body.get("archived"))
+    found = hub.rest("GET", repository_path(repository)).body
+    return str(found["full_name"]), bool(found.get("archived"))
 
 
 def head(hub: Hub, repository: str) -> str:

@@ -158,11 +158,6 @@ def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
     return {CardId(card_id): because for card_id, because in db.execute(query)}
 
 
-def of_repository(db: Connection, repository: str) -> tuple[CardRow, ...]:
-    """Return the cards of a repository's issues that are not archived."""
-    return many(db, CardRow, pick(CardRow, cards).where(cards.c.repository == repository, ~cards.c.archived))
-
-
 def attention(db: Connection) -> tuple[CardRow, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
     order = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
