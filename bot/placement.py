@@ -9,7 +9,7 @@ from bot.github.errors import NotFoundError, RefusedError
 from bot.github.looks import CardLook
 from ledger import book
 from ledger.events.placement import RepositoryResolved
-from ledger.views import placements
+from ledger.views import cards, placements
 from rules import placing
 from rules.placing import Hints, Placed
 from runner.unseen import shown
@@ -24,11 +24,13 @@ def decide(shop: "Shop", seen: CardLook | None) -> RepositoryResolved | None:
         return None
     with book.reading(shop.engine) as db:
         policy = policies.in_force(db, seen.board_id)
-        known = placements.get(db, seen.card_id)
+        known, card = placements.get(db, seen.card_id), cards.get(db, seen.card_id)
     shared = placing.is_shared(policy, seen.repository)
     if not shared and known is None:
         return None
-    placed = placing.resolve(policy, _hints(shop, seen)) if shared else _own(seen.repository)
+    # Of a draft that Cardinal made an issue of, GitHub calls Cardinal the author.
+    author = card.author if card is not None else seen.author
+    placed = placing.resolve(policy, _hints(shop, seen, author)) if shared else _own(seen.repository)
     if known is not None and _is_kept(known, placed):
         return None  # what became of that repository since, access tells: renamed, archived, out of reach
     placed = _reached(shop, placed) if shared else placed
@@ -47,11 +49,11 @@ def _own(repository: str) -> Placed:
     return Placed(repository, "own", repository)
 
 
-def _hints(shop: "Shop", seen: CardLook) -> Hints:
+def _hints(shop: "Shop", seen: CardLook, author: str) -> Hints:
     lines = placing.lines_of(shown(seen.body))
     # Whoever wrote the description is asked about only where it says something.
-    trusted = bool(lines) and people.may_write(people.role(shop.hub, seen.repository or "", seen.author))
-    return Hints(seen.labels, lines, seen.repo_field, seen.author, trusted)
+    trusted = bool(lines) and people.may_write(people.role(shop.hub, seen.repository or "", author))
+    return Hints(seen.labels, lines, seen.repo_field, author, trusted)
 
 
 def _reached(shop: "Shop", placed: Placed) -> Placed:

@@ -60,11 +60,15 @@ def carry_out(hub: "Hub", desk: "Desk", intent: ConvertDraft, _entry: Entry) -> 
 
 
 def _repository(db: Connection, desk: "Desk", card: CardRow) -> str:
-    """Return where the issue belongs: by the card's label, else where all other cards of the board are."""
-    by_label = desk.policy(card.board_id).board.repositories.labels
+    """Return where the issue belongs: by the card's label, else the home where its issues name their
+    repositories, else where all other cards of the board are.
+    """
+    board = desk.policy(card.board_id).board
     for label in card.labels:
-        if label in by_label:
-            return by_label[label]
+        if label in board.repositories.labels:
+            return board.repositories.labels[label]
+    if board.repositories.are_named and board.home:
+        return board.home
     there = {other.repository for other in listing.lines(db, card.board_id) if other.repository}
     if len(there) == 1:
         return there.pop()

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from bot import orders
+from bot.checkups import repositories
+from bot.checkups.finding import Patient
 from forge.store.board import FieldType, Item
 from ledger.events.instruction import SkillsChosen
 from ledger.events.placement import RepositoryResolved
@@ -99,6 +101,23 @@ def test_a_line_by_somebody_without_write_access_names_nothing(cardinal: Cardina
     assert (card.run_id, card.state) == (None, CardState.BLOCKED)
     assert "`mallory`, who has no write access here, names `acme/shop`" in card.because
     assert cardinal.events(RunQueued) == []
+
+
+@pytest.mark.parametrize(("who", "where"), [("alice", "acme/shop"), ("mallory", None)])
+def test_a_line_of_a_draft_counts_as_its_creators(cardinal: Cardinal, who: str, where: str | None) -> None:
+    cardinal.set_policy(NAMED)
+    projects, maker = cardinal.forge.store.projects, cardinal.person(who)
+    item = projects.add_draft(cardinal.project, "Add them up", "Repo: acme/shop", actor=maker)
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    assert issue_of(item).author is cardinal.bot
+    assert issue_of(item).repo is cardinal.home_repo
+    card = cardinal.card(item)
+    if where is None:
+        assert (card.run_id, card.state) == (None, CardState.BLOCKED)
+        assert "`mallory`, who has no write access here, names `acme/shop`" in card.because
+    else:
+        assert cardinal.run_of(item).repository == where
 
 
 def test_a_line_that_nobody_sees_names_nothing(cardinal: Cardinal) -> None:
@@ -204,3 +223,10 @@ def test_without_the_key_an_issue_of_the_home_is_about_the_home(cardinal: Cardin
     cardinal.settle()
     assert cardinal.run_of(item).repository == "acme/board"
     assert decided(cardinal) == []
+
+
+def test_doctor_looks_at_the_repositories_that_cards_are_placed_in(cardinal: Cardinal) -> None:
+    at_home(cardinal, labels=("area:shop",))
+    shop = cardinal.shop
+    found = repositories.checks(Patient(shop.config, shop.engine, shop.hub, cardinal.clock()))
+    assert [one.found.split()[0].rstrip(":") for one in found] == ["acme/board", "acme/shop"]
