@@ -34,12 +34,18 @@ def apply(db: Connection, policy: Policy, decision: asked.Decision, *, now: date
     for intent in decision.intents:
         turn = _INWARD.get(type(intent))
         if turn is None:
-            last = remotes.get(db, acts.key(intent))
-            outbox.put(db, acts.draft(intent, now, last), now)
+            _put(db, intent, now)
         else:
             events = turn(db, policy, intent)
             if events:
                 book.append(db, *events, at=now)
+
+
+def _put(db: Connection, intent: asked.Intent, now: datetime) -> None:
+    draft = acts.draft(intent, now, remotes.get(db, acts.key(intent)))
+    known = not outbox.put(db, draft, now)
+    if known and isinstance(intent, asked.CreateCard) and intent.again:
+        outbox.reopen(db, draft.key, now)
 
 
 def _change_state(db: Connection, policy: Policy, intent: inward.ChangeCardState) -> tuple[Event, ...]:

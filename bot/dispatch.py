@@ -72,12 +72,13 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Cho
     held = runs.held(db, board_id)
     by_repository: dict[str, int] = {}
     by_column: dict[str, int] = {}
-    for run in held:
+    agents = [run for run in held if run.kind != CHECK]
+    for run in agents:
         by_repository[run.repository] = by_repository.get(run.repository, 0) + 1
         by_column[run.column] = by_column.get(run.column, 0) + 1
     spent = totals.of_board(db, board_id, now.date(), {run.card_id for run in queue})
-    load = Load(len(held), by_repository, by_column, spent, purses.reserved(db, board_id))
-    load = replace(load, halt=snapshots.halt_of(db, board_id))
+    load = Load(len(agents), by_repository, by_column, spent, purses.reserved(db, board_id))
+    load = replace(load, halt=snapshots.halt_of(db, board_id), checks=len(held) - len(agents))
     return choose(
         policy,
         queue,
@@ -107,7 +108,8 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
 
 
 def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:
-    """Return the head of each column's queue: one that is stopped or full holds up no other.
+    """Return the head of each column's queue, and of the checks': one that is stopped or full holds up no
+    other.
 
     What waits for another issue is not in it: the rules say so on the card.
     """
@@ -116,6 +118,7 @@ def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.Que
     working = [name for name in names if policy.archetype(name) is Archetype.EXECUTION]
     heads = [waiting.free(db, board_id, name, limit=MOST_WAITING) for name in working]
     heads.append(waiting.free_elsewhere(db, board_id, working, limit=MOST_WAITING))
+    heads.append(waiting.checks(db, board_id, limit=MOST_WAITING))
     return tuple(row for head in heads for row in head)
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from ledger.causes import shared_cause
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven
+from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.run import CHECK, RunEnded, RunEvent, RunParked, RunStepped
 from ledger.ids import BoardId, CardId, QuestionId, RunId
@@ -76,9 +77,11 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
     match event:
         case CommandGiven():
             paced = givers.count(db, event.by, now - MINUTE)
-            proposed = _follow_ups(db, card_id, event) if event.command == "follow-up" else ()
+            proposed = _follow_ups(db, card_id, event.argument) if event.command == "follow-up" else ()
             told = replace(snapshot, held=held(db, card_id), paced=paced, follow_ups=proposed)
             return replace(told, halt=halt_of(db, snapshot.board_id))
+        case EntryGivenUp(act="create_card"):
+            return replace(snapshot, follow_ups=_follow_ups(db, card_id, event.key.removeprefix("card:")))
         case RunEnded():
             cause = shared_cause(event.reason, event.detail)
             struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
@@ -91,9 +94,9 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
     return snapshot
 
 
-def _follow_ups(db: Connection, card_id: CardId, event: CommandGiven) -> tuple[FollowUpSeen, ...]:
-    """Return what the named run of the card proposes, or its newest investigation where none is named."""
-    named, colon, _ = event.argument.partition(":")
+def _follow_ups(db: Connection, card_id: CardId, wanted: str) -> tuple[FollowUpSeen, ...]:
+    """Return what the run named as in `r1:2` proposes, or the card's newest investigation for a number."""
+    named, colon, _ = wanted.partition(":")
     run = runs.get(db, RunId(named)) if colon else None
     told = findings.get(db, run.run_id) if run and run.card_id == card_id else None
     told = told if colon else findings.newest(db, card_id)

@@ -112,6 +112,16 @@ def put(db: Connection, draft: Draft, now: datetime) -> bool:
     return True
 
 
+def reopen(db: Connection, key: EntryKey, now: datetime) -> bool:
+    """Put an entry that was given up back in line; False where none of that key was.
+
+    It counts as tried once: whoever carries it out looks for what an earlier attempt left outside.
+    """
+    mine = (outbox.c.key == key) & (outbox.c.state == "given_up")
+    fresh = {"state": "pending", "attempts": 1, "holder": "", "error": "", "due_at": now, "settled_at": None}
+    return bool(db.execute(outbox.update().where(mine).values(**fresh)).rowcount)
+
+
 def claim_next(engine: Engine, lane: str, *, now: datetime, lease_s: float, holder: str) -> Entry | None:
     """Return the lane's next entry for the caller alone to carry out; None when none may go now.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, or_, select, text
+from sqlalchemy import ColumnElement, Connection, and_, or_, select, text
 
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId
@@ -32,9 +32,14 @@ def free_elsewhere(
     return many(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
 
 
+def checks(db: Connection, board_id: BoardId, limit: int) -> tuple[QueuedRow, ...]:
+    """Return the queued runs that only check, the oldest first: no column's queue and no issue holds them."""
+    query = pick(QueuedRow, runs).where(_QUEUED, runs.c.kind == CHECK, runs.c.board_id == board_id)
+    return many(db, QueuedRow, query.order_by(runs.c.serial).limit(limit))
+
+
 def _waits_for_none() -> ColumnElement[bool]:
-    """A run that only checks what is there waits for no other issue."""
-    return or_(runs.c.kind == CHECK, runs.c.card_id.not_in(links.held()))
+    return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.held()))
 
 
 def unlooked(db: Connection, board_id: BoardId, before: datetime, limit: int) -> tuple[CardId, ...]:

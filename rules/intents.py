@@ -153,7 +153,7 @@ class ConvertDraft(Intent):
 class CreateCard(Intent):
     """Make an issue that a run's agent asked for, and a card of it in the board's inbox.
 
-    `proposal` counts in the run from 1.
+    `proposal` counts in the run from 1. `again`: somebody wants it, so one that was given up is tried anew.
     """
 
     run_id: RunId
@@ -161,6 +161,7 @@ class CreateCard(Intent):
     title: str
     body: str
     reason: str
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

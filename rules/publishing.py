@@ -25,6 +25,8 @@ _NEEDED = {
 
 def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
     """Block the card where the act was needed; else leave it as it is, the act is in the log."""
+    if event.act == "create_card" and not snapshot.archived:
+        return _unmade(snapshot, event, now)
     failed = _NEEDED.get(event.act.replace("_", "").lower())
     if failed is None or snapshot.archived:
         return Decision((), (f"{plain(event.act, 40)} was given up: {plain(event.because, 160)}",))
@@ -35,6 +37,17 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
     # Nobody looks at a card in its last column again: the comment calls for somebody.
     told = Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(because))
     return change(policy, snapshot, CardState.BLOCKED, because) + Decision((told,))
+
+
+def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
+    """Say that a follow-up which somebody wanted is not there; what an agent asked for is only in the log."""
+    because = f"{plain(event.key, 40)} was given up: {plain(event.because, 160)}"
+    for one in snapshot.follow_ups:
+        if event.key == f"card:{one.run_id}:{one.proposal}":
+            said = f"Follow-up {one.proposal} of {one.run_id} could not be made: {plain(event.because, 200)}"
+            text = f"{said}. `/cardinal follow-up {one.run_id}:{one.proposal}` tries again."
+            return Decision((Say(snapshot.card_id, f"given-up:{stamp(now)}", text),), (because,))
+    return Decision((), (because,))
 
 
 def undecided(policy: Policy, snapshot: Snapshot, event: DecisionFailed, now: datetime) -> Decision:

@@ -13,6 +13,8 @@ from rules.policy import Policy
 from rules.snapshot import Halt, Loss, Stop
 from rules.words import code, count, ordinal, plain
 
+MOST_CHECKS = 2  # runs that only check, at the same time on a board: they cost a worker, and no dollars
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -29,7 +31,7 @@ class Waiting:
     queued_at: datetime
     by: str = ""
     wish_usd: float = 0.0
-    models: bool = True  # it calls models, which may be what halted the board
+    models: bool = True  # it calls models; one that does not only checks a commit, and takes no agent's place
 
     @property
     def wish(self) -> Share:
@@ -39,7 +41,8 @@ class Waiting:
 @dataclass(frozen=True, slots=True)
 class Load:
     """What runs already: counts of runs that a worker holds, dollars spent against each limit that runs share
-    (those of a day: today's, UTC), and dollars that runs have reserved.
+    (those of a day: today's, UTC), and dollars that runs have reserved. `checks` counts runs that only check,
+    which all the others leave out.
     """
 
     total: int
@@ -48,6 +51,7 @@ class Load:
     spent: Mapping[tuple[Limit, str], float] = field(default_factory=dict)
     reserved: Sequence[Share] = ()
     halt: Halt | None = None
+    checks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,9 @@ def choose(
             gate.admit(run)
             starts.append(run.run_id)
             continue
-        places[run.column] += 1
-        reasons[run.run_id] = f"{ordinal(places[run.column])} in the queue: {obstacle}"
+        line = run.column if run.models else ""
+        places[line] += 1
+        reasons[run.run_id] = f"{ordinal(places[line])} in the queue: {obstacle}"
     return Choice(tuple(starts), reasons, gate.grants)
 
 
@@ -115,7 +120,7 @@ class _Gate:
         self, policy: Policy, load: Load, stops: Sequence[Stop], slots: int, losses: Sequence[Loss]
     ) -> None:
         self._policy, self._stops, self._slots, self._losses = policy, stops, slots, losses
-        self._total = load.total
+        self._total, self._checks = load.total, load.checks
         self._halt, self._may_probe = load.halt, bool(load.halt and load.halt.probing and not load.halt.probe)
         self._purse = Purse(policy, load.spent, load.reserved)
         self.grants: dict[RunId, Grant] = {}
@@ -124,12 +129,16 @@ class _Gate:
 
     def admit(self, run: Waiting) -> None:
         """Count the run as running, and what it may spend as reserved."""
+        self._slots -= 1
+        if not run.models:
+            self._checks += 1
+            self.grants[run.run_id] = Grant(0.0)
+            return
         granted = self._purse.grant(run.wish)
         if isinstance(granted, Grant):
             self._purse.reserve(run.wish, granted)
             self.grants[run.run_id] = granted
-        self._may_probe = self._may_probe and not run.models
-        self._slots -= 1
+        self._may_probe = False
         self._total += 1
         self._by_repository[run.repository] += 1
         self._by_column[run.column] += 1
@@ -139,12 +148,21 @@ class _Gate:
         return next(self._obstacles(run), None)
 
     def _obstacles(self, run: Waiting) -> Iterator[str]:
-        limits, column = self._policy.limits, self._policy.column(run.column)
         if lost := lost_by(self._losses, run.repository):
             yield lost
         if stopped := stopped_by(self._stops, run.card_id, run.column):
             yield stopped
-        if self._halt and run.models and not self._may_probe:
+        if run.models:
+            yield from self._no_place(run)
+        elif self._checks >= MOST_CHECKS:
+            yield f"{count(self._checks, 'check')} run already"
+        if self._slots <= 0:
+            yield "no worker is free"
+
+    def _no_place(self, run: Waiting) -> Iterator[str]:
+        """Yield what keeps an agent from starting: the policy's limits."""
+        limits, column = self._policy.limits, self._policy.column(run.column)
+        if self._halt and not self._may_probe:
             yield _halted(self._halt)
         if column is None or column.archetype is not Archetype.EXECUTION:
             yield f"{code(run.column)} is no execution column in the policy any more"
@@ -158,5 +176,3 @@ class _Gate:
         granted = self._purse.grant(run.wish)
         if isinstance(granted, str):
             yield granted
-        if self._slots <= 0:
-            yield "no worker is free"

@@ -243,7 +243,7 @@ class Snapshot:
     `held` has the newest comments that wait for a word by somebody with write access, where one is given.
     `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
     the commands in a minute by whoever just gave one.
-    `follow_ups` are those of the newest investigation, read for the command about them only.
+    `follow_ups` are those of an investigation, read for the command about them and for one given up only.
     `blockers` and `circle` (the names on the way on which the card waits for itself) are only read while its
     run is queued.
     """

@@ -24,7 +24,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if found.made:
         return say(snapshot, given, f"Follow-up {found.proposal} of {found.run_id} is {found.made} already.")
     card = snapshot.card_id
-    made = CreateCard(card, found.run_id, found.proposal, found.title, found.body, found.reason)
+    made = CreateCard(card, found.run_id, found.proposal, found.title, found.body, found.reason, again=True)
     return Decision((made,), (f"{given.by} wants follow-up {found.proposal} of {found.run_id}",))
 
 

@@ -95,3 +95,23 @@ def test_ten_thousand_waiting_runs_are_ordered_and_none_is_forgotten() -> None:
     assert found.starts == ("r9999", "r9998", "r9997")
     assert len(found.reasons) == 9_997
     assert found.reasons[RunId("r0")].startswith("9997th in the queue: ")
+
+
+def checks(number: int, **differs: str) -> Waiting:
+    return replace(waits(number, **differs), models=False)  # type: ignore[arg-type]
+
+
+def test_a_check_needs_no_column_no_dollars_and_no_agents_place() -> None:
+    full = Load(6, {"acme/s1": 2}, {"In Progress": 3}, {(Limit.DAY, ""): 50.126})
+    assert chosen(checks(1), load=full).starts == ("r1",)
+    assert chosen(checks(1, column="Renamed")).starts == ("r1",)
+    both = chosen(checks(1), *(waits(n) for n in range(2, 6)))
+    assert both.starts == ("r1", "r2", "r3", "r4")  # three agents fit into the column all the same
+    assert both.grants[RunId("r1")].usd == 0
+
+
+def test_no_more_checks_run_at_once_than_a_few() -> None:
+    found = chosen(*(checks(n) for n in range(1, 4)), load=replace(IDLE, checks=1))
+    assert found.starts == ("r1",)
+    assert found.reasons["r3"] == "2nd in the queue: 2 checks run already"
+    assert chosen(checks(1), slots=0).reasons == {"r1": "1st in the queue: no worker is free"}

@@ -8,6 +8,7 @@ from ledger.events.pull import PullChanged
 from ledger.events.run import CommandChecked, RunEnded, RunQueued, SessionStarted, ValidationEnded
 from ledger.states import Ending
 from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.settings import POLICY
 from tests.bot.core.test_buttons import buttons, press
 from tests.bot.core.test_depending import block
 from tests.bot.core.test_review import delivered, review
@@ -221,3 +222,16 @@ def test_a_commit_that_failed_may_be_merged_once_nothing_is_checked_on_purpose(c
     cardinal.drag(item, "Done")
     cardinal.settle(work=True)
     assert cardinal.pull_of(item).merged_at is not None
+
+
+def test_a_check_starts_though_the_column_of_its_run_is_gone_and_full(cardinal: Cardinal) -> None:
+    item = delivered(cardinal)
+    for number in range(3):
+        busy = cardinal.new(f"Card {number}", column="In Progress")
+        cardinal.settle()
+        cardinal.begin(cardinal.run_of(busy).run_id)
+    cardinal.set_policy(POLICY.replace("In Progress:", "Renamed:"))
+    push(cardinal, cardinal.pull_of(item), SOUND)
+    cardinal.settle(work=True)
+    (ended,) = cardinal.events(RunEnded)[1:]
+    assert (ended.ending, kinds(cardinal)[-1]) == (Ending.SUCCEEDED, "check")

@@ -104,6 +104,26 @@ def test_a_tick_makes_the_card_once_and_the_findings_say_which_it_became(cardina
     assert cardinal.comment(item, f"is acme/shop#{made.number} already")
 
 
+@pytest.mark.parametrize("arrived", [False, True])
+def test_a_follow_up_that_could_not_be_made_says_so_and_can_be_asked_for_again(
+    cardinal: Cardinal, arrived: bool
+) -> None:
+    item = looked_into(cardinal)
+    found = cardinal.comment(item, "has looked into it")
+    refused = {"path": "/issues$", "method": "POST", "status": 422, "count": 1, "after": arrived}
+    cardinal.forge.store.faults.load({"api": [refused]})
+    cardinal.tick(found, "followup:r1:2")
+    cardinal.settle()
+    assert cardinal.events(FollowUpMade) == []
+    told = cardinal.comment(item, "Follow-up 2 of r1 could not be made", "`/cardinal follow-up r1:2`")
+    assert "tries again" in told.body
+    cardinal.say(item, "/cardinal follow-up r1:2")
+    cardinal.settle()
+    assert [one.proposal for one in cardinal.events(FollowUpMade)] == [2]
+    titles = [one.title for one in cardinal.repo.issues.values()]
+    assert titles.count("Mend the till") == 1
+
+
 def test_a_tick_by_somebody_without_write_access_is_restored_and_makes_nothing(cardinal: Cardinal) -> None:
     item = looked_into(cardinal)
     found = cardinal.comment(item, "has looked into it")
