@@ -33,6 +33,7 @@ from ledger.views import (
     runs,
     stops,
     threads,
+    verdicts,
 )
 from rules.binding import plan_digest
 from rules.modes import INVESTIGATE
@@ -174,6 +175,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         closed=row.closed,
         given_up=row.given_up,
         losses=_losses(db, row, target),
+        served=_served(db, row),
         target=target,
         blockers=blockers,
         circle=_circle(db, row) if any(one.standing is not Standing.DONE for one in blockers) else (),
@@ -192,6 +194,11 @@ def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
         return None
     alive = found[0].state is not RunState.ENDED
     return CheckingSeen(found[0].run_id, alive, tuple(run.queued_at for run in found))
+
+
+def _served(db: Connection, row: cards.CardRow) -> bool:
+    asked_at = verdicts.asked_at(db, row.card_id) if row.verdict == "changes_requested" else None
+    return asked_at is not None and runs.served_since(db, row.card_id, asked_at)
 
 
 def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:

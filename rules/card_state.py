@@ -85,10 +85,7 @@ def feedback_waits(snapshot: Snapshot) -> bool:
     """Return whether a review asked for something that no run has worked on yet."""
     if snapshot.open_pull is None:
         return False
-    run = snapshot.run
-    # A verdict stays on GitHub until its author looks again; a finished revision has served it.
-    served = run is not None and run.kind in ("revision", "repair") and run.ending is Ending.SUCCEEDED
-    asked = snapshot.verdict == "changes_requested" and not served
+    asked = snapshot.verdict == "changes_requested" and not snapshot.served
     return snapshot.pending_threads > 0 or asked or snapshot.state is CardState.CHANGES_REQUESTED
 
 

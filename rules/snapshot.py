@@ -237,7 +237,8 @@ class Snapshot:
     changes_requested. `pending_threads` counts review threads that no run has answered yet. `last_answered`
     is the comment id of the newest message that the planning assistant answered; `last_said` of the newest
     trusted one. `closed` is the reason with which the card's issue was closed, or empty while it is open.
-    `approved_head` is the commit that the newest approval was about. `put_back` counts Cardinal's own moves
+    `served`: a run that changes code was queued after changes were requested, and succeeded: a verdict stays
+    on GitHub until its author looks again. `approved_head` is the commit that the newest approval was about. `put_back` counts Cardinal's own moves
     since the newest run was queued. `begun` tells when the card's newest runs were queued, the newest first;
     of very many only some. `given_up`: its issue was closed as not planned by somebody with write access.
     `held` has the newest comments that wait for a word by somebody with write access, where one is given.
@@ -288,6 +289,7 @@ class Snapshot:
     checking: CheckingSeen | None = None
     only_checks: bool = False  # the event is about a run that only checks
     follow_ups: tuple[FollowUpSeen, ...] = ()
+    served: bool = False
     target: TargetSeen | None = None  # where the issue's own repository may not be the one
 
     @property

@@ -213,6 +213,13 @@ def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
     return many(db, RunRow, query.order_by(runs.c.serial))
 
 
+def served_since(db: Connection, card_id: CardId, asked_at: datetime) -> bool:
+    """Tell whether a run of the card that changes code was queued then or later, and succeeded."""
+    mine = (runs.c.card_id == card_id) & (runs.c.mode == "fix") & (runs.c.kind != happened.CHECK)
+    ended = mine & (runs.c.ending == Ending.SUCCEEDED) & (runs.c.queued_at >= asked_at)
+    return db.scalar(select(runs.c.run_id).where(ended).limit(1)) is not None
+
+
 def parked(db: Connection) -> tuple[RunRow, ...]:
     """Return the runs that wait for a person, the oldest first."""
     return many(db, RunRow, pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))

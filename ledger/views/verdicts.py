@@ -1,5 +1,7 @@
 """Every review that was heard of, and the verdict that the standing ones come to."""
 
+from datetime import datetime
+
 from sqlalchemy import BigInteger, Boolean, Column, Connection, Table, select
 
 from ledger.event import Recorded
@@ -9,7 +11,7 @@ from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.rows import keep, where
 from ledger.tables import VIEWS
-from ledger.types import Prose
+from ledger.types import Moment, Prose
 from ledger.views.cards import cards
 
 # The verdict that each trusted person's newest standing review gives.
@@ -21,6 +23,7 @@ verdicts = Table(
     Column("review_id", BigInteger, nullable=False),
     Column("verdict", Prose, nullable=False),
     Column("head", Prose, nullable=False),
+    Column("at", Moment, nullable=False),
 )
 # Every review, whoever submitted it. Deliveries come in any order: it may be dismissed before it is heard of.
 reviews = Table(
@@ -40,8 +43,16 @@ def knows(db: Connection, card_id: CardId, review_id: int) -> bool:
     return bool(db.scalar(select(reviews.c.heard).where(mine)))
 
 
+def asked_at(db: Connection, card_id: CardId) -> datetime | None:
+    """Return when the newest of the standing reviews that request changes was heard of; None without one."""
+    mine = (verdicts.c.card_id == card_id) & (verdicts.c.verdict == "changes_requested")
+    newest = select(verdicts.c.at).where(mine).order_by(verdicts.c.at.desc()).limit(1)
+    at: datetime | None = db.scalar(newest)
+    return at
+
+
 @fold.on(ReviewSubmitted)
-def _reviewed(db: Connection, _it: Recorded, event: ReviewSubmitted) -> None:
+def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
     review = {"card_id": event.card_id, "review_id": event.review_id}
     dismissed = bool(db.scalar(select(reviews.c.dismissed).where(where(reviews, review))))
     keep(db, reviews, review, {"heard": True, "dismissed": dismissed})
@@ -51,7 +62,12 @@ def _reviewed(db: Connection, _it: Recorded, event: ReviewSubmitted) -> None:
     mine = (verdicts.c.card_id == event.card_id) & (verdicts.c.author == event.author)
     newest = db.scalar(select(verdicts.c.review_id).where(mine)) or 0
     if event.review_id > newest:  # deliveries come in any order; reviews are counted up
-        newer = {"review_id": event.review_id, "verdict": event.verdict, "head": event.head}
+        newer = {
+            "review_id": event.review_id,
+            "verdict": event.verdict,
+            "head": event.head,
+            "at": it.at,
+        }
         keep(db, verdicts, key, newer)
         if dismissed:
             db.execute(verdicts.delete().where(mine))

@@ -179,7 +179,7 @@ FOLLOW_UPS = tuple(
 @pytest.mark.parametrize("argument", ["1", "#1", "r1:1"])
 def test_a_follow_up_is_made_by_its_number(argument: str) -> None:
     intents = obeyed("follow-up", card(follow_ups=FOLLOW_UPS), argument)
-    assert only(intents, CreateCard) == CreateCard(CARD, R1, 1, "Card 1", "Body", "why")
+    assert only(intents, CreateCard) == CreateCard(CARD, R1, 1, "Card 1", "Body", "why", again=True)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,34 @@ def test_the_threads_of_one_review_are_one_batch_for_the_next_run_and_each_gets_
     cardinal.assert_nothing_is_stuck()
 
 
+def test_what_a_revision_has_served_is_not_asked_for_again_by_a_later_reading(cardinal: Cardinal) -> None:
+    item = delivered(cardinal)
+    review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES")
+    cardinal.settle()
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    revision = cardinal.run_of(item)
+    assert revision.kind == "revision"
+    cardinal.begin(revision.run_id)
+    cardinal.finish(revision.run_id, files={"new.txt": b"1\n"})
+    cardinal.settle()
+    cardinal.scenario(investigate=[{"findings": {"summary": "Seen."}}])
+    cardinal.say(item, "/cardinal investigate")
+    cardinal.settle(work=True)
+    assert cardinal.run_of(item).mode == "investigate"
+    assert cardinal.card(item).state == "work_complete"
+    cardinal.say(item, "/cardinal fix")
+    cardinal.settle()
+    assert cardinal.run_of(item).kind == "retry"
+    cardinal.say(item, "/cardinal cancel")
+    cardinal.settle()
+    review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES")
+    cardinal.settle()
+    cardinal.say(item, "/cardinal fix")
+    cardinal.settle()
+    assert cardinal.run_of(item).kind == "revision"  # that review came after it
+
+
 def test_a_review_that_is_told_twice_is_one(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES", "Name it")

@@ -59,7 +59,7 @@ def test_a_card_that_is_dragged_in_gets_the_run_that_fits(snapshot: Snapshot, ki
             "nothing new to do; /cardinal retry",
         ),
         (
-            card(state=S.IN_REVIEW, run=ended(kind="revision"), pull=pull(), verdict="changes_requested"),
+            card(state=S.IN_REVIEW, run=ended(), pull=pull(), verdict="changes_requested", served=True),
             S.WORK_COMPLETE,
             "nothing new to do",
         ),
