@@ -25,7 +25,6 @@ from ledger.views.threads import ThreadRow
 from rules import binding
 from rules.command_line import WORKFLOWS
 from rules.commands.approve import BY_RULES
-from rules.policy import parse_repository
 from rules.policy_column import ColumnPolicy
 from rules.policy_repository import Guardrails, RepositoryRules
 from runner import guards, workspaces
@@ -122,7 +121,7 @@ def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemot
     run, card = basis.run, basis.card
     base_branch = repositories.default_branch(shop.hub, run.repository)
     text, base = policy_file.read(shop.hub, run.repository)
-    rules = _rules(shop, run.repository, text, base)
+    rules = profiles.rules_of(shop.hub, run.repository, text, base)
     column = ColumnPolicy.model_validate_json(run.settings)
     briefing, issue = _NOT_BRIEFED if run.kind == CHECK else _briefing(shop, card, run_id)
     order = WorkOrder(
@@ -181,12 +180,6 @@ def _asked(order: WorkOrder, run: RunRow, card: CardRow) -> WorkOrder:
         issue_repository="" if here else card.repository or "",
         threads=() if run.mode == INVESTIGATE else order.threads,  # a reading answers no review
     )
-
-
-def _rules(shop: "Shop", repository: str, text: str | None, commit: str) -> RepositoryRules:
-    if not text:
-        return RepositoryRules.model_validate({})
-    return parse_repository(text, profiles.own_names(shop.hub, repository, commit, text))
 
 
 def _basis(shop: "Shop", run_id: RunId) -> _Basis:
@@ -262,9 +255,9 @@ def _equipped(
 def _validation(order: WorkOrder, rules: RepositoryRules, *, has_file: bool) -> Validation:
     checks = rules.validation
     if checks is None or not order.base:  # without a commit the run ends with that, before any check
-        return Validation(rules.setup, waived=True)
+        return Validation(rules.setup, waived=True, definition=rules.definition)
     absent = "" if rules.checked else checks_needed.why(order.repository, has_file=has_file)
-    return Validation(rules.setup, checks.fast, checks.full, absent=absent)
+    return Validation(rules.setup, checks.fast, checks.full, absent=absent, definition=rules.definition)
 
 
 def _staged(shop: "Shop", order: WorkOrder, column: ColumnPolicy) -> WorkOrder:

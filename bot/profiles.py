@@ -29,6 +29,16 @@ def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, .
     )[:MOST_OWN]
 
 
+def rules_of(hub: Hub, repository: str, text: str | None, commit: str) -> RepositoryRules:
+    """Return what the repository's policy `text` says at that commit, its defaults where there is none.
+
+    Raises PolicyError.
+    """
+    if not text:
+        return RepositoryRules.model_validate({})
+    return parse_repository(text, own_names(hub, repository, commit, text))
+
+
 def layers(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tuple[Layer, ...]:
     """Return the profile's layer, none for `none`; one of the repository's own counts before a built-in one.
 

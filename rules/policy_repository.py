@@ -1,5 +1,7 @@
 """The part of a policy file that belongs to one repository: its set-up, checks, limits and guardrails."""
 
+import json
+from hashlib import sha256
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -150,6 +152,13 @@ class RepositoryRules(Part):
     guardrails: Guardrails = Field(default=Guardrails(), description="What an agent must leave alone.")
     skills: Skills = Field(default=Skills(), description="Skills by default and by label.")
     mcp: dict[Name, McpServer] = Field(default={}, description="Tool servers by name.")
+
+    @property
+    def definition(self) -> str:
+        """The SHA-256 of what is checked: the lines of setup, fast and full, or that nothing is."""
+        checks = self.validation
+        lines = None if checks is None else [self.setup, checks.fast, checks.full]
+        return sha256(json.dumps(lines).encode()).hexdigest()
 
     @property
     def waived(self) -> bool:

@@ -69,6 +69,7 @@ def _ended(run: LiveRun, room: Workspace, tier: Tier, *, passed: bool) -> Valida
         base=tier.base,
         image=room.image,
         clean=tier.clean,
+        definition=run.order.validation.definition,
     )
 
 

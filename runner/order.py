@@ -72,7 +72,7 @@ class Validation:
     """Shell lines of the repository's policy: once after a clone, each time, and before the offer.
 
     `waived`: the policy says that nothing is checked, on purpose; `absent` says why there is nothing where it
-    does not, as what a person has to do.
+    does not, as what a person has to do. `definition` is the SHA-256 of what the policy says, for evidence.
     """
 
     setup: tuple[str, ...] = ()
@@ -80,6 +80,7 @@ class Validation:
     full: tuple[str, ...] = ()
     waived: bool = False
     absent: str = ""
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)

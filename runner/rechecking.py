@@ -70,10 +70,11 @@ def recheck(order: WorkOrder, log: RunLog, remote: Remote, clock: Clock, *, allo
 def _passes(run: LiveRun, head: str, base: str) -> bool:
     """Check the commit, unless an earlier claim of this run did; where they are waived, nothing can fail."""
     known, wanted = run.history.validation, run.order.validation
-    if known is not None and known.head == head and known.clean:
+    same = known is not None and (known.head, known.definition) == (head, wanted.definition)
+    if known is not None and same and known.clean:
         return known.passed
     if wanted.waived:
-        run.log.append(ValidationWaived(run.order.run_id, head, base))
+        run.log.append(ValidationWaived(run.order.run_id, head, base, wanted.definition))
         return True
     if not (wanted.full or wanted.fast):
         raise failed("no_validation", wanted.absent or "the repository's policy names no checks")

@@ -59,13 +59,13 @@ def _waive(run: LiveRun) -> None:
     """Record that nothing checks this commit, because the policy says so."""
     head, base = bring_out(run), run.mirror.head(run.order.base_branch)
     if run.history.waived != head:
-        run.log.append(ValidationWaived(run.order.run_id, head, base))
+        run.log.append(ValidationWaived(run.order.run_id, head, base, run.order.validation.definition))
 
 
 def _passed_already(run: LiveRun, head: str) -> bool:
     ended, wanted = run.history.validation, run.order.validation
     last_tier = "full" if wanted.full else "fast"
-    if ended is None or not ended.clean:
+    if ended is None or not ended.clean or ended.definition != wanted.definition:
         return False
     return ended.passed and ended.head == head and ended.tier == last_tier
 

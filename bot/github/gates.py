@@ -43,6 +43,7 @@ def seen_of(db: Connection, card: CardRow, head: str) -> Seen:
         by=found.run_id,
         image=found.image,
         base=found.base,
+        definition=found.definition,
     )
 
 

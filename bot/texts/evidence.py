@@ -35,8 +35,10 @@ def failing(checks: tuple[CheckRow, ...]) -> str:
     return folded("What the failing check said", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")
 
 
-def proof(checks: tuple[CheckRow, ...], *, head: str, base: str, image: str) -> str:
-    """Return what makes the result checkable, folded: commits, image, and each log by its digest."""
+def proof(
+    checks: tuple[CheckRow, ...], *, head: str, base: str, image: str, definition: str = ""
+) -> str:
+    """Return what makes the result checkable, folded: commits, image, which checks, each log by its digest."""
     rows = [
         f"| {code(check.command, 120)} | {check.exit_code} | {check.duration_s:.1f} s"
         f" | {code(check.log_digest, 64)} |"
@@ -47,6 +49,7 @@ def proof(checks: tuple[CheckRow, ...], *, head: str, base: str, image: str) -> 
         f"head {code(head, 64)}",
         f"base {code(base or 'not recorded', 64)}",
         f"image: {where}",
+        *((f"checks as the base branch named them {code(definition, 64)}",) if definition else ()),
         *_whole(checks),
     )
     table = ["| command | exit code | took | SHA-256 of its log |", "| --- | --- | --- | --- |", *rows]

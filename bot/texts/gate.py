@@ -36,6 +36,7 @@ class Seen:
     by: str = ""
     image: str = ""
     base: str = ""
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,9 @@ def _of_evidence(seen: Seen, passed: bool) -> Verdict:
     by = f" by {seen.by}" if seen.by else ""
     told = f"Checked{by} at {code(seen.head[:12])}, on a clean checkout that the agent cannot touch."
     needed = (told, evidence.table(seen.checks), evidence.failing(seen.checks))
-    proof = evidence.proof(seen.checks, head=seen.head, base=seen.base, image=seen.image)
+    proof = evidence.proof(
+        seen.checks, head=seen.head, base=seen.base, image=seen.image, definition=seen.definition
+    )
     tails = evidence.tails(seen.checks)
     return Verdict(
         "success" if passed else "failure", title, fit(needed, (proof, *tails), limit=SUMMARY_LIMIT)

@@ -41,7 +41,11 @@ class RoundFailed(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ValidationWaived(RunEvent):
-    """The policy says `validation: none`, so nothing was checked on `head`; the base stood at `base`."""
+    """The policy says `validation: none`, so nothing was checked on `head`; the base stood at `base`.
+
+    `definition` as in ValidationEnded.
+    """
 
     head: str
     base: str
+    definition: str = ""

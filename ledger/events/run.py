@@ -246,6 +246,7 @@ class ValidationEnded(RunEvent):
     """A tier as a whole passed or not, on `head`; the base branch stood at `base`.
 
     `clean`: it was the gate, on a clean checkout where no agent was; `image` is that of its commands.
+    `definition` is the SHA-256 of the checks' lines as the base branch had them, empty where it was not kept.
     """
 
     iteration: int
@@ -255,6 +256,7 @@ class ValidationEnded(RunEvent):
     base: str = ""
     image: str = ""
     clean: bool = False
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)

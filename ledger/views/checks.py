@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import Connection, Table
 
 from ledger.event import Recorded
 from ledger.events.run import CommandChecked, ValidationEnded
@@ -13,7 +13,7 @@ from ledger.rows import columns, many, one, pick
 from ledger.states import Gate
 from ledger.tables import VIEWS
 from ledger.views.runs import runs
-from ledger.views.waivers import waivers
+from ledger.views.waivers import WaiverRow, waivers
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True)
 class TierRow:
-    """A tier's outcome as a whole, on the commit `head`; `clean`: it was the gate."""
+    """A tier's outcome as a whole, on the commit `head`; `clean`: it was the gate; `definition`: which checks."""
 
     seq: int
     run_id: RunId
@@ -48,6 +48,7 @@ class TierRow:
     base: str
     image: str
     clean: bool
+    definition: str
     at: datetime
 
 
@@ -87,12 +88,24 @@ def standing(db: Connection, card_id: CardId, head: str) -> Gate:
     """Return what the gate says of the commit: by its newest result, or that the policy waived the checks."""
     if not head:
         return Gate.UNSEEN
-    found = gate_of(db, card_id, head)
-    mine = select(func.max(waivers.c.seq)).join(runs, runs.c.run_id == waivers.c.run_id)
-    waived = db.scalar(mine.where(runs.c.card_id == card_id, waivers.c.head == head))
-    if waived is not None and (found is None or found.seq < waived):
+    newest = _newest(db, card_id, head)
+    if isinstance(newest, WaiverRow):
         return Gate.NOTHING
-    return Gate.UNSEEN if found is None else Gate.PASSED if found.passed else Gate.FAILED
+    return Gate.UNSEEN if newest is None else Gate.PASSED if newest.passed else Gate.FAILED
+
+
+def definition_of(db: Connection, card_id: CardId, head: str) -> str:
+    """Return which checks the newest word on the commit is about; empty where there is none, or none kept."""
+    newest = _newest(db, card_id, head) if head else None
+    return newest.definition if newest else ""
+
+
+def _newest(db: Connection, card_id: CardId, head: str) -> TierRow | WaiverRow | None:
+    found = gate_of(db, card_id, head)
+    mine = pick(WaiverRow, waivers).join(runs, runs.c.run_id == waivers.c.run_id)
+    mine = mine.where(runs.c.card_id == card_id, waivers.c.head == head)
+    waived = one(db, WaiverRow, mine.order_by(waivers.c.seq.desc()).limit(1))
+    return waived if waived is not None and (found is None or found.seq < waived.seq) else found
 
 
 @fold.on(CommandChecked)
@@ -107,7 +120,8 @@ def _checked(db: Connection, it: Recorded, event: CommandChecked) -> None:
 
 @fold.on(ValidationEnded)
 def _ended(db: Connection, it: Recorded, event: ValidationEnded) -> None:
-    seen = {name: getattr(event, name) for name in ("iteration", "tier", "passed", "head", "base", "image")}
+    names = ("iteration", "tier", "passed", "head", "base", "image", "definition")
+    seen = {name: getattr(event, name) for name in names}
     # The full tier never runs elsewhere.
     seen["clean"] = event.clean or event.tier == "full"
     db.execute(tiers.insert().values(seq=it.seq, run_id=event.run_id, at=it.at, **seen))

@@ -21,6 +21,7 @@ class WaiverRow:
     run_id: RunId
     head: str
     base: str
+    definition: str
     at: datetime
 
 
@@ -36,6 +37,5 @@ def covers(db: Connection, run_id: RunId, head: str) -> bool:
 
 @fold.on(ValidationWaived)
 def _waived(db: Connection, it: Recorded, event: ValidationWaived) -> None:
-    db.execute(
-        waivers.insert().values(seq=it.seq, run_id=event.run_id, head=event.head, base=event.base, at=it.at)
-    )
+    seen = {name: getattr(event, name) for name in ("run_id", "head", "base", "definition")}
+    db.execute(waivers.insert().values(seq=it.seq, at=it.at, **seen))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot.github import board, pulls
+from bot.github import board, definition, pulls
 from bot.github.act import GivenUpError, Outcome
 from bot.github.errors import RefusedError
 from bot.github.subjects import card_of, pull_of
@@ -42,6 +42,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MarkReady, _entry: Entry) -> Out
         return Outcome("", "")
     if not gate.lets_through:  # somebody pushed before it was its turn
         raise GivenUpError(f"the gate did not let {card.pull_head[:7]} through: say /cardinal check")
+    definition.demand_same(hub, desk, card, card.pull_head)
     try:
         board.mark_ready(hub, pull.repository, card.pull_node_id)
     except RefusedError:

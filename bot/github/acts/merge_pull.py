@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bot.github import checks as remote
-from bot.github import merges, pulls, repositories
+from bot.github import definition, merges, pulls, repositories
 from bot.github.act import GivenUpError, Outcome
 from bot.github.acts import report_policy
 from bot.github.checks import Light
@@ -61,6 +61,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Out
         raise GivenUpError(
             f"the gate did not let {intent.head[:7]} through: say /cardinal check, then /cardinal retry"
         )
+    definition.demand_same(hub, desk, card, intent.head)
     words = _words(card, pull.number) if intent.method == "squash" else {}
     try:
         commit, how = _merge(hub, card, pull, intent, words)

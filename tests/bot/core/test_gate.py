@@ -235,3 +235,41 @@ def test_a_check_starts_though_the_column_of_its_run_is_gone_and_full(cardinal: 
     cardinal.settle(work=True)
     (ended,) = cardinal.events(RunEnded)[1:]
     assert (ended.ending, kinds(cardinal)[-1]) == (Ending.SUCCEEDED, "check")
+
+
+@pytest.mark.parametrize("waived", [False, True])
+def test_checks_that_were_edited_since_are_run_before_the_merge(cardinal: Cardinal, waived: bool) -> None:
+    if waived:
+        set_rules(cardinal, NONE)
+    item = delivered(cardinal)
+    pull = cardinal.pull_of(item)
+    push(cardinal, pull, SOUND)
+    cardinal.settle(work=True)
+    review(cardinal, pull, "APPROVE")
+    set_rules(cardinal, "version: 1\nrepository: {validation: {full: ['test -f sound.txt']}}\n")
+    cardinal.drag(item, "Done")
+    cardinal.settle(work=True)
+    assert pull.merged_at is None
+    assert "the checks were changed on the base branch since it passed them" in cardinal.card(item).because
+    assert cardinal.comment(item, "`/cardinal check` runs the checks on it")
+    cardinal.say(item, "/cardinal check")
+    cardinal.settle(work=True)
+    assert cardinal.events(CommandChecked)[-1].command == "test -f sound.txt"
+    assert pull.merged_at is not None
+
+
+def test_a_draft_whose_checks_were_edited_since_stays_one_until_they_ran(cardinal: Cardinal) -> None:
+    set_rules(cardinal, NONE)
+    item = delivered(cardinal, column="In Progress")
+    pull = cardinal.pull_of(item)
+    cardinal.say(item, "/cardinal check")
+    cardinal.settle(work=True)
+    cardinal.forge.store.pulls.set_draft(pull, True, actor=cardinal.person("alice"))
+    set_rules(cardinal, "version: 1\nrepository: {validation: {full: ['true']}}\n")
+    cardinal.drag(item, "QA")
+    cardinal.settle(work=True)
+    assert pull.draft
+    assert "the checks were changed on the base branch" in cardinal.card(item).because
+    cardinal.say(item, "/cardinal check")
+    cardinal.settle(work=True)
+    assert not pull.draft
