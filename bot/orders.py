@@ -18,7 +18,7 @@ from ledger.events.run import CHECK
 from ledger.ids import CardId, RunId
 from ledger.leases import Lease
 from ledger.views import briefings as told_briefings
-from ledger.views import cards, ci, grants, plans, policies, runs, threads
+from ledger.views import cards, ci, grants, plans, policies, questions, runs, threads
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from ledger.views.threads import ThreadRow
@@ -30,6 +30,7 @@ from rules.policy_repository import Guardrails, RepositoryRules
 from runner import guards, workspaces
 from runner.briefing import Briefing
 from runner.fence import fence, flat
+from runner.live import PUBLISH_PROTECTED
 from runner.order import (
     INVESTIGATE,
     Committer,
@@ -108,6 +109,7 @@ class _Basis:
     allowed: tuple[str, ...]
     policy: str
     failing: str
+    agreed: bool
 
 
 def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemote]:
@@ -158,15 +160,14 @@ def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemot
     if run.kind != CHECK:  # no agent is instructed, and none plays a stage
         equipped = _instructed(equipped, shop, card, rules)
         equipped = equipped if equipped.investigates else _staged(shop, equipped, column)
-    return equipped, _remote(shop, equipped)
+    return equipped, _remote(shop, equipped, agreed=basis.agreed)
 
 
-def _remote(shop: "Shop", order: WorkOrder) -> HubRemote:
+def _remote(shop: "Shop", order: WorkOrder, *, agreed: bool) -> HubRemote:
     """Return the way to the order's repository: files of CI with leave only, read-only for what reads."""
-    guards = order.guards
+    guards, writes = order.guards, not (order.investigates or order.kind == CHECK)
     free = guards.action("protected") == "allow" or not protected((_WORKFLOW,), guards.protect)
-    workflows = (free or order.workflows) and not order.investigates
-    return HubRemote(shop.hub, order.repository, workflows, writes=not order.investigates)
+    return HubRemote(shop.hub, order.repository, (free or agreed or order.workflows) and writes, writes)
 
 
 def _asked(order: WorkOrder, run: RunRow, card: CardRow) -> WorkOrder:
@@ -196,7 +197,14 @@ def _basis(shop: "Shop", run_id: RunId) -> _Basis:
             *_leave(db, card.card_id),
             policy,
             _failing(db, card),
+            _agreed(db, run_id),
         )
+
+
+def _agreed(db: Connection, run_id: RunId) -> bool:
+    """Tell whether a person let this very run publish files of CI: which ones, the runner looks at."""
+    asked = (one for one in questions.of_run(db, run_id) if one.asker == WORKFLOWS and one.answered_at)
+    return any(one.answer == PUBLISH_PROTECTED for one in asked)
 
 
 def _failing(db: Connection, card: CardRow) -> str:

@@ -2,9 +2,9 @@
 
 from ledger.events.conversation import CommandGiven
 from ledger.states import RunState
-from rules.command_line import WORKFLOWS, chosen_question
+from rules.command_line import chosen_question
 from rules.intents import Decision, Intent, Say
-from rules.inward import AllowTool, AnswerQuestion, RequeueRun, StopRun
+from rules.inward import AnswerQuestion, RequeueRun, StopRun
 from rules.leaving import ASKER, CANCEL, FINISH
 from rules.occasion import stamp
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
@@ -42,15 +42,11 @@ def answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, te
     if question.asker == ASKER:
         stop = StopRun(card, run.run_id, "cancel", by, "the card was dragged out")
         return Decision((record, stop) if picked == CANCEL else (record,), because)
-    if question.asker == WORKFLOWS and question.choices and picked == question.choices[0]:
-        record_all: tuple[Intent, ...] = (record, AllowTool(card, WORKFLOWS, by))
-    else:
-        record_all = (record,)
     # Not parked yet: its worker still holds it, and parking with an answered question lets it go on.
     go: tuple[Intent, ...] = (
         (RequeueRun(card, run.run_id, "answered"),) if run.state is RunState.PARKED else ()
     )
-    return Decision((*record_all, *go), because)
+    return Decision((record, *go), because)
 
 
 def settle_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -> Decision:

@@ -44,6 +44,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
 def _workflows(snapshot: Snapshot, given: CommandGiven) -> Decision:
     """Let the card's agents change files of CI, and answer the run that waits for just that."""
     run, because = snapshot.live_run, (f"{given.by} allows changes of workflow files on this card",)
+    allowed = Decision((AllowTool(snapshot.card_id, WORKFLOWS, given.by),), because)
     if run and run.question and run.question.asker == WORKFLOWS:
-        return answer(snapshot, run, run.question, given.by, "1")
-    return Decision((AllowTool(snapshot.card_id, WORKFLOWS, given.by),), because)
+        return allowed + answer(snapshot, run, run.question, given.by, "1")
+    return allowed

@@ -2,10 +2,12 @@
 
 import pytest
 
+from bot import orders
 from forge.store.board import Item
 from forge.store.models import CheckRun, Pull
 from ledger.events.pull import PullChanged
 from ledger.events.run import CommandChecked, RunEnded, RunQueued, SessionStarted, ValidationEnded
+from ledger.ids import RunId
 from ledger.states import Ending
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.settings import POLICY
@@ -273,3 +275,15 @@ def test_a_draft_whose_checks_were_edited_since_stays_one_until_they_ran(cardina
     cardinal.say(item, "/cardinal check")
     cardinal.settle(work=True)
     assert not pull.draft
+
+
+def test_what_only_checks_gets_a_token_that_only_reads(cardinal: Cardinal) -> None:
+    item = delivered(cardinal, column="In Progress")
+    push(cardinal, cardinal.pull_of(item), SOUND)
+    cardinal.settle()
+    cardinal.say(item, "/cardinal check")
+    cardinal.settle()
+    run_id = RunId("r2")
+    assert cardinal.claim(run_id)
+    order, remote = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])
+    assert (order.kind, remote.writes, remote.workflows) == ("check", False, False)

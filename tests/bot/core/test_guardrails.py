@@ -1,6 +1,9 @@
 """The guardrails of a repository's policy, from its file to the question on the card."""
 
 from bot import orders
+from ledger import book
+from ledger.events.run import QuestionAsked
+from ledger.views import grants
 from runner import guards
 from tests.bot.core.cardinal import Cardinal
 
@@ -43,3 +46,27 @@ def test_what_a_guard_asks_is_a_question_on_the_card_and_the_answer_publishes(ca
     assert run.ending == "succeeded", run.detail
     assert cardinal.pull_of(item)
     cardinal.assert_nothing_is_stuck()
+
+
+def test_a_yes_to_files_of_ci_is_for_these_files_and_not_for_the_card(cardinal: Cardinal) -> None:
+    workflow = ".github/workflows/ci.yml"
+
+    def edits(text: str) -> None:
+        cardinal.scenario(work=[{"edit": {"path": workflow, "content": text}}, {"finish": {"done": "Done."}}])
+
+    edits("on: push\n")
+    item = cardinal.new(column="In Progress")
+    cardinal.settle(work=True)
+    assert cardinal.comment(item, "wants to change what CI does", workflow)
+    cardinal.say(item, "1")
+    cardinal.settle(work=True)
+    run = cardinal.run_of(item)
+    assert run.ending == "succeeded", run.detail
+    pull = cardinal.pull_of(item)
+    assert cardinal.forge.store.repos.git(cardinal.repo).read(pull.head_sha, workflow) == b"on: push\n"
+    edits("on: pull_request_target\n")
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle(work=True)
+    assert [one.asker for one in cardinal.events(QuestionAsked)] == ["workflows", "workflows"]
+    with book.reading(cardinal.shop.engine) as db:
+        assert grants.of_card(db, cardinal.card(item).card_id, exact=False) == ()

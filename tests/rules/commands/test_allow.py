@@ -47,13 +47,13 @@ def test_a_maintainer_allows_changes_of_workflow_files_and_the_run_that_waits_go
         QuestionId("r1-q1"), "workflows", "Publish that too?", ("Publish these files too", "Stop")
     )
     waiting = card(run=run(RunState.PARKED, question=asked))
-    allowed = (
+    answered = (
         AnswerQuestion(CARD, R1, asked.question_id, "bob", "Publish these files too"),
-        AllowTool(CARD, "workflows", "bob"),
         RequeueRun(CARD, R1, "answered"),
     )
-    assert obeyed("allow", waiting, "workflows", role="maintain") == allowed
-    assert obeyed("answer", waiting, "1", role="maintain") == allowed
+    for_good = AllowTool(CARD, "workflows", "bob")
+    assert obeyed("allow", waiting, "workflows", role="maintain") == (for_good, *answered)
+    assert obeyed("answer", waiting, "1", role="maintain") == answered  # to these files, and to no others
     assert "AllowTool" not in kinds(asks(waiting, given("answer", "2", role="maintain")))
     for plain in (given("answer", "1", role="write"), said("1", role="write")):
         refused = asks(waiting, plain)
