@@ -18,7 +18,7 @@ from ledger.event import Event
 from ledger.events.artifact import ArtifactKept
 from ledger.events.board import BoardHalted
 from ledger.events.pull import MergeAwaited, ReviewSubmitted
-from ledger.events.related import LinksSeen
+from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped
 from ledger.ids import RunId
 from ledger.rebuild import rebuild
@@ -97,7 +97,7 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
         MergeAwaited(CARD, 7, "auto", "c0", ""),
         ArtifactKept(RUN, "check.log", "log", "d0", 5),
         ReviewSubmitted(CARD, 999, "bob", True, "approved", "", (), "c0"),
-        LinksSeen(CARD, (), 0, "acme/app#7"),
+        LinksSeen(CARD, (Blocker("acme/app", 6, "First", "open"),), 0, "acme/app#7"),
     ]
     count = append_legal(ledger, told)
     with book.reading(ledger) as db:

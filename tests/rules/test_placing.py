@@ -2,13 +2,13 @@
 
 import pytest
 
-from ledger.events.board import CardConverted
+from ledger.events.board import CardConverted, CardMoved
 from ledger.events.placement import RepositoryResolved
 from ledger.states import CardState
 from rules.errors import PolicyError
 from rules.intents import Say
 from rules.inward import ChangeCardState, QueueRun
-from rules.placing import ASKS, Hints, Placed, is_shared, lines_of, problem, resolve
+from rules.placing import ASKS, LOOKING, Hints, Placed, is_shared, lines_of, problem, resolve
 from rules.policy import Policy, parse
 from rules.snapshot import Snapshot, TargetSeen
 from tests.rules.commands.cases import obeyed, told
@@ -174,3 +174,13 @@ def test_a_card_that_was_not_looked_at_since_waits_for_that_without_a_word() -> 
     assert states(intents) == [CardState.BLOCKED]
     assert not {"QueueRun", "Say"} & {*kinds(intents)}
     assert problem(named(), card(repository="acme/shop", run=None)) == ""
+
+
+def test_a_card_that_was_not_looked_at_since_waits_without_a_word_on_its_issue() -> None:
+    unseen = card("In Progress", CardState.DRAFT, repository="acme/board")
+    intents = asks(unseen, CardMoved(CARD, "Tasks", "In Progress", False), by=named())
+    assert "QueueRun" not in kinds(intents)
+    assert "Say" not in kinds(intents)
+    assert LOOKING in only(intents, ChangeCardState).because
+    assert states(intents) == [CardState.BLOCKED]
+    assert problem(named(), card(repository="acme/shop")) == ""

@@ -10,7 +10,8 @@ from ledger.events.run import RunEvent
 from ledger.states import Ending
 from runner.bounding import oversize
 from runner.mirror import DiffStat
-from runner.order import Validation
+from runner.order import Guards, Validation
+from tests.runner.test_guards import KEY
 from tests.runner.test_kill import DyingLog, die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks
@@ -208,3 +209,15 @@ def test_leave_for_a_large_change_is_for_one_up_to_twice_as_large(
 ) -> None:
     change = DiffStat(41, 5, 21_900_000, 1, ())
     assert oversize(change, replace(LIMITS, files_changed=40, lines_changed=100), agreed) == over
+
+
+def test_a_repair_is_named_by_the_round_that_failed_whatever_guards_refused_since(world: World) -> None:
+    hide = f"echo {KEY} > a; git add .; git commit -qm a; git rm -q a; git commit -qm b"
+    undo = "git reset -q --soft origin/main; git commit -qm Hello; touch ~/once; mv ~/once ~/twice"
+    mend = {"run": "test ! -e ~/twice || echo Moin > hello.txt; " + undo}
+    world.scenario(plan=[PLAN], work=[EDIT, {"run": hide}, FINISH], repair=[mend])
+    order = world.order(validation=checks(fast=["grep Moin hello.txt"], full=["true"]), limits=MANY)
+    assert die_at(world, order, "RoundFailed", after=True, kind=KilledLog)
+    world.again(replace(order, guards=Guards({"secrets": "deny"})), "reclaimed")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert turns(world) == ["plan", "work", "repair-guard-1", "repair-1"]

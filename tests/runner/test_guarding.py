@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from ledger.events.guard import Finding
-from ledger.events.run import RunParked
-from ledger.states import Ending
+from ledger.events.guard import Finding, GuardsJudged
+from ledger.events.run import BranchExported, RunEvent, RunParked
+from ledger.states import Ending, RunState
 from runner.findings import listed
+from runner.log import RunLog
 from runner.order import Guards
 from runner.patterns import protected
+from runner.supervisor import execute
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, World, git
 
@@ -125,3 +127,60 @@ def test_what_does_not_fit_into_the_list_leaves_no_more_unasked_than_what_does(w
     assert isinstance(world.run(world.order(guards=guards, workflows=True)), RunParked)
     assert "payments/pay.py" in world.only("QuestionAsked").text
     assert BRANCH not in git(world.origin, "branch", "--format=%(refname:short)")
+
+
+class Renewals(RunLog):
+    """Counts how often the claim could be renewed, and so shortened, while it was held for the guards."""
+
+    held, shortened = False, 0
+
+    def hold(self, for_s: float) -> None:
+        super().hold(for_s)
+        self.held = True
+
+    def beat(self) -> None:
+        self.shortened += self.held
+        super().beat()
+
+    def append(self, *events: RunEvent) -> None:
+        self.held = self.held and not any(isinstance(one, GuardsJudged) for one in events)
+        super().append(*events)
+
+
+def test_nothing_shortens_the_claim_while_the_guards_look(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Hello"}, FINISH])
+    claimed, log = world.claim(world.order(guards=Guards({"secrets": "deny"})))
+    log.__class__ = Renewals
+    execute(claimed, log, world.remote, world.clock)
+    assert world.ended().ending is Ending.SUCCEEDED
+    assert len(world.of("GuardsJudged")) > 0
+    assert isinstance(log, Renewals)
+    assert log.shortened == 0
+
+
+def test_what_guards_refuse_only_after_people_pushed_is_given_back_to_the_agent(world: World) -> None:
+    lines = "".join(f"line {number}\n" for number in range(30))
+    world.commit({"src/a.txt": lines, "src/b.txt": lines + "b\n"})
+    work = {"run": "echo more >> src/a.txt"}
+    world.scenario(plan=[PLAN], work=[EDIT, work, {"commit": "More"}, FINISH], repair=[{"say": "Why?"}])
+    claimed, log = world.claim(world.order(guards=Guards({"protected": "deny"}, ("payments/**",))))
+
+    class Pushed(RunLog):
+        """Lets somebody push to the branch just before the run does."""
+
+        def append(self, *events: RunEvent) -> None:
+            super().append(*events)
+            exported = any(isinstance(one, BranchExported) for one in events)
+            if exported and BRANCH not in git(world.origin, "branch"):
+                clone = world.places.mirrors.parent / "by-hand"
+                git(clone.parent, "clone", "-q", str(world.origin), str(clone))
+                git(clone, "mv", "src", "payments")
+                git(clone, "commit", "-qm", "Payments live here")
+                git(clone, "push", "-q", "origin", f"HEAD:{BRANCH}")
+
+    log.__class__ = Pushed
+    execute(claimed, log, world.remote, world.clock)
+    steps = [(one.before, one.after) for one in world.of("RunStepped")]
+    assert (RunState.PUBLISHING, RunState.WORKING) in steps
+    assert (world.ended().reason, world.of("BranchPushed")) == ("guardrail", []), world.ended()
+    assert "payments/a.txt" in world.ended().detail

@@ -161,6 +161,14 @@ def test_a_repository_without_cardinal_is_asked_about_and_a_command_says_the_sam
     assert cardinal.events(RunQueued) == []
 
 
+def test_a_public_repository_of_somebody_else_is_none_to_work_in(cardinal: Cardinal) -> None:
+    store, alice = cardinal.forge.store, cardinal.person("alice")
+    store.repos.create(store.users.add_organization("other", [alice]), "far", private=False)
+    item = at_home(cardinal, labels=("area:far",))
+    assert "where Cardinal is not installed" in cardinal.card(item).because
+    assert not cardinal.calls("/repos/other/far")
+
+
 def test_a_command_goes_by_the_card_as_it_is_even_when_no_delivery_told_of_it(cardinal: Cardinal) -> None:
     item = at_home(cardinal, labels=("area:shop",))
     cardinal.say(item, "/cardinal cancel")

@@ -1,5 +1,9 @@
 """`cardinal artifacts`: what a run left is listed, and one file comes out as it was kept."""
 
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,3 +77,23 @@ def test_a_file_that_the_disk_changed_is_not_given_out(call: Call, kept: str, co
     result = call("artifacts", "r1", "--get", kept)
     assert result.exit_code == 2
     assert "its disk has changed it" in result.stderr
+
+
+def test_on_a_terminal_what_a_program_wrote_cannot_steer_it(engine: Engine, config: Config, kept: str) -> None:
+    said = "\x1b]0;owned\x07\x1b[2Jdone\n"
+    stored = Store(artifacts_of(config)).keep(said)
+    with book.writing(engine) as db:
+        book.append(db, ArtifactKept(R1, "full 2", "log", stored.digest, stored.size_bytes), at=AT)
+    command = [sys.executable, "-m", "bot.cli", "artifacts", "r1", "--get", stored.digest]
+    environ = {**os.environ, "CARDINAL_HOME": str(config.home)}
+    ours, theirs = pty.openpty()
+    try:
+        subprocess.run(command, stdin=theirs, stdout=theirs, check=True, env=environ, timeout=120)
+        shown = os.read(ours, 10_000)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert b"done" in shown
+    assert b"\x1b" not in shown
+    piped = subprocess.run(command, capture_output=True, check=True, env=environ, timeout=120)
+    assert piped.stdout == said.encode()  # a file comes out as it is

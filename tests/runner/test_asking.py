@@ -1,0 +1,61 @@
+"""What an agent asks leave for is written down without secrets, and the answer still finds the command."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from runner import agents, workspaces
+from runner.agent import Phase, Task
+from runner.checkout import Checkout
+from runner.hearing import Hearing
+from runner.live import LiveRun
+from runner.mirror import Mirror
+from runner.order import Tools
+from runner.secrecy import Secrecy
+from runner.tenancy import tenancy
+from tests.runner.agents.claude_lines import LAYOUT, asking, written
+from tests.runner.test_guards import KEY
+from tests.runner.world import World
+
+PRIVATE = "the tills of the north are counted at noon"
+COMMAND = f"git push https://bob:{KEY}@example.org; echo {PRIVATE}"
+
+
+def hearing(world: World, run: LiveRun, sent: list[bytes], **said: tuple[str, ...]) -> Hearing:
+    task = Task(
+        phase=Phase.WORK, turn="work", prompt="Do it", run_id="r1", session_id="", model="default",
+        read_only=False, max_turns=9, budget_usd=1.0, scenarios=world.places.mirrors,
+        tools=Tools(ask=("git push:*",)),
+    )  # fmt: skip
+    return Hearing(run, replace(task, **said), agents.load("claude").begin(task, LAYOUT), sent.append)
+
+
+@pytest.mark.parametrize(("said", "behavior"), [("granted", "allow"), ("refused", "deny")])
+def test_a_command_with_a_secret_is_asked_about_without_it_and_known_again(
+    world: World, said: str, behavior: str
+) -> None:
+    order, log = world.claim(world.order())
+    log.secrecy = Secrecy((PRIVATE,))
+    room = workspaces.load("local").open(order.places, tenancy(order))
+    mirror = Mirror(order.places.mirrors, order.repository, world.remote, log.beat)
+    checkout = Checkout(room, mirror.path, order.committer, log.beat)
+    run = LiveRun(order, log, world.clock, agents.load("claude"), room, mirror, checkout)
+    sent: list[bytes] = []
+    line = json.dumps(asking("Bash", {"command": COMMAND}))
+    first = hearing(world, run, sent)
+    first.line(line)
+    assert first.parks
+    assert sent == []
+    asked, question = world.only("PermissionAwaited").command, world.only("QuestionAsked").text
+    for text in (asked, question):
+        assert KEY not in text
+        assert PRIVATE not in text
+        assert "git push" in text
+    again = hearing(world, run, sent, **{said: (asked,)})
+    again.line(line)
+    assert not again.parks
+    assert written(sent[-1])["response"]["response"]["behavior"] == behavior
+    other = hearing(world, run, sent, **{said: (asked,)})
+    other.line(json.dumps(asking("Bash", {"command": "git push --force"})))
+    assert other.parks
