@@ -131,7 +131,7 @@ def _spread_access(
     for card_id in dict.fromkeys(concerned):
         snapshot = snapshots.of_card(db, card_id)
         if snapshot is not None and snapshot.board_id == event.board_id:
-            apply.apply(db, policy, access.spread(policy, snapshot, event), now=now)
+            apply.apply(db, policy, access.spread(policy, snapshot), now=now)
 
 
 def _frees(event: Event) -> bool:

@@ -1,6 +1,5 @@
 """What it means for cards that Cardinal cannot reach their repository, or nothing in the organisation."""
 
-from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.states import RUN_HELD, Archetype, CardState
 from rules.card_state import change, settle
 from rules.intents import Decision
@@ -12,7 +11,6 @@ from rules.words import plain
 
 BY = "Cardinal"
 WHY = "access lost"  # why such a run was paused, and not by somebody's own word
-AccessEvent = AccessLost | AccessRegained | RepositoryMoved
 
 
 def foreign(policy: Policy, snapshot: Snapshot) -> Decision:
@@ -22,7 +20,7 @@ def foreign(policy: Policy, snapshot: Snapshot) -> Decision:
     return change(policy, snapshot, CardState.BLOCKED, said)
 
 
-def spread(policy: Policy, snapshot: Snapshot, event: AccessEvent) -> Decision:
+def spread(policy: Policy, snapshot: Snapshot) -> Decision:
     """Return what a change of access means for one card; to be asked for each that it may concern."""
     if snapshot.archived:
         return Decision()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.events.board import CardExplained
-from ledger.states import CARD_STATES, CARD_STEPS, Archetype, CardState, Ending, RunState
+from ledger.states import CARD_STATES, CARD_STEPS, Archetype, CardState, RunState
 from rules import registry
 from rules.depending import waiting
 from rules.intents import Decision, Intent, UpdateFace

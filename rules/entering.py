@@ -6,6 +6,7 @@ from ledger.events.board import CardConverted, CardDescribed, CardMoved, CardRes
 from ledger.events.placement import RepositoryResolved
 from ledger.states import Archetype, CardState, RunState
 from rules import registry
+from rules.access import spread
 from rules.acting import act
 from rules.binding import is_reworded
 from rules.card_state import COLUMNS, settle
@@ -87,7 +88,7 @@ def converted(policy: Policy, snapshot: Snapshot, event: CardConverted, now: dat
     if column and column.archetype is Archetype.EXECUTION and snapshot.run is None:
         return enter(policy, snapshot, now)
     # It may have been blocked because its repository was not found under the name that it had.
-    return settle(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
+    return spread(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
 
 
 def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:

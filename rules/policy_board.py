@@ -77,7 +77,8 @@ class BoardLimits(Part):
         strict=True,
         ge=2,
         le=100,
-        description="Cards that fail within an hour for one cause, a bad key say, before the board halts.",
+        description="Cards that fail within an hour for one cause, a bad key say, before the board halts."
+        " The key of that name under `repository:` is about the rounds of one run.",
     )
     points_per_hour: int = Field(
         default=2500,

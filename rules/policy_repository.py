@@ -62,7 +62,8 @@ class RepositoryLimits(Part):
         strict=True,
         ge=2,
         le=50,
-        description="Rounds in a row that fail in the same way before the run asks a person.",
+        description="Rounds in a row that fail in the same way before the run asks a person. The key of"
+        " that name under `board:` is about cards that fail together.",
     )
 
 
@@ -103,7 +104,7 @@ class Guardrails(Part):
     protected: Guarded = _guard("ask", "Changes of what `protect` names")
     outside: Guarded = _guard("ask", "Changes beyond what `allow` names")
     dependencies: Guarded = _guard("ask", "Manifests and lock files of package managers")
-    modes: Guarded = _guard("ask", "Files that become executable, and odd modes")
+    modes: Guarded = _guard("ask", "Files that become executable, and odd modes of files")
     symlinks: Guarded = _guard(
         "deny",
         "Links that are absolute, lead out of the repository or to what is protected, or replace a file",

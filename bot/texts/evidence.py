@@ -35,10 +35,8 @@ def failing(checks: tuple[CheckRow, ...]) -> str:
     return folded("What the failing check said", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")
 
 
-def proof(
-    checks: tuple[CheckRow, ...], *, head: str, base: str, image: str, definition: str = ""
-) -> str:
-    """Return what makes the result checkable, folded: commits, image, which checks, each log by its digest."""
+def proof(checks: tuple[CheckRow, ...], *, head: str, base: str, image: str, definition: str = "") -> str:
+    """Return what makes the result checkable, folded: commits, image, which checks, the logs' digests."""
     rows = [
         f"| {code(check.command, 120)} | {check.exit_code} | {check.duration_s:.1f} s"
         f" | {code(check.log_digest, 64)} |"

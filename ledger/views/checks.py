@@ -37,7 +37,7 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True)
 class TierRow:
-    """A tier's outcome as a whole, on the commit `head`; `clean`: it was the gate; `definition`: which checks."""
+    """A tier's outcome as a whole, on the commit `head`; `clean`: it was the gate. See ValidationEnded."""
 
     seq: int
     run_id: RunId

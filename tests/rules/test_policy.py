@@ -270,3 +270,19 @@ def test_every_setting_is_described() -> None:
 def test_any_text_is_a_policy_or_is_refused_as_one(text: str) -> None:
     with suppress(PolicyError):
         parse(text, home="acme/board")
+
+
+def test_keys_of_one_name_in_both_parts_are_two_settings() -> None:
+    text = """\
+version: 1
+board:
+  columns: {Tasks: {archetype: inbox}}
+  limits: {same_failures: 9}
+  modes: {labels: {look: investigate}}
+repository:
+  limits: {same_failures: 4}
+  guardrails: {modes: deny}
+"""
+    board, repository = parse(text, home="acme/board"), parse_repository(text)
+    assert (board.limits.same_failures, repository.limits.same_failures) == (9, 4)
+    assert (dict(board.board.modes.labels), repository.guardrails.modes) == ({"look": "investigate"}, "deny")

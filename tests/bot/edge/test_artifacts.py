@@ -79,7 +79,9 @@ def test_a_file_that_the_disk_changed_is_not_given_out(call: Call, kept: str, co
     assert "its disk has changed it" in result.stderr
 
 
-def test_on_a_terminal_what_a_program_wrote_cannot_steer_it(engine: Engine, config: Config, kept: str) -> None:
+def test_on_a_terminal_what_a_program_wrote_cannot_steer_it(
+    engine: Engine, config: Config, kept: str
+) -> None:
     said = "\x1b]0;owned\x07\x1b[2Jdone\n"
     stored = Store(artifacts_of(config)).keep(said)
     with book.writing(engine) as db:

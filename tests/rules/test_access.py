@@ -1,0 +1,37 @@
+"""What it means for a card that its repository cannot be reached, and that it can again."""
+
+import pytest
+
+from ledger.events.board import CardConverted
+from ledger.states import CardState, RunState
+from rules.access import WHY, spread
+from rules.inward import RequeueRun, StopRun
+from rules.snapshot import Loss, Snapshot, TargetSeen
+from tests.rules.scene import CARD, POLICY, R1, asks, card, only, run, states
+
+GONE = {
+    "archived": card(run=run(), losses=(Loss("acme/shop", "archived"),)),
+    "given away": card(run=run(), repository="beta/shop", board_owner="acme"),
+    "placed and given away": card(run=run(), board_owner="acme", target=TargetSeen("beta/api", "")),
+}
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_run_at_work_is_paused_and_its_card_blocked(name: str) -> None:
+    decided = spread(POLICY, GONE[name])
+    stop = only(decided.intents, StopRun)
+    assert (stop.run_id, stop.how, stop.why) == (R1, "pause", WHY)
+    assert states(decided.intents) == [CardState.BLOCKED]
+
+
+def paused(**changes: str) -> Snapshot:
+    parked = run(RunState.PARKED, stop_asked="pause", stop_by="Cardinal", stop_why=WHY)
+    return card(state=CardState.BLOCKED, run=parked, board_owner="acme", **changes)
+
+
+def test_it_goes_on_when_the_repository_is_back_whoever_tells_it() -> None:
+    resumed = RequeueRun(CARD, R1, "resumed")
+    assert spread(POLICY, paused()).intents == (resumed,)
+    back = CardConverted(CARD, "I_1", "acme/shop", 12)
+    assert resumed in asks(paused(), back)
+    assert resumed not in asks(paused(repository="beta/shop"), back)
