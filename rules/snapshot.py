@@ -239,8 +239,9 @@ class Snapshot:
     trusted one. `closed` is the reason with which the card's issue was closed, or empty while it is open.
     `served`: a run that changes code was queued after changes were requested, and succeeded: a verdict stays
     on GitHub until its author looks again. `approved_head` is the commit that the newest approval was about.
-    `put_back` counts Cardinal's own moves since the newest run was queued. `begun` tells when the card's newest runs were queued, the newest first;
-    of very many only some. `given_up`: its issue was closed as not planned by somebody with write access.
+    `put_back` counts Cardinal's own moves since the newest run was queued. `begun` tells when the card's
+    newest runs were queued, the newest first; of very many only some. `given_up`: its issue was closed as not
+    planned by somebody with write access.
     `held` has the newest comments that wait for a word by somebody with write access, where one is given.
     `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
     the commands in a minute by whoever just gave one.
