@@ -63,7 +63,8 @@ REACHABLE = (
 )
 def command(
     org: str, board_name: str, name: str, webhook: str, public: str, *, poll: bool, columns: bool,
-    policy_repository: str, existing: int, key: Path | None, secret: str, replace: bool, opens: bool, wait_s: float,
+    policy_repository: str, existing: int, key: Path | None, secret: str, replace: bool, opens: bool,
+    wait_s: float,
 ) -> None:  # fmt: skip
     """Register the App, install it, and make the board ready.
 

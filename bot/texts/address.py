@@ -5,7 +5,7 @@ import re
 from ledger.ids import RunId
 
 LONGEST = 100
-_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+_ODD = re.compile(r"[^A-Za-z0-9._]+")
 
 
 def of_run(site: str, run_id: RunId) -> str:
