@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from runner.texts import cut, one_line
 
@@ -26,13 +26,6 @@ def _cut_to(cap_bytes: int) -> BeforeValidator:
 
 def _line_of(cap_bytes: int) -> BeforeValidator:
     return BeforeValidator(lambda value: one_line(value, cap_bytes) if isinstance(value, str) else value)
-
-
-def _small_enough(content: str) -> str:
-    size = len(content.encode("utf-8", "replace"))
-    if size > ATTACHED_BYTES:  # cut, it would be another file than the agent meant
-        raise ValueError(f"{size:,} bytes, and {ATTACHED_BYTES:,} are allowed: attach what matters of it")
-    return content
 
 
 Text = Annotated[str, _cut_to(_TEXT_BYTES)]
@@ -166,7 +159,6 @@ class AttachInput(Tool):
     ]
     content: Annotated[
         str,
-        AfterValidator(_small_enough),
         Field(min_length=1, description=f"The text, at most {ATTACHED_BYTES:,} bytes."),
     ]
 

@@ -19,6 +19,7 @@ from ledger.events.run import (
 from ledger.events.turn import BoardToolCalled
 from ledger.ids import QuestionId
 from runner.board_tools import (
+    ATTACHED_BYTES,
     INVESTIGATING,
     AskInput,
     AttachInput,
@@ -125,6 +126,9 @@ def _misfit(call: BoardCall, order: WorkOrder, history: History) -> str:
                 return f"there is no such thread; there are {', '.join(known) or 'none'}"
         case CreateCardInput() if history.proposed >= _CARDS:
             return f"this run proposed {_CARDS} cards already: name further work in `finish`, open_questions"
+        # Not a matter of the schema: a text that was redacted may be a little longer than the agent's.
+        case AttachInput(content=content) if len(content.encode("utf-8", "replace")) > ATTACHED_BYTES:
+            return f"a text may have {ATTACHED_BYTES:,} bytes: attach what matters of it"
         case AttachInput() if history.attached >= _FILES:
             return f"this run attached {_FILES} files already: say the rest in `finish`"
         case LinkCardInput(target=target):

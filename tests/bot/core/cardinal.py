@@ -320,9 +320,7 @@ class Cardinal(People):
         assert inbox.due(self.shop.engine, now=later, limit=10) == ()
 
 
-def _beside(
-    forge: Forge, root: Path, mail: deque[Delivery], database_url: str, public_url: str
-) -> Cardinal:
+def _beside(forge: Forge, root: Path, mail: deque[Delivery], database_url: str, public_url: str) -> Cardinal:
     """Return a Cardinal for the seeded world, whose ledger is new; both live by one clock."""
     clock = Clock()
     forge.store.clock = ForgeClock(clock)
