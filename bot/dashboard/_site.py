@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from threading import BoundedSemaphore
 from urllib.parse import quote
 
 from flask import Blueprint, Response, make_response, render_template, request
@@ -41,6 +42,7 @@ class Site:
     clock: Clock
     readers: Readers
     sign_ins: Pace
+    at_github: BoundedSemaphore  # for as many sign-ins at once
     blueprint: Blueprint = field(
         default_factory=lambda: Blueprint("dashboard", __name__, template_folder=".")
     )

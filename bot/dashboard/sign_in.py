@@ -13,7 +13,7 @@ from flask import Response, make_response, redirect, request
 
 from bot.dashboard._site import Site
 from bot.github import signing_in
-from bot.github.signing_in import AGAIN, BACK, SignInError
+from bot.github.signing_in import AGAIN, BACK, Person, SignInError
 from ledger import book, visits
 
 log = logging.getLogger(__name__)
@@ -22,6 +22,7 @@ VISIT_S = 8 * 3600
 WORD_BYTES = 32
 OWN_PATH = re.compile(r"/(?:(?:runs|artifacts)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?")
 MOST_CHARS = 400
+MANY = "very many people sign in just now: try again in a minute"
 CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
@@ -78,9 +79,7 @@ def _came_back(site: Site) -> Response:
     code = request.args.get("code", "")
     if not CODE.fullmatch(code):
         raise signing_in.refused(request.args.get("error", ""))
-    if not site.sign_ins.take("sign-in"):
-        raise SignInError("very many people sign in just now: try again in a minute")
-    person = signing_in.who(site.config, code, begun["verifier"])
+    person = _person(site, code, begun["verifier"])
     word = secrets.token_urlsafe(WORD_BYTES)
     with book.writing(site.engine) as db:
         visits.end(db, site.word())
@@ -89,6 +88,18 @@ def _came_back(site: Site) -> Response:
     answer = make_response(redirect(begun["next"], 303))  # so that the code leaves the address bar
     site.keep(answer, site.cookie, word, VISIT_S)
     return answer
+
+
+def _person(site: Site, code: str, verifier: str) -> Person:
+    """Ask GitHub who it is; of the few threads only some may wait for that at once."""
+    if not site.at_github.acquire(blocking=False):
+        raise SignInError(MANY)
+    try:
+        if not site.sign_ins.take("sign-in"):
+            raise SignInError(MANY)
+        return signing_in.who(site.config, code, verifier)
+    finally:
+        site.at_github.release()
 
 
 def _begun(site: Site) -> dict[str, str]:

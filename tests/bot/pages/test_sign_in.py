@@ -1,6 +1,8 @@
 """Signing in: one browser's own answer from GitHub, once, within ten minutes; and a visit that ends."""
 
 import re
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -14,7 +16,7 @@ from bot.dashboard._site import Site
 from bot.dashboard.sign_in import own_path
 from bot.readers import Pace
 from tests.bot.core.cardinal import Clock
-from tests.bot.pages.world import PUBLIC, Browser, Pages
+from tests.bot.pages.world import PUBLIC, WAIT_S, Browser, Pages
 from tests.published.court import Court
 
 SIGN_IN = "__Host-cardinal-sign-in"
@@ -151,6 +153,27 @@ def test_a_github_that_does_not_answer_is_a_sentence_without_secrets(
     assert shop.config.client_secret.reveal() not in refused.text + caplog.text
 
 
+def test_a_slow_github_holds_up_few_threads(pages: Pages) -> None:
+    shop = pages.cardinal.shop
+    backs = []
+    for login in ("alice", "bob", "carol"):
+        browser = pages.browser(login, signed_in=False)
+        backs.append((browser, browser.agrees(browser.begins())))
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(2) as threads:
+        silent.settimeout(WAIT_S)
+        slow = replace(shop.config, git_url=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        app = make_app(slow, shop.engine, lambda _: True, pages.cardinal.clock)
+        for browser, _ in backs:
+            browser.here.application = app
+        *first, (last, back) = backs
+        waiting = [threads.submit(browser.get, path) for browser, path in first]
+        asked_by = [silent.accept()[0] for _ in waiting]
+        assert "very many people sign in just now" in last.get(back).text
+        for one in asked_by:
+            one.close()
+        assert ["GitHub did not answer" in one.result(WAIT_S).text for one in waiting] == [True, True]
+
+
 def test_strangers_cannot_make_cardinal_ask_github_without_end(pages: Pages) -> None:
     mallory = pages.browser("mallory", signed_in=False)
     said = []
@@ -218,4 +241,4 @@ def test_the_settings_belong_together(tmp_path: Path, given: dict[str, str], pro
         return
     config = configuration.read(environ, tmp_path)
     assert config.public_url == "http://127.0.0.1:8484"
-    assert re.fullmatch("cardinal", Site(config, None, None, None, None, Blueprint("x", "y")).cookie)  # type: ignore[arg-type]
+    assert re.fullmatch("cardinal", Site(config, None, None, None, None, None, Blueprint("x", "y")).cookie)  # type: ignore[arg-type]
