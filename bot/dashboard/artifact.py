@@ -29,8 +29,8 @@ def mount(site: Site) -> None:
             return site.stranger()
         if not DIGEST.fullmatch(digest) or not NAME.fullmatch(name):
             return site.nothing(visit)
-        left = _reading.found(site, visit, run) or ()
-        row = next((one for one in left if one.digest == digest), None)
+        left = _reading.found(site, visit, run)
+        row = next((one for one in left.files if one.digest == digest), None) if left else None
         if row is None:
             return site.nothing(visit)
         return _given(site, visit, row)

@@ -40,10 +40,16 @@ def mount(site: Site) -> None:
         left = _reading.found(site, visit, run)
         if left is None:
             return site.nothing(visit)
-        lines = () if left else ("Nothing yet: files appear as the run works.",)
-        title = f"What {run} left"
-        rows = [_row(one) for one in left]
-        return make_response(render_template("run.html", title=title, lines=lines, rows=rows, visit=visit))
+        shown = render_template(
+            "run.html",
+            title=f"What {run} left",
+            lines=() if left.files else ("Nothing yet: files appear as the run works.",),
+            rows=[_row(one) for one in left.files],
+            card=left.card,
+            issue=f"{site.config.git_url}/{left.card.repository}/issues/{left.card.number}",
+            visit=visit,
+        )
+        return make_response(shown)
 
 
 def why_gone(row: ArtifactRow) -> str:

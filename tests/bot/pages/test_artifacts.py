@@ -12,6 +12,7 @@ from ledger.events.board import CardConverted
 from ledger.ids import RunId
 from runner.store import Store
 from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.people import issue_of
 from tests.bot.edge.test_cli import HOSTILE
 from tests.bot.pages.world import Pages
 
@@ -49,6 +50,12 @@ def test_files_are_listed_with_their_kind_and_what_is_gone_says_why(pages: Pages
     bob = pages.browser("bob")
     listed = bob.get(page_of(run_id))
     assert f"/artifacts/{run_id}/{digest}/" in listed.text
+    (card,) = (one for one in pages.cardinal.project.items if one.title == "Add them up")
+    number = issue_of(card).number
+    assert (
+        f'<a href="{pages.cardinal.forge.url}/acme/shop/issues/{number}">acme/shop#{number}</a>'
+        in listed.text
+    )
     assert "&lt;b&gt;" in listed.text
     assert "<b>" not in listed.text
     assert "dropped: it was too old" in listed.text

@@ -85,7 +85,7 @@ def test_an_answer_counts_once(pages: Pages) -> None:
     again = pages.browser("bob", signed_in=False)
     again.here.set_cookie(SIGN_IN, kept.value, domain="cardinal.example.com", secure=True)
     refused = again.get(back)
-    assert (refused.status_code, "used before" in refused.text) == (403, True)
+    assert (refused.status_code, "this answer was used before" in refused.text) == (403, True)
     assert not signed_in(again)
 
 
