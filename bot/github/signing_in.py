@@ -1,6 +1,6 @@
 """Signing a person in by GitHub: where the browser goes, and who came back. Their token is not kept.
 
-No call of an installation, so `reach` does not know them: the App's client secret and the person's token speak.
+These are no calls of an installation, so `reach` has none of them.
 Source: docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/
 generating-a-user-access-token-for-a-github-app (web application flow, with PKCE by S256).
 """
