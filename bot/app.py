@@ -1,4 +1,4 @@
-"""The web application: the webhook's door and a health check."""
+"""The web application: the webhook's door, a health check, and the pages where they have an address."""
 
 from flask import Flask, jsonify
 from flask.typing import ResponseReturnValue
@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 from bot.capture import Keeper
 from bot.clock import Clock
 from bot.config import Config
+from bot.dashboard import pages
 from bot.webhook import MOST_BYTES, Wake, make_door
 from ledger import book
 
@@ -18,6 +19,9 @@ def make_app(config: Config, engine: Engine, enqueue: Wake, clock: Clock) -> Fla
     if config.webhooks:  # else nobody is expected, and a stranger finds no door
         keep = Keeper(config.home, clock).take
         app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock, keep))
+
+    if config.public_url:
+        app.register_blueprint(pages(config, engine, clock))
 
     @app.get("/healthz")
     def health() -> ResponseReturnValue:

@@ -103,6 +103,15 @@ class Config:
         default=True,
         description="Whether GitHub sends webhooks here; `false`: Cardinal looks at the board instead.",
     )
+    public_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/?#@\\]+)?$")] = Field(
+        default="",
+        description="Where browsers reach Cardinal, without a path: what runs leave is served there; "
+        "if unset, nowhere.",
+    )
+    client_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,100}$")] = Field(
+        default="", description="The App's client id, by which people sign in on these pages."
+    )
+    client_secret: Secret = Field(default=Secret(), description="The App's client secret, for the same.")
     board: Annotated[BoardAddress, BeforeValidator(_board)] = Field(
         default=BoardAddress(),
         description="The board: its owner (an organisation, or a person) and its number, `acme/1`.",
@@ -233,6 +242,11 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     values["home"] = home
     _fill_in(values, home)
     problems += _resolve_paths(values, cwd)
+    if values.get("public_url") and not (values.get("client_id") and values.get("client_secret")):
+        problems.append(
+            f"{PREFIX}PUBLIC_URL is set without {PREFIX}CLIENT_ID and {PREFIX}CLIENT_SECRET, with which "
+            "people sign in there: set all three (both are on the App's settings page), or none"
+        )
     if values.get("compatible_key") and not values.get("compatible_url"):
         problems.append(f"{PREFIX}COMPATIBLE_KEY is set without {PREFIX}COMPATIBLE_URL: set both")
     try:
@@ -268,7 +282,7 @@ def _fill_in(values: dict[str, Any], home: Path) -> None:
     """Set the defaults that follow from other settings."""
     values.setdefault("database_url", f"sqlite:///{home / 'data' / 'ledger.db'}")
     values.setdefault("scenarios", home / "scenarios")
-    for name in ("github_url", "git_url"):
+    for name in ("github_url", "git_url", "public_url"):
         if name in values:
             values[name] = values[name].rstrip("/")
     if values.get("github_url", GITHUB_API) != GITHUB_API and values["github_url"].startswith("http"):

@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from bot.github.signing_in import BACK
+
 LEVELS = ("none", "read", "write", "admin")
 
 
@@ -20,8 +22,11 @@ class Manifest:
     events: tuple[str, ...]
     fields: Mapping[str, Any]
 
-    def filled(self, *, name: str, webhook: str, active: bool, redirect_url: str) -> dict[str, Any]:
-        """Return what GitHub's form takes. Its hook needs an address even while it is off.
+    def filled(
+        self, *, name: str, webhook: str, active: bool, redirect_url: str, public_url: str = ""
+    ) -> dict[str, Any]:
+        """Return what GitHub's form takes. Its hook needs an address even while it is off. People sign in at
+        `public_url`, if there is one.
 
         Source: docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest.
         """
@@ -31,6 +36,7 @@ class Manifest:
             "name": name or self.name,
             "redirect_url": redirect_url,
             "hook_attributes": hook,
+            **({"callback_urls": [public_url + BACK]} if public_url else {}),
         }
 
     def lacking(self, granted: Mapping[str, str]) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def identify(store: Store, authorization: str) -> Caller:
         if token.installation.suspended_at is not None:
             raise ForbiddenError("This installation has been suspended")
         return Caller(token=token)
-    person = store.users.by_token(secret)
+    person = store.users.by_token(secret) or store.authorizations.by_token(secret)
     if person is None:
         raise UnauthorizedError()
     return Caller(user=person)

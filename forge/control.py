@@ -30,6 +30,7 @@ def control(store: Store, gateway: Gateway, announcer: Announcer) -> Blueprint:
     _add_logs(blueprint, store)
     _add_faults(blueprint, store)
     _add_worlds(blueprint, store, announcer)
+    _add_sign_in(blueprint, store)
     _add_deeds(blueprint, store)
     _add_installations(blueprint, store)
     _add_repositories(blueprint, store)
@@ -174,6 +175,16 @@ def _add_worlds(blueprint: Blueprint, store: Store, announcer: Announcer) -> Non
     def expire_tokens() -> Response:
         """Let every installation token expire now."""
         return answer({"expired": store.apps.expire_tokens()})
+
+
+def _add_sign_in(blueprint: Blueprint, store: Store) -> None:
+    @blueprint.post("/callbacks")
+    def set_callbacks() -> Response:
+        """Say where a sign-in with an App may send a browser back to, as on the App's settings page."""
+        wanted = body()
+        app = _app(store, wanted)
+        app.callback_urls = tuple(str(one) for one in wanted.get("urls") or ())
+        return answer({"app_id": app.id, "urls": app.callback_urls})
 
 
 def _add_deeds(blueprint: Blueprint, store: Store) -> None:

@@ -19,6 +19,7 @@ from forge.githttp import blueprint as git_blueprint
 from forge.graphql import blueprint as graphql_blueprint
 from forge.hooks import Sender
 from forge.judging import Judge
+from forge.login import blueprint as login_blueprint
 from forge.payloads.webhook import Announcer
 from forge.rest import blueprints
 from forge.store import Store
@@ -104,6 +105,7 @@ class Forge:
         app.register_blueprint(graphql_blueprint, name="graphql")
         app.register_blueprint(graphql_blueprint, url_prefix="/api", name="graphql_api")
         app.register_blueprint(git_blueprint)
+        app.register_blueprint(login_blueprint)
         app.register_blueprint(control(self.store, self.gateway, self.announcer))
         if find_spec("forge.pages") is not None:
             app.register_blueprint(import_module("forge.pages").pages(self.store))

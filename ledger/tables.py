@@ -1,8 +1,8 @@
-"""The tables that are truth: events, inbox, outbox, leases, cursors, doorbells. Views keep theirs beside
-their fold.
+"""The tables that are truth: events, inbox, outbox, leases, cursors, doorbells, visits. Views keep theirs
+beside their fold.
 """
 
-from sqlalchemy import Boolean, Column, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, Text, UniqueConstraint
 
 from ledger.types import Moment, Prose, Serial
 
@@ -84,6 +84,22 @@ doorbells = Table(
     Column("rung", Integer, nullable=False),
     Column("answered", Integer, nullable=False),
     Column("rung_at", Moment, nullable=False),
+)
+
+visits = Table(
+    "visits",
+    CORE,
+    Column("word_digest", Text, primary_key=True),  # of the word in the browser's cookie, which is not kept
+    Column("user_id", BigInteger, nullable=False),
+    Column("login", Prose, nullable=False),
+    Column("until", Moment, nullable=False),
+)
+
+spent_states = Table(
+    "spent_states",
+    CORE,
+    Column("state_digest", Text, primary_key=True),
+    Column("until", Moment, nullable=False),  # afterwards nobody would take it any more
 )
 
 migrations = Table(

@@ -13,6 +13,8 @@ from runner.texts import cut, one_line
 _TEXT_BYTES = 8_000
 _LINE_BYTES = 500
 _TITLE_BYTES = 240  # GitHub takes 256 characters
+_NAME_BYTES = 100
+ATTACHED_BYTES = 32_000  # of one text: with its quotes it travels in one message of the gateway
 _ITEMS = 40
 _MOST_LINES = 10_000_000
 _TARGET = r"^(#?[1-9][0-9]{0,8}|[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}#[1-9][0-9]{0,8})$"
@@ -145,6 +147,22 @@ class FindingsInput(Tool):
     ] = ()
 
 
+class AttachInput(Tool):
+    """Give people a text that does not belong into the repository: a measurement, a table, a log, a page of
+    notes. It is kept with the run, and the report lists it.
+    """
+
+    name: Annotated[
+        str,
+        _line_of(_NAME_BYTES),
+        Field(min_length=1, description="A file name, such as timings.csv; no folder."),
+    ]
+    content: Annotated[
+        str,
+        Field(min_length=1, description=f"The text, at most {ATTACHED_BYTES:,} bytes."),
+    ]
+
+
 class BlockInput(Tool):
     """Say that you cannot go on unless people do something. You are stopped until somebody answers."""
 
@@ -192,6 +210,7 @@ TOOLS: Mapping[str, type[Tool]] = {
     "thread": ThreadInput,
     "finish": FinishInput,
     "findings": FindingsInput,
+    "attach": AttachInput,
     "block": BlockInput,
     "go_to_stage": GoToStageInput,
     "create_card": CreateCardInput,

@@ -19,8 +19,10 @@ from ledger.events.run import (
 from ledger.events.turn import BoardToolCalled
 from ledger.ids import QuestionId
 from runner.board_tools import (
+    ATTACHED_BYTES,
     INVESTIGATING,
     AskInput,
+    AttachInput,
     BlockInput,
     BoardCall,
     CreateCardInput,
@@ -41,16 +43,20 @@ from runner.stage_calls import refusal_of_stage
 
 _CARDS = 5  # that a run may propose
 _LINKS = 10
-_WORK_ONLY = frozenset({"finish", "tick", "thread", "go_to_stage", "create_card", "link_card"})
+_FILES = 10
+_WORK_ONLY = frozenset({"finish", "tick", "thread", "go_to_stage", "create_card", "link_card", "attach"})
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a call leads to. `parks`: the turn is over, people are asked."""
+    """What a call leads to. `parks`: the turn is over, people are asked. `attaches` is a text that has to be
+    put into the store, with an event of its own.
+    """
 
     events: tuple[RunEvent, ...]
     reply: Mapping[str, object]
     parks: bool = False
+    attaches: AttachInput | None = None
 
 
 def effect_of(
@@ -71,11 +77,13 @@ def effect_of(
     if problem:
         return Effect((), {"error": problem})
     clean = type(call.input).model_validate(_redacted(call.input.model_dump(mode="json")))
-    body = json.dumps(clean.model_dump(mode="json"), ensure_ascii=False)
+    attaches = clean if isinstance(clean, AttachInput) else None
+    told = {"name": attaches.name} if attaches else clean.model_dump(mode="json")  # the store has the text
+    body = json.dumps(told, ensure_ascii=False)
     recorded = BoardToolCalled(order.run_id, session_id, call.call_id, call.tool, body)
     meant = _meaning(BoardCall(call.call_id, call.tool, clean), order, history)
     parks = isinstance(clean, AskInput | BlockInput)
-    return Effect((recorded, *meant), {"ok": True}, parks)
+    return Effect((recorded, *meant), {"ok": True}, parks, attaches)
 
 
 def _redacted(value: Any) -> Any:
@@ -118,6 +126,11 @@ def _misfit(call: BoardCall, order: WorkOrder, history: History) -> str:
                 return f"there is no such thread; there are {', '.join(known) or 'none'}"
         case CreateCardInput() if history.proposed >= _CARDS:
             return f"this run proposed {_CARDS} cards already: name further work in `finish`, open_questions"
+        # Not a matter of the schema: a text that was redacted may be a little longer than the agent's.
+        case AttachInput(content=content) if len(content.encode("utf-8", "replace")) > ATTACHED_BYTES:
+            return f"a text may have {ATTACHED_BYTES:,} bytes: attach what matters of it"
+        case AttachInput() if history.attached >= _FILES:
+            return f"this run attached {_FILES} files already: say the rest in `finish`"
         case LinkCardInput(target=target):
             if history.linked >= _LINKS:
                 return f"this run linked {_LINKS} cards already: name further ones in `finish`"
@@ -153,7 +166,7 @@ def _meaning(call: BoardCall, order: WorkOrder, history: History) -> tuple[RunEv
             return (CardProposed(run_id, history.proposed + 1, title, body, reason),)
         case LinkCardInput(target=target, relation=relation, reason=reason):
             return (CardLinked(run_id, _spelt_out(target, order), relation, reason),)
-    return ()  # finish and thread take effect when the branch stands on GitHub: see `report`
+    return ()  # attach is for the store; finish and thread wait until the branch is on GitHub: see `report`
 
 
 def _question(order: WorkOrder, history: History, text: str, choices: tuple[str, ...]) -> QuestionAsked:

@@ -17,6 +17,7 @@ from ledger.events.run import Progressed, QuestionAsked, SessionStarted, ToolUse
 from ledger.ids import QuestionId
 from runner import agent as said
 from runner import permission
+from runner.attaching import attached
 from runner.batch import Batch
 from runner.board_tools import BadCall, BoardCall, call_id_of, check_call, offered
 from runner.calls import effect_of
@@ -147,9 +148,10 @@ class Hearing:
             planning=self._task.read_only,
             session_id=self._session_id,
         )
-        self._run.log.append(*effect.events)
+        kept, answer = attached(self._run, effect)
+        self._run.log.append(*effect.events, *kept)
         self.parks = self.parks or effect.parks
-        reply(call.call_id, effect.reply)  # after the commit: an agent that dies before repeats the call
+        reply(call.call_id, answer)  # after the commit: an agent that dies before repeats the call
 
     def _obey_words(self, text: str) -> None:
         """Take the board calls that an agent without our tools writes into what it says."""

@@ -77,6 +77,7 @@ class History:
     pushed: str = ""
     reported: bool = False
     artifacts: dict[tuple[str, str], int] = field(default_factory=dict)  # name and digest -> bytes
+    attached: int = 0  # of them by the agent itself
     stop: happened.RunStopAsked | None = None
     lost: set[str] = field(default_factory=set)  # sessions
     awaited: dict[QuestionId, str] = field(default_factory=dict)  # question -> command
@@ -292,6 +293,7 @@ def _pushed(self: History, event: Any, _seq: int) -> None:
 
 def _kept(self: History, event: Any, _seq: int) -> None:
     self.artifacts[event.name, event.digest] = event.size_bytes
+    self.attached += event.kind in artifact.ATTACHED
 
 
 def _reported(self: History, _event: Any, _seq: int) -> None:

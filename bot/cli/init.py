@@ -18,8 +18,9 @@ from bot.config import BoardAddress, Config
 from bot.init import notes
 from bot.init.errors import MissingWishError, UnwritableError
 from bot.init.notes import Registered
-from bot.webhook import PATH
+from bot.webhook import PATH as WEBHOOK_PATH
 
+PUBLIC = re.compile(r"https?://[^\s/?#@\\]+/?")
 OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}")
 BOARD = re.compile(rf"({OWNER.pattern})/([1-9][0-9]{{0,9}})")
 REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
@@ -38,6 +39,11 @@ REACHABLE = (
     "--name", default="", help="The App's name on GitHub, where names are unique.  [default: Cardinal]"
 )
 @click.option("--webhook", default="", help="Where GitHub reaches this machine, or a relay's address.")
+@click.option(
+    "--public",
+    default="",
+    help="Where people's browsers reach this machine, to see what runs left.  [default: as --webhook]",
+)
 @click.option("--poll", is_flag=True, help="No webhooks: nothing can reach this machine.")
 @click.option("--columns", is_flag=True, help="Make the policy's columns where they are missing.")
 @click.option("--policy-repository", default="", help="The policy's home.  [default: OWNER/board]")
@@ -56,8 +62,9 @@ REACHABLE = (
     "--wait", "wait_s", type=click.FloatRange(1, 86400), default=1800, help="Seconds to wait for people."
 )
 def command(
-    org: str, board_name: str, name: str, webhook: str, *, poll: bool, columns: bool, policy_repository: str,
-    existing: int, key: Path | None, secret: str, replace: bool, opens: bool, wait_s: float,
+    org: str, board_name: str, name: str, webhook: str, public: str, *, poll: bool, columns: bool,
+    policy_repository: str, existing: int, key: Path | None, secret: str, replace: bool, opens: bool,
+    wait_s: float,
 ) -> None:  # fmt: skip
     """Register the App, install it, and make the board ready.
 
@@ -72,6 +79,7 @@ def command(
         number=address.number if board_name else 0,
         name=name,
         webhook=_webhook(webhook, config),
+        public_url=_public(public, webhook),
         poll=poll,
         columns=columns,
         replace=replace,
@@ -126,7 +134,18 @@ def _webhook(given: str, config: Config) -> str:
         raise MissingWishError(
             "GitHub sends nothing to this machine's own name: use a relay's address, or --poll"
         )
-    return given if parts.path not in ("", "/") or parts.query else f"{given.rstrip('/')}{PATH}"
+    return given if parts.path not in ("", "/") or parts.query else f"{given.rstrip('/')}{WEBHOOK_PATH}"
+
+
+def _public(given: str, webhook: str) -> str:
+    """Return where browsers reach the pages: as was said, else the webhook's host where that is Cardinal."""
+    parts = urlsplit(given or webhook)
+    if given and (not PUBLIC.fullmatch(given) or parts.scheme not in ("http", "https")):
+        raise MissingWishError(
+            "--public has an address without a path: --public https://cardinal.example.com"
+        )
+    ours = parts.path in ("", "/", WEBHOOK_PATH) and not parts.query  # else it is a relay's
+    return f"{parts.scheme}://{parts.netloc}" if ours and parts.netloc else ""
 
 
 def _is_local(host: str) -> bool:

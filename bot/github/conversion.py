@@ -24,6 +24,8 @@ class Converted:
     owner: str
     private_key: Secret
     webhook_secret: Secret
+    client_id: str
+    client_secret: Secret
 
 
 def convert(api_url: str, code: str) -> Converted:
@@ -53,4 +55,6 @@ def convert(api_url: str, code: str) -> Converted:
         str((found.get("owner") or {}).get("login") or ""),
         Secret(str(found["pem"])),
         Secret(str(found.get("webhook_secret") or "")),
+        str(found["client_id"]),
+        Secret(str(found["client_secret"])),
     )

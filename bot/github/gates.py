@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from bot.github.hub import Hub
 
 
-def seen_of(db: Connection, card: CardRow, head: str) -> Seen:
-    """Return what is known of the commit `head` of the card's pull request."""
+def seen_of(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
+    """Return what is known of the commit `head` of the card's pull request. `site`: where the pages are."""
     of_card = runs.of_card(db, card.card_id, limit=MOST_RUNS)
     live = next((run for run in of_card if run.state is not RunState.ENDED), None)
     pusher = next((run for run in of_card if run.pushed_head == head), None)
     last = checks.gate_of(db, card.card_id)
     waived = checks.standing(db, card.card_id, head) is Gate.NOTHING
-    seen = Seen(head, pusher, None, (), live, waived, last.head if last else "")
+    seen = Seen(head, pusher, None, (), live, waived, last.head if last else "", site=site)
     found = checks.gate_of(db, card.card_id, head)
     if found is None or waived:  # a waiver that is newer than the result
         return seen

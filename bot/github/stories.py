@@ -6,6 +6,7 @@ from bot.github.subjects import MOST_RUNS, card_of, run_of, talks_on_pull
 from bot.texts.story import Story
 from ledger.ids import RunId
 from ledger.views import (
+    artifacts,
     beside,
     budgets,
     checks,
@@ -25,8 +26,8 @@ MOST_ACTIVITY = 30
 MOST_TIMELINE = 200  # of the card, among which the run's own are looked for
 
 
-def story_of(db: Connection, run_id: RunId) -> Story:
-    """Return the rows of one run; raises GivenUpError for an unknown one."""
+def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
+    """Return the rows of one run; raises GivenUpError for an unknown one. `site`: where the pages are."""
     run = run_of(db, run_id)
     card = card_of(db, run.card_id)
     rows = timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MOST_TIMELINE)
@@ -45,6 +46,8 @@ def story_of(db: Connection, run_id: RunId) -> Story:
         seen=beside.get(db, run_id),
         waived=_waived(db, card, run),
         stages=stages.of_run(db, run_id),
+        left=artifacts.of_run(db, run_id),
+        site=site,
     )
 
 

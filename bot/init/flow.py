@@ -41,12 +41,15 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What was asked for. `number` is 0 to find the board; `webhook` is empty to leave it as it is."""
+    """What was asked for. `number` is 0 to find the board; `webhook` is empty to leave it as it is, and
+    `public_url` where browsers do not reach Cardinal.
+    """
 
     owner: str
     number: int = 0
     name: str = ""
     webhook: str = ""
+    public_url: str = ""
     poll: bool = False
     columns: bool = False
     replace: bool = False
@@ -119,7 +122,7 @@ def _app(
     else:
         place.say(f"going on with the App {found.slug}, which an earlier `cardinal init` registered")
     registration.app = found
-    settings.put_away(config, found, webhooks=not wishes.poll)
+    settings.put_away(config, found, webhooks=not wishes.poll, public_url=wishes.public_url)
     # The state is used up, and the secrets are where they belong.
     notes.write(
         config.home, dataclasses.replace(known, owner=wishes.owner, port=front.port, state="", app=None)
@@ -136,7 +139,11 @@ def _register(
     notes.write(config.home, begun)
     back = f"http://127.0.0.1:{front.port}{BACK}"
     wanted = manifest().filled(
-        name=wishes.name, webhook=wishes.webhook, active=not wishes.poll, redirect_url=back
+        name=wishes.name,
+        webhook=wishes.webhook,
+        active=not wishes.poll,
+        redirect_url=back,
+        public_url=wishes.public_url,
     )
     registration.manifest = json.dumps(wanted)
     state = urlencode({"state": registration.state})
@@ -167,7 +174,13 @@ def _exchange(config: Config, wishes: Wishes, place: Place) -> Callable[[str], R
                 f"delete it at {made.page}"
             )
         app = Registered(
-            made.app_id, made.slug, made.page, made.private_key.reveal(), made.webhook_secret.reveal()
+            made.app_id,
+            made.slug,
+            made.page,
+            made.private_key.reveal(),
+            made.webhook_secret.reveal(),
+            made.client_id,
+            made.client_secret.reveal(),
         )
         # Before anything else: GitHub never says these again.
         notes.write(config.home, Notes(wishes.owner, "", 0, place.clock().isoformat(), app))

@@ -23,6 +23,8 @@ class Registered:
     page: str
     private_key: str
     webhook_secret: str
+    client_id: str = ""
+    client_secret: str = ""
 
     def __repr__(self) -> str:
         return f"Registered({self.app_id}, {self.slug!r}, ***)"

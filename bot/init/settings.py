@@ -8,10 +8,14 @@ from bot.config import ENV_FILE, PREFIX, Config
 from bot.init.errors import AnotherAppError, InitError, OverriddenError
 from bot.init.notes import Registered
 
+WRITTEN = ("APP_ID", "PRIVATE_KEY", "WEBHOOK_SECRET", "WEBHOOKS", "BOARD")
+SIGN_IN = ("CLIENT_ID", "CLIENT_SECRET", "PUBLIC_URL")
 
-def put_away(config: Config, app: Registered, *, webhooks: bool) -> None:
+
+def put_away(config: Config, app: Registered, *, webhooks: bool, public_url: str) -> None:
     """Store the App's key and make the settings name it: one change of the file, after the key is there.
 
+    Pages are served at `public_url` where the App's client secret is known, with which people sign in.
     Raises UnfitSettingError for a secret that no line can hold.
     """
     key = config.home / f"app-{app.app_id}.pem"
@@ -19,6 +23,10 @@ def put_away(config: Config, app: Registered, *, webhooks: bool) -> None:
     values = {"APP_ID": str(app.app_id), "PRIVATE_KEY": key.name, "WEBHOOKS": str(webhooks).lower()}
     if app.webhook_secret:
         values["WEBHOOK_SECRET"] = app.webhook_secret
+    if app.client_secret:
+        values |= {"CLIENT_ID": app.client_id, "CLIENT_SECRET": app.client_secret, "PUBLIC_URL": public_url}
+    elif config.client_id and config.app_id != app.app_id:  # another App's: nobody could sign in with them
+        values |= dict.fromkeys(SIGN_IN, "")
     change(config.home, values)
 
 
@@ -42,7 +50,7 @@ def check_app(config: Config, app_id: int, *, replace: bool) -> None:
 
 def check_environment(environ: Mapping[str, str]) -> None:
     """Raise OverriddenError for a variable that would win over what is written into the file."""
-    for name in ("APP_ID", "PRIVATE_KEY", "WEBHOOK_SECRET", "WEBHOOKS", "BOARD"):
+    for name in (*WRITTEN, *SIGN_IN):
         if environ.get(PREFIX + name):
             raise OverriddenError(PREFIX + name)
 

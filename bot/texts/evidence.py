@@ -1,11 +1,12 @@
 """The table of what was checked before a pull request is offered."""
 
-from bot.texts import checks_needed
+from bot.texts import address, checks_needed
 from bot.texts.safe import block, code, folded
 from bot.texts.story import Story, minutes
 from ledger.views.checks import CheckRow
 
 MOST_CHECKS = 20
+LOG = "log.txt"
 
 
 def table(checks: tuple[CheckRow, ...]) -> str:
@@ -35,11 +36,14 @@ def failing(checks: tuple[CheckRow, ...]) -> str:
     return folded("What the failing check said", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")
 
 
-def proof(checks: tuple[CheckRow, ...], *, head: str, base: str, image: str, definition: str = "") -> str:
-    """Return what makes the result checkable, folded: commits, image, which checks, the logs' digests."""
+def proof(
+    checks: tuple[CheckRow, ...], *, head: str, base: str, image: str, definition: str = "", site: str = ""
+) -> str:
+    """Return what makes the result checkable, folded: commits, image, which checks, and each log by its
+    digest, which leads to the log where Cardinal's pages are served, at `site`.
+    """
     rows = [
-        f"| {code(check.command, 120)} | {check.exit_code} | {check.duration_s:.1f} s"
-        f" | {code(check.log_digest, 64)} |"
+        f"| {code(check.command, 120)} | {check.exit_code} | {check.duration_s:.1f} s | {_log(check, site)} |"
         for check in checks[-MOST_CHECKS:]
     ]
     where = "on this machine, without an image" if image == "local" else code(image or "not recorded", 100)
@@ -48,14 +52,23 @@ def proof(checks: tuple[CheckRow, ...], *, head: str, base: str, image: str, def
         f"base {code(base or 'not recorded', 64)}",
         f"image: {where}",
         *((f"checks as the base branch named them {code(definition, 64)}",) if definition else ()),
-        *_whole(checks),
+        *_whole(checks, site),
     )
     table = ["| command | exit code | took | SHA-256 of its log |", "| --- | --- | --- | --- |", *rows]
     return folded("Evidence", "\n".join((*(f"* {fact}" for fact in facts), "", *(table if rows else ()))))
 
 
-def _whole(checks: tuple[CheckRow, ...]) -> tuple[str, ...]:
+def _log(check: CheckRow, site: str) -> str:
+    shown = code(check.log_digest, 64)
+    if not site or not check.log_digest:
+        return shown
+    return f"[{shown}]({address.of_file(site, check.run_id, check.log_digest, LOG)})"
+
+
+def _whole(checks: tuple[CheckRow, ...], site: str) -> tuple[str, ...]:
     runs = dict.fromkeys(check.run_id for check in checks)
+    if site:
+        return tuple(f"whole logs: [what {run_id} left]({address.of_run(site, run_id)})" for run_id in runs)
     return tuple(f"whole logs: `cardinal artifacts {run_id}` where Cardinal runs" for run_id in runs)
 
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.texts import checks_needed, evidence
+from bot.texts import address, checks_needed, evidence
 from bot.texts.safe import code, fit
 from ledger.events.run import CHECK as CHECK_KIND
+from ledger.ids import RunId
 from ledger.states import RUN_HELD
 from ledger.views.checks import CheckRow
 from ledger.views.runs import RunRow
@@ -37,6 +38,7 @@ class Seen:
     image: str = ""
     base: str = ""
     definition: str = ""
+    site: str = ""  # where Cardinal's pages are, empty where they are not served
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,18 @@ def write(seen: Seen, buttons: tuple[Button, ...]) -> dict[str, Any]:
     ]
     return {
         **(ended if found.conclusion else {"status": "in_progress"}),
+        **_details(seen),
         "output": {"title": found.title, "summary": found.summary},
         "actions": shown,
     }
+
+
+def _details(seen: Seen) -> dict[str, str]:
+    """Return where GitHub's link "Details" leads: to what the run left that made or checked the commit."""
+    checking = seen.live is not None and seen.live.kind == CHECK_KIND
+    about = seen.live if checking else seen.pusher or seen.live
+    run_id = about.run_id if about is not None and (checking or not seen.by) else seen.by
+    return {"details_url": address.of_run(seen.site, RunId(run_id))} if seen.site and run_id else {}
 
 
 def of_group(seen: Seen, number: int) -> dict[str, Any]:
@@ -103,6 +114,7 @@ def of_group(seen: Seen, number: int) -> dict[str, Any]:
     return {
         "status": "completed",
         "conclusion": found.conclusion or "action_required",
+        **_details(seen),
         "output": {"title": found.title, "summary": fit((said, found.summary), limit=SUMMARY_LIMIT)},
         "actions": [],
     }
@@ -115,7 +127,12 @@ def _of_evidence(seen: Seen, passed: bool) -> Verdict:
     told = f"Checked{by} at {code(seen.head[:12])}, on a clean checkout that the agent cannot touch."
     needed = (told, evidence.table(seen.checks), evidence.failing(seen.checks))
     proof = evidence.proof(
-        seen.checks, head=seen.head, base=seen.base, image=seen.image, definition=seen.definition
+        seen.checks,
+        head=seen.head,
+        base=seen.base,
+        image=seen.image,
+        definition=seen.definition,
+        site=seen.site,
     )
     tails = evidence.tails(seen.checks)
     return Verdict(

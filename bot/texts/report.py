@@ -1,6 +1,6 @@
 """The final report of a run: what was done and what to check, or how it ended and what to do next."""
 
-from bot.texts import checks_needed, evidence
+from bot.texts import checks_needed, evidence, left
 from bot.texts import story as told
 from bot.texts.boxes import box
 from bot.texts.safe import fit, line, quote
@@ -58,7 +58,8 @@ def _success(story: Story) -> str:
             evidence.shown(story),
             " · ".join(part for part in (facts, told.spent(story)) if part),
             ask if pull else "",
-        )
+        ),
+        (left.listed(story),),
     )
 
 
@@ -75,7 +76,7 @@ def _failure(story: Story) -> str:
             _next_step(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),
         ),
-        (evidence.failing(story.checks), *findings(story)),
+        (evidence.failing(story.checks), *findings(story), left.listed(story)),
     )
 
 

@@ -1,6 +1,6 @@
 """The sticky comment of a run: where it is, what it does, what it cost, what a person can press."""
 
-from bot.texts import beside, evidence, stages
+from bot.texts import beside, evidence, left, stages
 from bot.texts import story as told
 from bot.texts.boxes import box
 from bot.texts.safe import code, fit, folded, line, quote
@@ -189,4 +189,6 @@ def _debug(story: Story) -> str:
     }
     facts |= beside.facts(story.seen)
     rows = [f"- {name}: {code(value)}" for name, value in facts.items() if value]
+    pointed = left.pointer(story)
+    rows += [f"- {pointed}"] if pointed else []
     return folded("Debug", "\n".join([*rows, f"- Everything: `cardinal show {run.run_id}`"]))

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from bot.texts.safe import code
 from ledger.states import RUN_HELD, Ending, RunState
+from ledger.views.artifacts import ArtifactRow
 from ledger.views.beside import BesideRow
 from ledger.views.budgets import BudgetRow
 from ledger.views.cards import CardRow
@@ -71,6 +72,8 @@ class Story:
     seen: BesideRow | None = None
     waived: bool = False
     stages: tuple[StageRow, ...] = ()
+    left: tuple[ArtifactRow, ...] = ()
+    site: str = ""  # where Cardinal's pages are, empty where they are not served
 
 
 def headline(story: Story) -> str:

@@ -113,6 +113,8 @@ def cardinal(
     registered = app.json()
     hook = {"url": f"{cardinal_url}/webhooks/github", "secret": registered["webhook_secret"]}
     requests.post(f"{forge_url}/_forge/webhook", json=hook, timeout=30).raise_for_status()
+    signing = {"urls": [f"{cardinal_url}/sign-in/back"]}
+    requests.post(f"{forge_url}/_forge/callbacks", json=signing, timeout=30).raise_for_status()
     home = root / "operator"
     environment = _environment(forge_url, cardinal_port, home, registered, settings or {})
     log = (root / "cardinal.log").open("ab")
@@ -161,6 +163,9 @@ def _environment(
         "CARDINAL_APP_ID": str(registered["app_id"]),
         "CARDINAL_PRIVATE_KEY": str(key),
         "CARDINAL_WEBHOOK_SECRET": registered["webhook_secret"],
+        "CARDINAL_PUBLIC_URL": f"http://127.0.0.1:{port}",
+        "CARDINAL_CLIENT_ID": registered["client_id"],
+        "CARDINAL_CLIENT_SECRET": registered["client_secret"],
         "CARDINAL_BOARD": "acme/1",
         "CARDINAL_PORT": str(port),
         "CARDINAL_SCENARIOS": str(SCENARIOS),

@@ -2,7 +2,7 @@
 
 from flask import Blueprint
 
-from forge.pages import apps, board, cards, code, conversation, home, pulls, reviewing, switches
+from forge.pages import apps, authorizing, board, cards, code, conversation, home, pulls, reviewing, switches
 from forge.pages.site import Site
 from forge.store import Store
 
@@ -10,6 +10,6 @@ from forge.store import Store
 def pages(store: Store) -> Blueprint:
     """Return the blueprint with every page; it answers on loopback names only."""
     site = Site(store)
-    for part in (home, switches, apps, board, cards, conversation, pulls, reviewing, code):
+    for part in (home, switches, apps, authorizing, board, cards, conversation, pulls, reviewing, code):
         part.mount(site)
     return site.blueprint

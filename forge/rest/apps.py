@@ -1,7 +1,5 @@
 """Apps: themselves, their installations, tokens and deliveries, with the App's JWT."""
 
-from secrets import token_hex
-
 from flask import Blueprint, Response, request
 
 from forge.errors import ForbiddenError, NotFoundError, UnauthorizedError, UnprocessableError
@@ -163,10 +161,11 @@ def convert_manifest(code: str) -> Response:
     )
     hook = manifest.get("hook_attributes") or {}
     app.webhook_url, app.webhook_active = hook.get("url", ""), bool(hook) and hook.get("active", True)
+    app.callback_urls = tuple(manifest.get("callback_urls") or ())
     if not hook:
         app.webhook_secret = ""
     secrets = {
-        "client_secret": token_hex(20),
+        "client_secret": app.client_secret,
         "webhook_secret": app.webhook_secret or None,
         "pem": pem,
     }

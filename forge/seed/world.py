@@ -21,6 +21,7 @@ class World:
         return {
             "app_id": self.app.id,
             "client_id": self.app.client_id,
+            "client_secret": self.app.client_secret,
             "slug": self.app.slug,
             "installation_id": self.installation.id,
             "pem": self.private_key,

@@ -9,6 +9,7 @@ from forge.clock import Clock
 from forge.errors import NotFoundError
 from forge.store.access import Access
 from forge.store.apps import Apps
+from forge.store.authorizations import Authorizations
 from forge.store.base import Occurrence
 from forge.store.checks import Checks
 from forge.store.deliveries import Deliveries
@@ -57,6 +58,7 @@ class Store:
         self.statuses = Statuses(self)
         self.projects = Projects(self)
         self.apps = Apps(self)
+        self.authorizations = Authorizations(self)
         self.manifests = Manifests(self)
         self.access = Access(self)
         self.deliveries = Deliveries(self)

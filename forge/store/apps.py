@@ -107,6 +107,7 @@ class Apps(Part):
             events=list(events or ALL_EVENTS),
             hook_id=self.store.identifiers.next_id(),
             webhook_secret=secrets.token_hex(20),
+            client_secret=secrets.token_hex(20),
         )
         self._apps.append(app)
         return app, pem.decode()

@@ -144,6 +144,8 @@ class Checks(Part):
                 faults.append(f"output.{key}: only {MAX_TEXT_CHARACTERS} characters are allowed")
         if len(output.get("annotations") or []) > MAX_ANNOTATIONS:
             faults.append(f"output.annotations: at most {MAX_ANNOTATIONS} items")
+        if not str(changes.get("details_url") or "https://").startswith(("https://", "http://")):
+            faults.append("details_url: must be an address by http or https")
         if changes.get("status") not in (None, *STATUSES):
             faults.append("status: is not a known status")
         if changes.get("conclusion") not in (None, *CONCLUSIONS):

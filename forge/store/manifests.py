@@ -58,6 +58,9 @@ class Manifests(Part):
         for address in (manifest.get("url"), manifest.get("redirect_url")):
             if not _is_address(address):
                 raise UnprocessableError("The manifest needs `url` and `redirect_url`, both addresses.")
+        callbacks = manifest.get("callback_urls", [])
+        if not isinstance(callbacks, list) or len(callbacks) > 10 or not all(map(_is_address, callbacks)):
+            raise UnprocessableError("Callback urls must be at most ten addresses.")
         _check_hook(manifest.get("hook_attributes"))
         _check_wishes(manifest)
         return manifest

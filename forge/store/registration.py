@@ -25,6 +25,8 @@ class App:
     webhook_url: str = ""
     webhook_secret: str = ""
     webhook_active: bool = True
+    client_secret: str = ""
+    callback_urls: tuple[str, ...] = ()  # where a sign-in may send a browser back to
 
 
 @dataclass(slots=True, eq=False)

@@ -4,10 +4,14 @@ from dataclasses import dataclass
 
 from ledger.events.run import RunEvent
 
+FILE, PAGE = "file", "page"
+ATTACHED = (FILE, PAGE)  # the kinds of what an agent attached itself
+
 
 @dataclass(frozen=True, slots=True)
 class ArtifactKept(RunEvent):
-    """A file is in the store. `kind`: log, patch, report or briefing; `digest` is the SHA-256 of its bytes,
+    """A file is in the store. `kind`: log, patch, report or briefing; file or page for what the
+    agent attached; more may come. `digest` is the SHA-256 of its bytes,
     from which secrets were taken before.
     """
 

@@ -34,6 +34,10 @@ CREATE TABLE doorbells (
   card_id TEXT PRIMARY KEY NOT NULL, board_id TEXT NOT NULL, rung INTEGER NOT NULL, answered INTEGER NOT NULL,
   rung_at TEXT NOT NULL);
 CREATE INDEX doorbells_waiting ON doorbells (rung_at) WHERE rung > answered;
+CREATE TABLE visits (
+  word_digest TEXT PRIMARY KEY NOT NULL, user_id BIGINT NOT NULL, login TEXT NOT NULL, until TEXT NOT NULL);
+CREATE INDEX visits_user ON visits (user_id);
+CREATE TABLE spent_states (state_digest TEXT PRIMARY KEY NOT NULL, until TEXT NOT NULL);
 CREATE TABLE shapes (name TEXT PRIMARY KEY NOT NULL, digest TEXT NOT NULL)
 """
 

@@ -170,6 +170,9 @@ class Player:
     def do_note(self, text: str) -> None:
         self.call("note", text=text)
 
+    def do_attach(self, given: dict[str, Any]) -> None:
+        self.call("attach", **given)
+
     def do_block(self, reason: str) -> None:
         self.await_answer(self.call("block", reason=reason))
 

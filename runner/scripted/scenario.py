@@ -50,6 +50,13 @@ class EditStep(Part):
         return self
 
 
+class AttachStep(Part):
+    """Gives people a text that is kept with the run."""
+
+    name: str
+    content: str
+
+
 class ThreadStep(Part):
     """Answers the review thread at `index`, or each whose text or path contains `match`."""
 
@@ -141,6 +148,7 @@ class Step(Part):
     note: str | None = None
     thread: ThreadStep | None = None
     finish: FinishStep | None = None
+    attach: AttachStep | None = None
     go_to_stage: GoToStageStep | None = None
     findings: FindingsStep | None = None
     block: str | None = None

@@ -21,6 +21,7 @@ TESTED_IN = {
     "runner/workspaces": ("tests/runner", "tests/conformance"),
     "bot/intake": ("tests/bot", "tests/contracts"),
     "bot/cli": ("tests/bot",),
+    "bot/dashboard": ("tests/bot",),
 }
 # GitHub sends these to every App; a manifest cannot subscribe to them.
 # Source: docs.github.com/webhooks/webhook-events-and-payloads (installation, ping) and

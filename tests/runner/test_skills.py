@@ -51,6 +51,7 @@ def test_a_private_skill_is_in_the_prompt_and_nowhere_else(world: World) -> None
     world.scenario(
         plan=[TELL, PLAN],
         work=[{"say": "I was told: {{prompt}}"}, {"progress": SECRET}, {"note": f"He said: {SECRET}"},
+              {"attach": {"name": "told.txt", "content": f"He said: {SECRET}"}},
               {"run": f"echo '{SECRET}'; cat /workspace/skills/oracle/references/temple.md"}, EDIT,
               {"finish": {"done": f"As told: {SECRET}"}}],
     )  # fmt: skip

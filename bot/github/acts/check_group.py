@@ -32,7 +32,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: CheckGroup, entry: Entry) -> Out
     """Make the check run; a group that is gone meanwhile needs none."""
     with book.reading(desk.engine) as db:
         card = card_of(db, intent.card_id)
-        seen = gates.seen_of(db, card, card.pull_head)
+        seen = gates.seen_of(db, card, card.pull_head, desk.config.public_url)
     pull = pull_of(card)
     if pull is None or pull.number != intent.number or card.pull_state != "open":
         return Outcome("", "")

@@ -36,7 +36,7 @@ def key(intent: OpenPull) -> EntryKey:
 def carry_out(hub: "Hub", desk: "Desk", intent: OpenPull, entry: Entry) -> Outcome:
     """Open the pull request, or take the open one of the same branch."""
     with book.reading(desk.engine) as db:
-        story = story_of(db, intent.run_id)
+        story = story_of(db, intent.run_id, desk.config.public_url)
     repository, branch = story.run.repository, story.run.branch
     body = pull_body.write(story)
     there = pulls.find_open(hub, repository, branch) if entry.attempts > 1 else None

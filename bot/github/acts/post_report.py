@@ -31,6 +31,6 @@ def key(intent: PostReport) -> EntryKey:
 def carry_out(hub: "Hub", desk: "Desk", intent: PostReport, entry: Entry) -> Outcome:
     """Post the report."""
     with book.reading(desk.engine) as db:
-        story = story_of(db, intent.run_id)
+        story = story_of(db, intent.run_id, desk.config.public_url)
         talk = talk_of_run(db, story.card, story.run, desk)
     return publish(hub, desk, entry, talk, report.write(story))

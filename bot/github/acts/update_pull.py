@@ -38,7 +38,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdatePull, entry: Entry) -> Out
         pull = pull_of(card)
         if pull is None or card.run_id is None or card.pull_state != "open":
             return Outcome("", "")
-        story = story_of(db, card.run_id)
+        story = story_of(db, card.run_id, desk.config.public_url)
     body, changes = pull_body.write(story), dict[str, str]()
     # Every pull request is opened as a draft: one that never was may say in its title that it is not ready.
     there = None if card.pull_draft else pulls.read(hub, pull.repository, pull.number)

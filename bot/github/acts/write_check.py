@@ -35,7 +35,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: WriteCheck, entry: Entry) -> Out
     with book.reading(desk.engine) as db:
         card = card_of(db, intent.card_id)
         snapshot = snapshots.of_card(db, intent.card_id)
-        seen = gates.seen_of(db, card, intent.head)
+        seen = gates.seen_of(db, card, intent.head, desk.config.public_url)
     pull = pull_of(card)
     if pull is None or snapshot is None or (card.pull_state, card.pull_head) != ("open", intent.head):
         last = last_of(desk, entry.key)

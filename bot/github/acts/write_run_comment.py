@@ -44,7 +44,7 @@ def key(intent: WriteRunComment) -> EntryKey:
 def carry_out(hub: "Hub", desk: "Desk", intent: WriteRunComment, entry: Entry) -> Outcome:
     """Post or edit the comment; raises TooSoonError for mere progress too soon after the last edit."""
     with book.reading(desk.engine) as db:
-        story = story_of(db, intent.run_id)
+        story = story_of(db, intent.run_id, desk.config.public_url)
         talk = talk_of_run(db, story.card, story.run, desk)
     _wait_for_more(desk, story, entry)
     return publish(hub, desk, entry, talk, run_comment.write(story), unticks=True)

@@ -320,7 +320,7 @@ class Cardinal(People):
         assert inbox.due(self.shop.engine, now=later, limit=10) == ()
 
 
-def _beside(forge: Forge, root: Path, mail: deque[Delivery], database_url: str) -> Cardinal:
+def _beside(forge: Forge, root: Path, mail: deque[Delivery], database_url: str, public_url: str) -> Cardinal:
     """Return a Cardinal for the seeded world, whose ledger is new; both live by one clock."""
     clock = Clock()
     forge.store.clock = ForgeClock(clock)
@@ -333,6 +333,13 @@ def _beside(forge: Forge, root: Path, mail: deque[Delivery], database_url: str) 
         "CARDINAL_BOARD": "acme/1",
         **SETTINGS,
     }
+    if public_url:
+        world.app.callback_urls = (f"{public_url}/sign-in/back",)
+        settings |= {
+            "CARDINAL_PUBLIC_URL": public_url,
+            "CARDINAL_CLIENT_ID": world.app.client_id,
+            "CARDINAL_CLIENT_SECRET": world.app.client_secret,
+        }
     if database_url:
         settings["CARDINAL_DATABASE_URL"] = database_url
     made = config.read(settings, root)
@@ -351,10 +358,15 @@ def _beside(forge: Forge, root: Path, mail: deque[Delivery], database_url: str) 
 
 @contextmanager
 def opened(
-    root: Path, *, database_url: str = "", before: Callable[[Cardinal], None] = lambda _: None
+    root: Path,
+    *,
+    database_url: str = "",
+    public_url: str = "",
+    before: Callable[[Cardinal], None] = lambda _: None,
 ) -> Iterator[Cardinal]:
     """Open a forge with the demo's team and shop, and a Cardinal that has seen the board.
 
+    With a `public_url` people can sign in there, and texts have links.
     `before` is called just before Cardinal sees the board first; what stands there then is a minute old.
     """
     forge = Forge(root / "forge")
@@ -363,7 +375,7 @@ def opened(
     forge.store.deliveries.outlets.append(mail.append)
     forge.start()
     try:
-        cardinal = _beside(forge, root, mail, database_url)
+        cardinal = _beside(forge, root, mail, database_url, public_url)
         cardinal.set_policy(POLICY)
         before(cardinal)
         for item in cardinal.project.items:

@@ -42,6 +42,10 @@ def test_it_registers_installs_and_makes_the_board_ready(town: Town) -> None:
     assert settings["CARDINAL_BOARD"] == "acme/1"
     assert settings["CARDINAL_WEBHOOK_SECRET"] == app.webhook_secret
     assert app.webhook_url == "https://cardinal.example.com/webhooks/github"
+    assert settings["CARDINAL_PUBLIC_URL"] == "https://cardinal.example.com"
+    assert app.callback_urls == ("https://cardinal.example.com/sign-in/back",)
+    assert settings["CARDINAL_CLIENT_ID"] == app.client_id
+    assert settings["CARDINAL_CLIENT_SECRET"] == app.client_secret
     assert (town.home / settings["CARDINAL_PRIVATE_KEY"]).read_text().startswith("-----BEGIN RSA")
     assert {*FaceField} <= {*town.fields()}
     assert "An agent" in town.columns()["In Progress"]
@@ -58,6 +62,7 @@ def test_secrets_are_for_their_owner_alone_and_are_never_said(town: Town) -> Non
     kept = [town.home / "env", *town.home.glob("*.pem")]
     assert [mode(one) for one in kept] == [0o600, 0o600]
     assert town.app.webhook_secret not in said
+    assert town.app.client_secret not in said
     assert "BEGIN RSA" not in said
 
 

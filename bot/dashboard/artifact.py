@@ -1,0 +1,58 @@
+"""One file that a run left, by its digest: given out as what its kind is, and never as a page."""
+
+import io
+import re
+
+from flask import Response, send_file
+
+from bot import orders
+from bot.dashboard import _reading
+from bot.dashboard._shapes import file_name, shape_of
+from bot.dashboard._site import Site
+from bot.dashboard.artifacts import why_gone
+from ledger.views.artifacts import ArtifactRow
+from ledger.visits import Visit
+from runner.store import Store
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
+GONE, DAMAGED = "This file is gone", "the file is gone from the store, or its disk has changed it"
+
+
+def mount(site: Site) -> None:
+    """Mount the files."""
+
+    @site.blueprint.get("/artifacts/<run>/<digest>/<name>")
+    def artifact(run: str, digest: str, name: str) -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.stranger()
+        if not DIGEST.fullmatch(digest) or not NAME.fullmatch(name):
+            return site.nothing(visit)
+        left = _reading.found(site, visit, run)
+        row = next((one for one in left.files if one.digest == digest), None) if left else None
+        if row is None:
+            return site.nothing(visit)
+        return _given(site, visit, row)
+
+
+def _given(site: Site, visit: Visit, row: ArtifactRow) -> Response:
+    """Return the bytes, or why there are none. The name in the address is for people: ours is said."""
+    raw = None if row.dropped else Store(orders.artifacts_of(site.config)).read(row.digest)
+    if raw is None:
+        because = f"{(why_gone(row) or DAMAGED).capitalize()}."
+        return site.page(GONE, because, f"Its digest was {row.digest}.", status=410, visit=visit)
+    shape = shape_of(row)
+    answer = send_file(
+        io.BytesIO(raw),
+        mimetype=shape.content_type,
+        as_attachment=not shape.shown,
+        download_name=file_name(row),
+        etag=row.digest,
+        conditional=True,
+    )
+    if shape.shown:
+        answer.headers["Content-Disposition"] = f'inline; filename="{file_name(row)}"'
+    answer.headers["Cache-Control"] = "private, no-cache"  # kept, and asked about each time: rights are lost
+    answer.headers["Content-Security-Policy"] = shape.policy
+    return answer

@@ -1,0 +1,23 @@
+"""The addresses of what a run left, where Cardinal's pages are served; and file names that do no harm."""
+
+import re
+
+from ledger.ids import RunId
+
+LONGEST = 100
+_ODD = re.compile(r"[^A-Za-z0-9._]+")
+
+
+def of_run(site: str, run_id: RunId) -> str:
+    """Return the address of the page that lists what the run left; `site` is where the pages are."""
+    return f"{site}/runs/{run_id}/artifacts"
+
+
+def of_file(site: str, run_id: RunId, digest: str, name: str) -> str:
+    """Return the address of one file; the digest says which, the name is for people."""
+    return f"{site}/artifacts/{run_id}/{digest}/{slug(name)}"
+
+
+def slug(name: str) -> str:
+    """Return a file name that means the same everywhere: no folder, no dots in front, plain letters."""
+    return _ODD.sub("-", name)[-LONGEST:].strip(".-") or "file"

@@ -1,0 +1,127 @@
+"""Signing in with an App: codes that people's browsers carry back, and the tokens that they are worth.
+
+Source: docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/
+generating-a-user-access-token-for-a-github-app, and for the errors docs.github.com/apps/oauth-apps/
+maintaining-oauth-apps, "Troubleshooting OAuth app access token request errors".
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from forge.errors import NotFoundError
+from forge.store.base import Part, exclusive
+from forge.store.models import User
+from forge.store.registration import App
+
+if TYPE_CHECKING:
+    from forge.store import Store
+
+CODE_VALID = timedelta(minutes=10)
+TOKEN_VALID = timedelta(hours=8)
+REFRESH_VALID = timedelta(days=184)
+WORDS = {
+    "incorrect_client_credentials": "The client_id and/or client_secret passed are incorrect.",
+    "redirect_uri_mismatch": "The redirect_uri MUST match the registered callback URL for this application.",
+    "bad_verification_code": "The code passed is incorrect or expired.",
+    "access_denied": "The user has denied your application access.",
+}
+
+
+class AuthorizationError(Exception):
+    """A sign-in that goes no further; `name` is GitHub's."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(WORDS[name])
+
+    def fields(self) -> dict[str, str]:
+        """Return what GitHub tells of it: as a JSON body, or in the callback's address."""
+        return {
+            "error": self.name,
+            "error_description": WORDS[self.name],
+            "error_uri": f"/apps/oauth-apps/maintaining-oauth-apps#{self.name.replace('_', '-')}",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a person agreed to, behind a code; `challenge` is PKCE's, empty without."""
+
+    app: App
+    user: User
+    redirect_uri: str
+    challenge: str
+    granted_at: datetime
+
+
+class Authorizations(Part):
+    """Every code that was not used yet, and every token of a person that came of one."""
+
+    def __init__(self, store: "Store") -> None:
+        super().__init__(store)
+        self._grants: dict[str, Grant] = {}
+        self._tokens: dict[str, tuple[User, datetime]] = {}
+
+    @exclusive
+    def app(self, client_id: str) -> App:
+        """Return the App with this client id; raises NotFoundError."""
+        found = next((one for one in self.store.apps.all() if one.client_id == client_id), None)
+        if found is None:
+            raise NotFoundError()
+        return found
+
+    @exclusive
+    def callback(self, app: App, wanted: str) -> str:
+        """Return where the browser is sent back to: exactly one of the App's own addresses.
+
+        Raises NotFoundError for an App that has none, AuthorizationError for another address.
+        """
+        if not app.callback_urls:
+            raise NotFoundError("This App has no callback URL.")
+        if wanted and wanted not in app.callback_urls:
+            raise AuthorizationError("redirect_uri_mismatch")
+        return wanted or app.callback_urls[0]
+
+    @exclusive
+    def grant(self, app: App, user: User, redirect_uri: str, challenge: str) -> str:
+        """Return the code of a new agreement."""
+        code = secrets.token_hex(10)
+        self._grants[code] = Grant(app, user, redirect_uri, challenge, self.store.clock.now())
+        return code
+
+    @exclusive
+    def exchange(self, client_id: str, secret: str, code: str, redirect_uri: str, verifier: str) -> str:
+        """Return the token of the person behind a code, which is worth nothing afterwards.
+
+        Raises AuthorizationError.
+        """
+        app = next((one for one in self.store.apps.all() if one.client_id == client_id), None)
+        if app is None or not hmac.compare_digest(app.client_secret.encode(), secret.encode()):
+            raise AuthorizationError("incorrect_client_credentials")
+        found = self._grants.pop(code, None)
+        if found is None or found.app is not app or self.store.clock.now() - found.granted_at > CODE_VALID:
+            raise AuthorizationError("bad_verification_code")
+        if redirect_uri and redirect_uri != found.redirect_uri:
+            raise AuthorizationError("redirect_uri_mismatch")
+        if found.challenge and challenge_of(verifier) != found.challenge:
+            raise AuthorizationError("bad_verification_code")
+        token = f"ghu_{secrets.token_urlsafe(27)}"
+        self._tokens[token] = (found.user, self.store.clock.now() + TOKEN_VALID)
+        return token
+
+    @exclusive
+    def by_token(self, token: str) -> User | None:
+        """Return the person whose token this is; `None` for one that has expired, or was never given."""
+        user, expires_at = self._tokens.get(token, (None, self.store.clock.now()))
+        return user if expires_at > self.store.clock.now() else None
+
+
+def challenge_of(verifier: str) -> str:
+    """Return the S256 challenge of a verifier; source: RFC 7636, 4.2."""
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
