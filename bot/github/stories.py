@@ -11,6 +11,7 @@ from ledger.views import (
     checks,
     questions,
     reports,
+    reproductions,
     runs,
     spend,
     stages,
@@ -45,6 +46,7 @@ def story_of(db: Connection, run_id: RunId) -> Story:
         seen=beside.get(db, run_id),
         waived=_waived(db, card, run),
         stages=stages.of_run(db, run_id),
+        played=reproductions.of_run(db, run_id),
     )
 
 

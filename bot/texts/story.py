@@ -12,6 +12,7 @@ from ledger.views.budgets import BudgetRow
 from ledger.views.cards import CardRow
 from ledger.views.checks import CheckRow
 from ledger.views.reports import ReportRow
+from ledger.views.reproductions import ReproductionRow
 from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from ledger.views.timeline import TimelineRow
@@ -71,6 +72,7 @@ class Story:
     seen: BesideRow | None = None
     waived: bool = False
     stages: tuple[StageRow, ...] = ()
+    played: tuple[ReproductionRow, ...] = ()
 
 
 def headline(story: Story) -> str:

@@ -7,8 +7,8 @@ from ledger.events.run import RunEvent
 
 @dataclass(frozen=True, slots=True)
 class ArtifactKept(RunEvent):
-    """A file is in the store. `kind`: log, patch, report or briefing; `digest` is the SHA-256 of its bytes,
-    from which secrets were taken before.
+    """A file is in the store. `kind`: log, patch, report, briefing, trace, screenshot, video or console;
+    `digest` is the SHA-256 of its bytes, from which secrets were taken before where it is text.
     """
 
     name: str
@@ -19,7 +19,11 @@ class ArtifactKept(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ArtifactDropped(RunEvent):
-    """A file is not in the store, or no more. `reason`: age, space, or share: the run had kept enough."""
+    """A file is not in the store, or no more. `reason`: age, space, or share: the run had kept enough.
+
+    What a browser left may be dropped at once, without a digest: for its size, or for its shape, when it is
+    not what its name says.
+    """
 
     name: str
     digest: str

@@ -2,9 +2,9 @@
 
     python browse.py OUT < plan.json
 
-Runs in the container of a reproduction, with Playwright from its image and nobody else's program beside it but the
-app. Every step is told in one line of JSON on stdout as soon as it is over, so that whoever kills this program knows
-how far it came. Nothing that a page or the app says is ever written there.
+Runs in the container of a reproduction, with Playwright from its image, and nothing beside it but the app.
+Every step is told in one line of JSON on stdout as soon as it is over, so that whoever kills it knows
+how far it came. Every line has a key out of the plan, for the app can write there as well.
 """
 
 import contextlib
@@ -24,7 +24,16 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urljoin, urlsplit
 from urllib.request import ProxyHandler, build_opener
 
-from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Dialog,
+    Error,
+    Locator,
+    Page,
+    Request,
+    sync_playwright,
+)
 
 ARGUMENTS = (
     "--no-sandbox",  # its own needs user namespaces; the container is the sandbox
@@ -55,7 +64,11 @@ class Console:
     """What the page says to developers, in one file of bounded size."""
 
     def __init__(self, path: Path) -> None:
-        self._file, self._left, self._unsaid = path.open("w", encoding="utf-8", errors="replace"), _CONSOLE_BYTES, 0
+        self._file, self._left, self._unsaid = (
+            path.open("w", encoding="utf-8", errors="replace"),
+            _CONSOLE_BYTES,
+            0,
+        )
         self.errors: deque[str] = deque(maxlen=_ERRORS)
         self.error_count = 0
 
@@ -64,8 +77,15 @@ class Console:
         page.on("console", lambda said: self.add(said.type, said.text))
         page.on("pageerror", lambda error: self.add("page error", str(error)))
         page.on("requestfailed", self._failed)
-        page.on("dialog", lambda dialog: (self.add(f"{dialog.type}, accepted", dialog.message), dialog.accept()))
-        page.on("crash", lambda _: self.add("page error", "the page crashed"))
+        page.on("dialog", self._accept)
+        page.on("crash", self._crashed)
+
+    def _crashed(self, _: Page) -> None:
+        self.add("page error", "the page crashed")
+
+    def _accept(self, dialog: Dialog) -> None:
+        self.add(f"{dialog.type}, accepted", dialog.message)
+        dialog.accept()
 
     def _failed(self, request: Request) -> None:
         self.add("request failed", f"{request.method} {request.url}: {request.failure}")
@@ -89,10 +109,16 @@ class Console:
         self._file.close()
 
 
-def tell(**what: Any) -> None:
-    """Write one line for whoever started this program."""
-    sys.stdout.write(json.dumps(what) + "\n")
-    sys.stdout.flush()
+class Wire:
+    """The way to whoever started this program. The app can write there, too, and does not know the key."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def tell(self, **what: Any) -> None:
+        """Write one line."""
+        sys.stdout.write(json.dumps({"key": self._key} | what) + "\n")
+        sys.stdout.flush()
 
 
 def guard() -> None:
@@ -182,7 +208,9 @@ class Player:
 
     def _press(self, key: str, _: str) -> None:
         # The element that has the focus, else the body: `last`, for what has it is inside the body.
-        self.page.locator(":focus").or_(self.page.locator("body")).last.press(key, timeout=self.left_ms(STEP_S))
+        self.page.locator(":focus").or_(self.page.locator("body")).last.press(
+            key, timeout=self.left_ms(STEP_S)
+        )
 
     def _expect(self, text: str, _: str) -> None:
         self._await(self._seen(text), "visible", STEP_S, "it was not seen")
@@ -220,12 +248,16 @@ class Player:
     def _named(self, name: str) -> Locator:
         roles = [self.page.get_by_role(role, name=name, exact=True) for role in _ROLES]  # type: ignore[arg-type]
         loose = [self.page.get_by_role(role, name=name) for role in _ROLES]  # type: ignore[arg-type]
-        return self._first([*roles, self.page.get_by_text(name, exact=True), *loose, self.page.get_by_text(name)])
+        return self._first(
+            [*roles, self.page.get_by_text(name, exact=True), *loose, self.page.get_by_text(name)]
+        )
 
     def _field(self, name: str) -> Locator:
         by: tuple[Callable[..., Locator], ...] = (self.page.get_by_label, self.page.get_by_placeholder)
         exact = [get(name, exact=True) for get in by]
-        return self._first([*exact, *(get(name) for get in by), self.page.locator(f"[name={json.dumps(name)}]")])
+        return self._first(
+            [*exact, *(get(name) for get in by), self.page.locator(f"[name={json.dumps(name)}]")]
+        )
 
     def _first(self, candidates: list[Locator]) -> Locator:
         """Return the best that is to be seen; every look is bounded, for a page may hang at any of them."""
@@ -240,7 +272,7 @@ class Player:
         raise StepError("what was seen went away again")
 
 
-def play(plan: dict[str, Any], out: Path, until: float) -> None:
+def play(plan: dict[str, Any], out: Path, until: float, wire: Wire) -> None:
     """Play all steps up to the first that fails, and save what was recorded."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -252,14 +284,14 @@ def play(plan: dict[str, Any], out: Path, until: float) -> None:
         context.on("page", console.watch)
         page = context.new_page()
         try:
-            play_steps(Player(page, plan["address"], until), plan["steps"], out)
+            play_steps(Player(page, plan["address"], until), plan["steps"], out, wire)
         finally:
             console.close()
-            tell(errors=list(console.errors), error_count=console.error_count)
+            wire.tell(errors=list(console.errors), error_count=console.error_count)
             save(context, page, out)
 
 
-def play_steps(player: Player, steps: list[list[str]], out: Path) -> None:
+def play_steps(player: Player, steps: list[list[str]], out: Path, wire: Wire) -> None:
     """Tell how each step went, with a picture of it, until one fails."""
     for number, (verb, first, second) in enumerate(steps, start=1):
         said = ""
@@ -269,7 +301,7 @@ def play_steps(player: Player, steps: list[list[str]], out: Path) -> None:
             said = str(problem)
         except Error as problem:
             said = plain(problem)
-        tell(step=number, said=said)
+        wire.tell(step=number, said=said)
         picture(player.page, out / f"step-{number:02}.png")
         (out / f"step-{number - SCREENSHOTS:02}.png").unlink(missing_ok=True)
         if said:
@@ -278,7 +310,7 @@ def play_steps(player: Player, steps: list[list[str]], out: Path) -> None:
 
 
 def plain(problem: Error) -> str:
-    """Return the first line of what Playwright says, which is about the step; the log below quotes the page."""
+    """Return the first line of what Playwright says, which is about the step; the rest quotes the page."""
     first = problem.message.strip().split("\n")[0]
     return re.sub(r"^(?:Error: )?[A-Za-z]+\.[a-z_A-Z]+: ", "", first)[:300] or "it did not work"
 
@@ -314,13 +346,13 @@ def main() -> None:
     """Start the app, wait for it, and play; the last line says that all was done."""
     guard()
     out, plan = Path(sys.argv[1]), json.load(sys.stdin)
-    until = time.monotonic() + plan["limit_s"]
+    until, wire = time.monotonic() + plan["limit_s"], Wire(plan["key"])
     with serving(plan["start"], out) as app:
         problem = wait_ready(app, plan["address"], min(until, time.monotonic() + plan["ready_s"]))
-        tell(ready=not problem, said=problem)
+        wire.tell(ready=not problem, said=problem)
         if not problem:
-            play(plan, out, until)
-    tell(done=True)
+            play(plan, out, until, wire)
+    wire.tell(done=True)
 
 
 if __name__ == "__main__":
