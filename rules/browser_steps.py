@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from rules.words import code
 
@@ -143,13 +143,18 @@ def _inside(address: str, app: str) -> str:
     """Return the address as a path with its query, empty when it is not the app's."""
     try:
         at, home = urlsplit(urljoin(app, address)), urlsplit(app)
-        same = (at.scheme, at.hostname, at.port) == (home.scheme, home.hostname, home.port)
+        same = (at.scheme, _host(at), at.port) == (home.scheme, _host(home), home.port)
     except ValueError:
         return ""
     if not same or at.username is not None:
         return ""
     tail = (f"?{at.query}" if at.query else "") + (f"#{at.fragment}" if at.fragment else "")
     return f"/{at.path.lstrip('/')}{tail}"
+
+
+def _host(at: SplitResult) -> str:
+    host = at.hostname or ""
+    return "127.0.0.1" if host == "localhost" else host
 
 
 def _elsewhere(what: str, app: str) -> str:
