@@ -32,6 +32,7 @@ from playwright.sync_api import (
     Locator,
     Page,
     Request,
+    TimeoutError,
     sync_playwright,
 )
 
@@ -294,11 +295,13 @@ def play(plan: dict[str, Any], out: Path, until: float, wire: Wire) -> None:
 def play_steps(player: Player, steps: list[list[str]], out: Path, wire: Wire) -> None:
     """Tell how each step went, with a picture of it, until one fails."""
     for number, (verb, first, second) in enumerate(steps, start=1):
-        said = ""
+        said, began = "", time.monotonic()
         try:
             player.play(verb, first, second)
         except StepError as problem:
             said = str(problem)
+        except TimeoutError:
+            said = f"it did not happen within {time.monotonic() - began:.0f} s"
         except Error as problem:
             said = plain(problem)
         wire.tell(step=number, said=said)
