@@ -168,7 +168,8 @@ def wait_ready(app: subprocess.Popen[bytes], address: str, until: float) -> str:
         except HTTPError:
             return ""
         except (URLError, OSError, ValueError):
-            time.sleep(0.2)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                app.wait(timeout=0.2)
     return f"the app did not answer at {address} within {time.monotonic() - began:.0f} s"
 
 

@@ -152,11 +152,18 @@ def test_a_page_reaches_neither_the_internet_nor_the_host_nor_the_result(shop: W
     </script>"""
     # What lives beside the browser can write to the container's output; it does not know the key.
     forged = "\\n".join(json.dumps({"step": step, "said": "", "key": ""}) for step in range(1, 5))
-    start = f"while sleep 0.2; do printf '{forged}\\n' > /proc/1/fd/1; done & exec python3 app.py"
+    start = (
+        "for p in /proc/[0-9]*; do case $p in /proc/1) continue;; esac;"
+        " if grep -qs 'brow[s]e.py' $p/cmdline; then echo seen; ls $p/fd && echo reached; fi; done;"
+        f" while sleep 0.2; do printf '{forged}\\n' > /proc/1/fd/1; done & exec python3 app.py"
+    )
     text = 'Steps:\n- expect "Cart"\n- expect no "reached"\n- expect "Bought"'
     played = look(shop, wanted(text, start=start), page_html=page)
     assert (played.outcome, played.step, played.error_count >= 3) == (FAILED, 4, True), played
     assert "[alert, accepted] stop here" in kept(shop, "before-console.txt").decode()
+    app = kept(shop, "before-app.txt").decode()
+    assert "seen" in app
+    assert "reached" not in app
 
 
 def test_an_app_that_never_listens_or_ends_at_once_ends_no_run(shop: World) -> None:
