@@ -12,7 +12,6 @@ from ledger.events.reproduction import (
     ReproductionPlayed,
     ReproductionSkipped,
 )
-from ledger.events.run import UsageMetered
 from runner.browsed import Browsed, Outcome, listed
 from runner.browser_files import keep_files
 from runner.child import finish
@@ -71,7 +70,6 @@ def _play(run: LiveRun, wanted: Reproduction, phase: str, head: str) -> None:
             kept = keep_files(run, room, phase)
     except RunnerError as error:
         outcome = Outcome(UNPLAYABLE, 0, one_line(redact(str(error)), 800))
-    took_s = round(time.monotonic() - began, 3)
     run.log.append(
         ReproductionPlayed(
             run_id=run.order.run_id,
@@ -85,9 +83,8 @@ def _play(run: LiveRun, wanted: Reproduction, phase: str, head: str) -> None:
             errors=seen.errors,
             error_count=seen.error_count,
             kept=kept,
-            duration_s=took_s,
-        ),
-        UsageMetered(run.order.run_id, 0.0, 0, 0, 0, took_s),
+            duration_s=round(time.monotonic() - began, 3),
+        )
     )
 
 
@@ -113,7 +110,7 @@ def _in_room(run: LiveRun, room: Workspace, wanted: Reproduction, seen: Browsed,
             return f"the set-up failed: $ {command}: {child.fate or tail(ran.tail, 300)}"
     child = room.start(
         (_PYTHON, "-I", "-B", f"{room.layout.player}/browse.py", room.layout.out),
-        env={"CI": "1", "PLAYWRIGHT_BROWSERS_PATH": "/opt/browser/browsers"},
+        env={"CI": "1"},
         writable=True,
         cap_bytes=_OUTPUT_BYTES,
         export=True,

@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 
 import docker
+from bot import config
+from bot.checkups import workplace
+from bot.checkups.finding import Level, Patient
+from bot.github.hub import Hub
 from ledger.events.reproduction import AFTER, BEFORE, FAILED, PASSED, UNPLAYABLE
 from ledger.states import Ending
 from rules.browser_steps import read
@@ -202,3 +206,16 @@ def test_an_image_without_a_browser_says_so_and_the_run_goes_on(shop: World) -> 
     played = look(shop, wanted(image="cardinal/none:latest"))
     assert played.outcome == UNPLAYABLE
     assert "the image cardinal/none:latest is not on this machine: run `scripts/images`" in played.said
+
+
+def test_doctor_says_whether_the_image_is_there(
+    shop: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = config.read({"CARDINAL_WORKSPACE": "docker"}, tmp_path)
+    patient = Patient(settings, None, Hub(settings, shop.clock.now), shop.clock.now())
+    found = {one.name: one for one in workplace.workspaces(patient)}
+    assert found["browser"].level is Level.OK
+    monkeypatch.setattr(workplace, "BROWSER_IMAGE", "cardinal/none:latest")
+    found = {one.name: one for one in workplace.workspaces(patient)}
+    assert (found["browser"].level, found["containers"].level) == (Level.WARN, Level.OK)
+    assert "`scripts/images browser`" in found["browser"].next_step
