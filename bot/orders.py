@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import briefings, profiles, skills, staging
+from bot import briefings, profiles, reproducing, skills, staging
 from bot.config import Config
 from bot.github import policy_file, repositories
 from bot.texts import checks_needed
@@ -159,6 +159,7 @@ def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemot
     equipped = _equipped(_asked(order, run, card), shop.config, column, rules, has_file=bool(text))
     if run.kind != CHECK:  # no agent is instructed, and none plays a stage
         equipped = _instructed(equipped, shop, card, rules)
+        equipped = reproducing.with_reproduction(shop, equipped, run, card, rules)
         equipped = equipped if equipped.investigates else _staged(shop, equipped, column)
     return equipped, _remote(shop, equipped, agreed=basis.agreed)
 

@@ -62,6 +62,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             mode_rule=intent.mode_rule,
             mode_value=intent.mode_value,
             asked=intent.asked,
+            reproduces=intent.reproduces,
         ),
     )
 

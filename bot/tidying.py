@@ -15,6 +15,7 @@ from ledger.ids import CardId, RunId
 from ledger.states import RUN_HELD, CardState, RunState
 from ledger.views import cards, runs
 from runner import workspaces
+from runner.clean_room import PURPOSES
 from runner.errors import RunnerError
 from runner.order import Places
 from runner.rechecking import PREFIX
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CHAT_S = 900.0  # older than any answer takes
-_GATE, _CHAT = "gate-", "chat-"
+_CHAT = "chat-"
 _FINISHED = (CardState.DONE, CardState.ARCHIVED)
 
 
@@ -91,10 +92,11 @@ def _is_over(db: Connection, places: Places, place: CardId) -> bool:
     if place.startswith(PREFIX):
         run = runs.get(db, RunId(place.removeprefix(PREFIX)))
         return run is None or run.state not in RUN_HELD
-    card_id = CardId(place.removeprefix(_GATE).removeprefix(LOOK))
+    clean = next((purpose for purpose in PURPOSES if place.startswith(purpose)), "")
+    card_id = CardId(place.removeprefix(clean).removeprefix(LOOK))
     newest = next(iter(runs.of_card(db, card_id, limit=1)), None)
     works = newest is not None and newest.state is not RunState.ENDED
-    if place.startswith(_GATE):
+    if clean:
         return newest is None or newest.state not in RUN_HELD
     if place.startswith(LOOK):
         return not works

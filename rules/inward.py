@@ -35,7 +35,7 @@ class HoldBack(Intent):
 class QueueRun(Intent):
     """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red.
 
-    `mode`, what chose it, and `asked` are as in RunQueued.
+    `mode`, what chose it, `asked` and `reproduces` are as in RunQueued.
     """
 
     kind: str
@@ -45,6 +45,7 @@ class QueueRun(Intent):
     mode_rule: str = "column"
     mode_value: str = ""
     asked: str = ""
+    reproduces: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 IMAGE = "cardinal/agent:latest"  # that scripts/images builds
+BROWSER_IMAGE = "cardinal/browser:latest"  # the same
 Line = Annotated[str, Field(min_length=1, max_length=2000)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Names = Annotated[tuple[Name, ...], Field(max_length=50)]
 ProfileName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Lines = Annotated[tuple[Line, ...], Field(max_length=50)]
+_APP_ADDRESS = r"^(?:http://(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?(?:/[!-~]{0,300})?)?$"
 
 
 class Part(BaseModel):
@@ -129,6 +131,28 @@ class Skills(Part):
     )
 
 
+class Reproduction(Part):
+    """How a card's [steps](reproduction.md) are played in a browser against the repository's own app.
+
+    Where `start` or `address` is not said, a built-in profile's own counts.
+    """
+
+    start: Annotated[str, Field(max_length=2000)] = Field(
+        default="", description="The shell line that starts the app, in a clean checkout after `setup`."
+    )
+    address: Annotated[str, Field(pattern=_APP_ADDRESS)] = Field(
+        default="",
+        description="Where the app listens then: `http://127.0.0.1:…/`, or `localhost`.",
+    )
+    ready_s: int = Field(
+        default=60, strict=True, ge=1, le=600, description="Seconds after which it must answer there."
+    )
+    minutes: int = Field(
+        default=5, strict=True, ge=1, le=30, description="What one reproduction may take, set-up included."
+    )
+    image: Name = Field(default=BROWSER_IMAGE, description="The container image, with the browser in it.")
+
+
 class McpServer(Part):
     """A tool server for the agent, started inside its workspace."""
 
@@ -152,6 +176,11 @@ class RepositoryRules(Part):
     limits: RepositoryLimits = Field(default=RepositoryLimits(), description="How far one run may go.")
     guardrails: Guardrails = Field(default=Guardrails(), description="What an agent must leave alone.")
     skills: Skills = Field(default=Skills(), description="Skills by default and by label.")
+    reproduction: Reproduction | None = Field(
+        default=None,
+        description="How a card's [steps](reproduction.md) are played in a browser, with `start` and"
+        " `address`; left out: only where a run is asked to, with `--repro`.",
+    )
     mcp: dict[Name, McpServer] = Field(default={}, description="Tool servers by name.")
 
     @property

@@ -1,5 +1,6 @@
 """Whether a run may start on a card, and of which kind it is."""
 
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -17,6 +18,8 @@ from rules.replies import say
 from rules.snapshot import Snapshot
 from rules.words import count
 
+# A telephone makes one long dash of two short ones.
+_REPRODUCE = re.compile(r"(?:--|—|–)repro(?!\S)", re.IGNORECASE)
 MOST_KEPT = 100  # of a card's newest runs; no policy allows as many in an hour by themselves
 
 
@@ -55,15 +58,28 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
 
 
 def queue(
-    policy: Policy, snapshot: Snapshot, *, by: str, mode: Chosen | None = None, asked: str = ""
+    policy: Policy,
+    snapshot: Snapshot,
+    *,
+    by: str,
+    mode: Chosen | None = None,
+    asked: str = "",
+    reproduces: bool = False,
 ) -> Decision:
     """Queue the run that fits: the first, a revision when a review asked for something, else a retry.
 
-    `mode` is what somebody said; else label and column say it. `asked` is what they want of this run.
+    `mode` is what somebody said; else label and column say it. `asked` and `reproduces` are as in RunQueued.
     """
     mode = mode or chosen(policy, snapshot)
     wanted, because = _fitting(policy, snapshot, by, mode)
-    told = replace(wanted, mode=mode.mode, mode_rule=mode.rule, mode_value=mode.value, asked=asked)
+    told = replace(
+        wanted,
+        mode=mode.mode,
+        mode_rule=mode.rule,
+        mode_value=mode.value,
+        asked=asked,
+        reproduces=reproduces,
+    )
     return Decision((told,), (f"{because}, {mode.mode}: {mode.reason}",))
 
 
@@ -72,7 +88,10 @@ def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode:
     because = obstacle(policy, snapshot)
     if because:
         return say(snapshot, given, f"No run was started: {because}.")
-    return queue(policy, snapshot, by=given.by, mode=commanded(mode, given.by), asked=given.argument)
+    flag = _REPRODUCE.match(given.argument)
+    words = given.argument[flag.end() :] if flag else given.argument
+    told = commanded(mode, given.by)
+    return queue(policy, snapshot, by=given.by, mode=told, asked=words.strip(), reproduces=bool(flag))
 
 
 def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple[QueueRun, str]:

@@ -185,9 +185,10 @@ def finish(
     beat: Callable[[], None],
     out_bytes: int = 4_000_000,
     line: Callable[[str], None] = lambda _: None,
+    spoken: Callable[[str], None] = lambda _: None,
 ) -> Ran:
     """Hear `child` to its end and return what it did; `beat` is called all the while and may raise to stop
-    it. `line` gets each line of both outputs.
+    it. `line` gets each line of both outputs, `spoken` of its stdout alone.
 
     Raises CommandTimeoutError after `timeout_s`. The child is gone in every case.
     """
@@ -203,6 +204,8 @@ def finish(
                     line(heard.text)
                     last.append(tail(heard.text, 2000))
                     cut = cut or (heard.cut and not heard.error)
+                    if not heard.error:
+                        spoken(heard.text)
                     if not heard.error and kept + len(heard.text) < out_bytes:
                         kept += len(heard.text) + 1
                         out.append(heard.text + "\n")

@@ -10,6 +10,7 @@ from ledger.events import agent as seen
 from ledger.events import artifact, bounds, budget, findings, instruction, related
 from ledger.events import run as happened
 from ledger.events import turn as turns
+from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.ids import QuestionId
 from ledger.states import RunState
 from runner.instructed import Instructed
@@ -90,6 +91,7 @@ class History:
     turns_used: int = 0
     active_s: float = 0.0
     stages: StageLog = field(default_factory=StageLog)
+    played: list[ReproductionPlayed | ReproductionSkipped] = field(default_factory=list)  # in a browser
 
     def take(self, recorded: Iterable[Recorded]) -> None:
         """Fold what is newer than what is known; an event that says nothing about the flow is passed over."""
@@ -378,6 +380,8 @@ _STEPS: dict[type[Event], Any] = {
     happened.Progressed: _said,
     happened.AgentSaid: _said,
     happened.UsageMetered: _metered,
+    ReproductionPlayed: lambda self, event, _seq: self.played.append(event),
+    ReproductionSkipped: lambda self, event, _seq: self.played.append(event),
     budget.BudgetRaised: _raised,
     budget.BudgetReserved: _reserved,
 }

@@ -7,6 +7,7 @@ from runner.board_tools import FindingInput, FindingsInput, ReferenceInput
 from runner.live import LiveRun
 from runner.mirror import Heads
 from runner.preparing import admit, forget_session, set_up
+from runner.reproducing import play_before
 from runner.texts import one_line
 from runner.working import work
 
@@ -37,6 +38,7 @@ def _prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
         run.checkout.mark(_BEFORE, "What set-up left")
     if not run.history.reads:
         run.log.append(InvestigationBegun(order.run_id, base))
+    play_before(run, base)
     return base
 
 

@@ -131,6 +131,32 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class BrowserStep:
+    """One step in a browser: `text` is how a person wrote it, `verb` one of runner/inside/browse.py."""
+
+    verb: str
+    text: str
+    first: str
+    second: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """Steps to play against the app that `start` makes listen at `address`, or `absent`: why there are none.
+
+    The app must answer within `ready_s`, and all of it be over within `limit_s`.
+    """
+
+    start: str = ""
+    address: str = ""
+    steps: tuple[BrowserStep, ...] = ()
+    ready_s: float = 60.0
+    limit_s: float = 300.0
+    image: str = ""
+    absent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Places:
     """Where the runner keeps what lives, on the host."""
 
@@ -209,6 +235,7 @@ class WorkOrder:
     considered: tuple[SkillConsidered, ...] = ()  # every skill that it could have had, and why
     asked: str = ""  # what whoever started this very run wants of it
     asked_by: str = ""
+    reproduction: Reproduction | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
 
     @property

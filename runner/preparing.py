@@ -10,9 +10,9 @@ from ledger.events.run import BriefingMade
 from ledger.states import RunState
 from runner.briefing import digest_of
 from runner.child import finish
+from runner.clean_room import clear_away
 from runner.errors import BackendError, NetworkError, RunnerError, UnsandboxedError
 from runner.exporting import head_name
-from runner.gate import clear_away
 from runner.instructions import told
 from runner.keeping import keep
 from runner.leaving import failed

@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from runner import browser_told
 from runner.agent import Phase
 from runner.fence import flat
 from runner.history import History, Plan
@@ -66,6 +67,8 @@ def compose(
         ]
     if order.asked and history.session(order.session_id) and turn in _FIRST_TURNS:
         parts += [f"This is what {order.asked_by} asks of this run:\n{shown(order.asked)}"]
+    if not history.session(order.session_id) or turn in _FIRST_TURNS or phase is Phase.STAGE:
+        parts += [browser_told.told(history)]
     if order.failing and (phase is Phase.STAGE or turn in (CI_TURN, *_FIRST_TURNS[1:])):
         parts += [f"This is what the red checks of the pull request said:\n\n{order.failing}"]
     words = history.unheeded_words()

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.errors import OversizedRepositoryError
 from runner.redact import redact
 
-CAP_BYTES = 10_000_000  # of one file; from a longer one the middle is taken out
+CAP_BYTES = 10_000_000  # of one file; from a longer text the middle is taken out
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -29,9 +30,16 @@ class Store:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def keep(self, text: str, cap_bytes: int = CAP_BYTES) -> Stored:
-        """Write the text without what looks like a secret; what is there already is only made younger."""
-        raw = shortened(redact(text).encode("utf-8", "replace"), cap_bytes)
+    def keep(self, content: str | bytes, cap_bytes: int = CAP_BYTES) -> Stored:
+        """Write a text without what looks like a secret, or bytes as they are; what is there already is only
+        made younger. Raises OversizedRepositoryError for bytes that are too many: they are never cut.
+        """
+        if isinstance(content, str):
+            raw = shortened(redact(content).encode("utf-8", "replace"), cap_bytes)
+        elif len(content) <= cap_bytes:
+            raw = content
+        else:
+            raise OversizedRepositoryError("a file that the run leaves", cap_bytes)
         digest = hashlib.sha256(raw).hexdigest()
         folder = self._root / digest[:2]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -36,6 +36,7 @@ from runner.preparing import prepare, take_in_again
 from runner.publishing import publish
 from runner.rechecking import recheck
 from runner.redact import redact
+from runner.reproducing import play_after, play_before
 from runner.secrecy import secrecy_of
 from runner.staging import play_stages
 from runner.tenancy import tenancy
@@ -140,6 +141,7 @@ def carry_out(run: LiveRun, *, allow_unsandboxed: bool) -> None:
         investigate(run, allow_unsandboxed=allow_unsandboxed)
         return
     start = prepare(run, allow_unsandboxed=allow_unsandboxed)
+    play_before(run, run.mirror.head(run.order.base_branch))
     make_plan(run)
     if run.order.stages:
         play_stages(run)
@@ -165,12 +167,13 @@ def _place(order: WorkOrder, log: RunLog) -> Workspace:
 
 def _offer(run: LiveRun, start: str) -> None:
     """Return once guards and checks let the work pass: what guards refuse costs no checks, and what was
-    repaired for a check is looked at again.
+    repaired for a check is looked at again. What passed is shown in the browser, where a card has steps.
     """
     clear(run, start)
     validate(run, start)
     while run.history.guards.moved and clear(run, start):
         validate(run, start)
+    play_after(run, start)
 
 
 def _commits_kept(order: WorkOrder, log: RunLog, remote: Remote, workspace: Workspace) -> int:

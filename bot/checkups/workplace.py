@@ -9,11 +9,12 @@ from bot.checkups.finding import Finding, Level, Patient
 from ledger import book
 from ledger.states import Archetype
 from ledger.views import boards
-from rules.policy_repository import IMAGE
+from rules.policy_repository import BROWSER_IMAGE, IMAGE
 from runner import agents as known_agents
 from runner import workspaces as parts
 from runner.agent import Agent
 from runner.docker import engine as docker
+from runner.docker.errors import ImageMissingError
 from runner.errors import RunnerError
 
 
@@ -38,6 +39,13 @@ def _containers() -> Iterator[Finding]:
         yield Finding("containers", Level.FAIL, f"{IMAGE} cannot be used", str(error))
         return
     yield Finding("containers", Level.OK, f"the engine answers, and has {IMAGE}")
+    try:
+        docker.Engine(docker.engine_address()).image(BROWSER_IMAGE)
+    except ImageMissingError:
+        needed = "`scripts/images browser`, should a card's steps be played in a browser"
+        yield Finding("browser", Level.WARN, f"{BROWSER_IMAGE} is not there", needed)
+    else:
+        yield Finding("browser", Level.OK, f"{BROWSER_IMAGE} is there")
 
 
 def _sandbox(patient: Patient) -> Iterator[Finding]:

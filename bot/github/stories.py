@@ -12,6 +12,7 @@ from ledger.views import (
     checks,
     questions,
     reports,
+    reproductions,
     runs,
     spend,
     stages,
@@ -48,6 +49,7 @@ def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
         stages=stages.of_run(db, run_id),
         left=artifacts.of_run(db, run_id),
         site=site,
+        played=reproductions.of_run(db, run_id),
     )
 
 

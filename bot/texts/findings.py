@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from urllib.parse import quote as escaped
 
+from bot.texts import reproduction
 from bot.texts import story as told
 from bot.texts.boxes import box
 from bot.texts.safe import code, fit, line, quote
@@ -27,6 +28,7 @@ def write(story: Story, found: FindingsReported, made: Mapping[int, MadeRow], *,
             head,
             quote(found.summary, 4_000),
             *(_finding(number, one, blob) for number, one in enumerate(found.findings, start=1)),
+            reproduction.told(story.played),
             _discarded(found.discarded),
             _follow_ups(found, made, here),
             f"Read at {code(found.base[:12])}; nothing was changed. {told.spent(story)}",

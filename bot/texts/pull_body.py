@@ -1,6 +1,6 @@
 """The pull request's title and description: what it closes, the newest report, the evidence, what it cost."""
 
-from bot.texts import evidence, left
+from bot.texts import evidence, left, reproduction
 from bot.texts import story as told
 from bot.texts.report import findings
 from bot.texts.safe import cut, fit, tame
@@ -25,6 +25,7 @@ def write(story: Story) -> str:
             *(findings(story) or ("_The report follows when the run is done._",)),
             evidence.shown(story),
             left.pointer(story),
+            reproduction.told(story.played),
             f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"
             f" · {told.dollars(story.card_usd)} for this card so far"
             f" · the conversation and the plan are on {issue}",

@@ -1,6 +1,6 @@
 """The final report of a run: what was done and what to check, or how it ended and what to do next."""
 
-from bot.texts import checks_needed, evidence, left
+from bot.texts import checks_needed, evidence, left, reproduction
 from bot.texts import story as told
 from bot.texts.boxes import box
 from bot.texts.safe import fit, line, quote
@@ -56,6 +56,7 @@ def _success(story: Story) -> str:
             f"### {told.headline(story)}{f': {pull} is ready for your review' if pull else ''}",
             *findings(story),
             evidence.shown(story),
+            reproduction.told(story.played),
             " · ".join(part for part in (facts, told.spent(story)) if part),
             ask if pull else "",
         ),
@@ -73,6 +74,7 @@ def _failure(story: Story) -> str:
             last,
             f"{_kept(story)} · {told.spent(story)}",
             evidence.table(story.checks),
+            reproduction.told(story.played),
             _next_step(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),
         ),

@@ -1,6 +1,6 @@
 """The sticky comment of a run: where it is, what it does, what it cost, what a person can press."""
 
-from bot.texts import beside, evidence, left, stages
+from bot.texts import beside, evidence, left, reproduction, stages
 from bot.texts import story as told
 from bot.texts.boxes import box
 from bot.texts.safe import code, fit, folded, line, quote
@@ -34,6 +34,7 @@ def write(story: Story) -> str:
             _now(story),
             _plan(story.run),
             _todos(story),
+            _played(story),
             _elsewhere(story),
             _controls(story),
         ),
@@ -124,6 +125,11 @@ def _plan(run: RunRow) -> str:
 def _todos(story: Story) -> str:
     """Return the agent's own list while it works: it stands under the plan, and goes with the work."""
     return beside.todo_list(story.seen) if story.run.state is RunState.WORKING else ""
+
+
+def _played(story: Story) -> str:
+    # The report of a run that ended has it, too.
+    return reproduction.told(story.played) if story.run.ending is None else ""
 
 
 def _elsewhere(story: Story) -> str:

@@ -13,6 +13,7 @@ from ledger.views.budgets import BudgetRow
 from ledger.views.cards import CardRow
 from ledger.views.checks import CheckRow
 from ledger.views.reports import ReportRow
+from ledger.views.reproductions import ReproductionRow
 from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from ledger.views.timeline import TimelineRow
@@ -74,6 +75,7 @@ class Story:
     stages: tuple[StageRow, ...] = ()
     left: tuple[ArtifactRow, ...] = ()
     site: str = ""  # where Cardinal's pages are, empty where they are not served
+    played: tuple[ReproductionRow, ...] = ()
 
 
 def headline(story: Story) -> str:

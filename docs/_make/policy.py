@@ -46,10 +46,11 @@ def profiles() -> str:
     for name in registry.names(PROFILES):
         part = registry.part(PROFILES, name)
         lines = (
-            wording.cell("; ".join(f"`{one}`" for one in tier)) for tier in (part.SETUP, part.FAST, part.FULL)
+            wording.cell("; ".join(f"`{one}`" for one in tier if one))
+            for tier in (part.SETUP, part.FAST, part.FULL, (part.START, part.ADDRESS))
         )
         rows.append((f"`{name}`", registry.charter(part), *(line or "none" for line in lines)))
-    return wording.table(("profile", "for", "setup", "fast", "full"), rows)
+    return wording.table(("profile", "for", "setup", "fast", "full", "reproduction"), rows)
 
 
 def default() -> str:

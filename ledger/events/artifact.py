@@ -10,9 +10,9 @@ ATTACHED = (FILE, PAGE)  # the kinds of what an agent attached itself
 
 @dataclass(frozen=True, slots=True)
 class ArtifactKept(RunEvent):
-    """A file is in the store. `kind`: log, patch, report or briefing; file or page for what the
-    agent attached; more may come. `digest` is the SHA-256 of its bytes,
-    from which secrets were taken before.
+    """A file is in the store. `kind`: log, patch, report or briefing; trace, screenshot, video or console of
+    a browser; file or page for what the agent attached; more may come. `digest` is the SHA-256 of its
+    bytes, from which secrets were taken before where it is text.
     """
 
     name: str
@@ -23,7 +23,11 @@ class ArtifactKept(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ArtifactDropped(RunEvent):
-    """A file is not in the store, or no more. `reason`: age, space, or share: the run had kept enough."""
+    """A file is not in the store, or no more. `reason`: age, space, or share: the run had kept enough.
+
+    What a browser left may be dropped at once, without a digest: for its size, or for its shape, when it is
+    not what its name says.
+    """
 
     name: str
     digest: str

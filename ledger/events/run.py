@@ -30,6 +30,7 @@ class RunQueued(RunEvent):
 
     `mode` is fix or investigate. `mode_rule` chose it: column, label (`mode_value` says which), command (who
     gave it) or repeat (of which run). `asked` is what whoever started it wants of this very run, or empty.
+    `reproduces`: they want the card's steps played in a browser, and to hear why where they are not.
     """
 
     card_id: CardId
@@ -47,6 +48,7 @@ class RunQueued(RunEvent):
     mode_rule: str = "column"
     mode_value: str = ""
     asked: str = ""
+    reproduces: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ class RunRow:
     mode_rule: str
     mode_value: str
     asked: str
+    reproduces: bool
     state: RunState
     ending: Ending | None
     reason: str

@@ -16,6 +16,7 @@ from ledger.events.guard import GuardsJudged
 from ledger.events.instruction import SkillsChosen
 from ledger.events.placement import RepositoryResolved
 from ledger.events.pull import ChecksSettled
+from ledger.events.reproduction import ReproductionPlayed
 from ledger.events.run import RunEnded, RunEvent, RunQueued
 from ledger.events.stage import StageEntered, StageLeft
 from ledger.ids import CardId, RunId
@@ -141,6 +142,8 @@ _LINES: Mapping[str, Line] = {
     "ValidationEnded": (_A, lambda e: f"{e.tier} validation {'passed' if e.passed else 'failed'}"),
     "RoundFailed": (_A, lambda e: _round_failed(e)),
     "ValidationWaived": (_C, lambda e: f"nothing was checked on {e.head[:12]}: validation is none"),
+    "ReproductionPlayed": (_A, lambda e: _reproduced(e)),
+    "ReproductionSkipped": (_A, lambda e: f"nothing is played in a browser: {e.why}"),
     "GuardsJudged": (_A, lambda e: _judged(e)),
     "BranchExported": (
         _A,
@@ -160,6 +163,12 @@ def _provider_failed(event: ProviderFailed) -> str:
     what = f"answered {event.status}" if event.status else "did not answer"
     again = f", {event.in_a_row} times in a row" if event.in_a_row > 1 else ""
     return f"the model's provider {what}{again}: {event.detail}"
+
+
+def _reproduced(event: ReproductionPlayed) -> str:
+    where = f" at step {event.step}" if event.step else ""
+    said = f": {event.said}" if event.said else ""
+    return f"in a browser {event.phase} the work: {event.outcome}{where} of {len(event.steps)}{said}"
 
 
 def _round_failed(event: RoundFailed) -> str:

@@ -10,11 +10,14 @@ from rules.roles import Role
 from rules.snapshot import Snapshot
 from rules.starting import start_as_told
 
-USAGE = "/cardinal fix [text]"
+USAGE = "/cardinal fix [--repro] [text]"
 ROLE = Role.WRITE
 TAKES = "optional text"
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Queue a run that works on the card, where one may start; what is said with it is for this run."""
+    """Queue a run that works on the card, where one may start; what is said with it is for this run.
+
+    With `--repro` first, the card's steps are played in a browser, or it is said why not.
+    """
     return start_as_told(policy, snapshot, given, FIX)

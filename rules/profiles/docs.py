@@ -11,3 +11,5 @@ TEXT = """\
 SETUP = ()
 FAST = ()
 FULL = ("mkdocs build --strict",)
+START = ""
+ADDRESS = ""

@@ -13,3 +13,5 @@ TEXT = """\
 SETUP = ("go mod download",)
 FAST = ('test -z "$(gofmt -l .)"', "go vet ./...")
 FULL = ("go vet ./...", "go test -race ./...")
+START = ""
+ADDRESS = ""

@@ -15,3 +15,5 @@ TEXT = """\
 SETUP = ("npm ci",)
 FAST = ("npm run lint",)
 FULL = ("npm run lint", "npm test")
+START = "npm run dev"
+ADDRESS = "http://127.0.0.1:3000/"

@@ -14,3 +14,5 @@ TEXT = """\
 SETUP = ("pip install -e .[dev]",)
 FAST = ("ruff check .", "ruff format --check .")
 FULL = ("ruff check .", "pytest -q")
+START = ""
+ADDRESS = ""

@@ -15,3 +15,5 @@ TEXT = """\
 SETUP = ("bundle install", "bin/rails db:prepare")
 FAST = ("bundle exec rubocop",)
 FULL = ("bundle exec rubocop", "bundle exec rspec")
+START = "bin/rails server --binding 127.0.0.1 --port 3000"
+ADDRESS = "http://127.0.0.1:3000/"

@@ -82,6 +82,26 @@ def test_a_command_wins_and_its_words_are_for_that_run(mode: str, labels: tuple[
     assert (queued.asked, queued.by) == ("look at the till", "bob")
 
 
+@pytest.mark.parametrize("mode", ["fix", "investigate"])
+@pytest.mark.parametrize(
+    ("said", "words", "reproduces"),
+    [
+        ("--repro", "", True),
+        ("--repro look at the till", "look at the till", True),
+        ("--REPRO\nSteps:\n- open /", "Steps:\n- open /", True),
+        ("—repro look", "look", True),  # as a telephone writes it
+        ("--reproduce it", "--reproduce it", False),
+        ("look --repro", "look --repro", False),
+        ("look at the till", "look at the till", False),
+    ],
+)
+def test_a_reproduction_is_asked_for_by_the_first_word(
+    mode: str, said: str, words: str, reproduces: bool
+) -> None:
+    queued = only(obeyed(mode, card(), said), QueueRun)
+    assert (queued.asked, queued.reproduces) == (words, reproduces)
+
+
 def test_an_investigation_needs_no_approval_and_is_never_a_revision() -> None:
     waits = card(run=ended(), pull=pull(), pending_threads=2)
     assert only(obeyed("investigate", waits), QueueRun) == QueueRun(

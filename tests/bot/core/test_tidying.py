@@ -25,17 +25,19 @@ def test_the_place_of_a_card_that_is_done_goes_and_that_of_one_at_work_stays(car
         cardinal.begin(cardinal.run_of(item).run_id)
         opened(cardinal, item.node_id)
         opened(cardinal, f"gate-{item.node_id}")
+        opened(cardinal, f"repro-{item.node_id}")
     cardinal.finish(cardinal.run_of(done).run_id, files={"a.txt": b"1\n"})
     cardinal.settle()
     tidying.tidy(cardinal.shop)
-    assert there(cardinal) == {works.node_id, f"gate-{works.node_id}", done.node_id}
+    clean = {f"gate-{works.node_id}", f"repro-{works.node_id}"}
+    assert there(cardinal) == {works.node_id, *clean, done.node_id}
     bob = cardinal.person("bob")
     cardinal.forge.store.reviews.submit(cardinal.pull_of(done), "APPROVE", "", [], actor=bob)
     cardinal.settle()
     cardinal.drag(done, "Done")
     cardinal.settle()
     tidying.tidy(cardinal.shop)
-    assert there(cardinal) == {works.node_id, f"gate-{works.node_id}"}
+    assert there(cardinal) == {works.node_id, *clean}
 
 
 def test_the_place_of_an_investigation_goes_when_its_run_has_ended(cardinal: Cardinal) -> None:

@@ -1,0 +1,37 @@
+"""A card's steps, played in a browser against the repository's own app."""
+
+from dataclasses import dataclass
+
+from ledger.events.run import RunEvent
+
+BEFORE, AFTER = "before", "after"
+PASSED, FAILED, UNPLAYABLE = "passed", "failed", "unplayable"
+
+
+@dataclass(frozen=True, slots=True)
+class ReproductionPlayed(RunEvent):
+    """The steps were played on the commit `head`: before the agent began, or after the gate.
+
+    `outcome`: passed, all steps came true; failed, `step` (from 1) did not, and `said` is how; or unplayable,
+    and `said` is why. `errors` are the last ones of the page's console, of `error_count`. `kept` are the
+    kinds of the artifacts that were kept of it, one for each. `image` is the digest of the image it ran in.
+    """
+
+    phase: str
+    head: str
+    image: str
+    outcome: str
+    steps: tuple[str, ...]
+    step: int
+    said: str
+    errors: tuple[str, ...]
+    error_count: int
+    kept: tuple[str, ...]
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReproductionSkipped(RunEvent):
+    """Nothing is played in this run, although it was wanted; `why` is what a person can do, as Markdown."""
+
+    why: str

@@ -1,0 +1,96 @@
+"""A card with steps, from its text to the lines that people read; a real browser is in tests/containers."""
+
+import pytest
+
+from ledger.events.reproduction import (
+    AFTER,
+    BEFORE,
+    FAILED,
+    PASSED,
+    ReproductionPlayed,
+    ReproductionSkipped,
+)
+from ledger.events.run import RunQueued
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.test_validation import WORK, set_rules
+
+RULES = 'version: 1\nrepository: {validation: none, reproduction: {start: "make", address: "http://localhost/"}}\n'
+STEPS = 'It is wrong.\n\n### Steps to reproduce\n\n1. open /cart\n2. expect "Total 90"\n'
+NO_PLACE, STRANGER = "A browser needs containers", "by somebody without write access"
+
+
+def why(cardinal: Cardinal) -> list[str]:
+    return [one.why for one in cardinal.events(ReproductionSkipped)]
+
+
+def test_who_asks_for_one_that_cannot_be_made_is_told_what_to_paste(cardinal: Cardinal) -> None:
+    set_rules(cardinal, "version: 1\nrepository: {validation: none}\n")
+    cardinal.scenario(work=WORK)
+    item = cardinal.new(body=STEPS)
+    cardinal.drag(item, "In Progress")
+    cardinal.settle(work=True)
+    assert why(cardinal) == []
+    cardinal.say(item, "/cardinal fix --repro\nand be quick")
+    cardinal.settle(work=True)
+    assert cardinal.events(RunQueued)[-1].asked == "and be quick"
+    (said,) = why(cardinal)
+    assert '  reproduction: {start: "npm run dev", address: "http://127.0.0.1:3000/"}\n' in said
+    cardinal.assert_nothing_is_stuck()
+
+
+@pytest.mark.parametrize("who", ["carol", "mallory"])
+def test_steps_count_by_whoever_wrote_them_or_let_them_through(cardinal: Cardinal, who: str) -> None:
+    set_rules(cardinal, RULES)
+    cardinal.scenario(work=WORK)
+    item = cardinal.new()
+    cardinal.settle()
+    cardinal.say(item, STEPS, who=who)
+    cardinal.settle()
+    cardinal.drag(item, "In Progress")
+    cardinal.settle(work=True)
+    (first,) = why(cardinal)
+    assert (NO_PLACE if who == "carol" else STRANGER) in first
+    if who == "mallory":
+        cardinal.say(item, "/cardinal ok mallory")
+        cardinal.settle()
+        cardinal.say(item, "/cardinal fix")
+        cardinal.settle(work=True)
+        assert NO_PLACE in why(cardinal)[-1]
+
+
+def test_steps_of_the_issue_and_those_with_a_command_are_read(cardinal: Cardinal) -> None:
+    set_rules(cardinal, RULES)
+    cardinal.scenario(
+        work=WORK, investigate=[{"findings": {"summary": "x", "findings": [], "follow_ups": []}}]
+    )
+    item = cardinal.new(column="In Progress", body="Steps:\n1. Go to the cart\n")
+    cardinal.settle(work=True)
+    report = cardinal.comment(item, "is ready for your review").body
+    assert "**In a browser**\n\nLine 1 of the card's steps is not understood: `Go to the cart`." in report
+    cardinal.say(item, "/cardinal investigate --repro\nSteps:\n- open /cart")
+    cardinal.settle(work=True)
+    assert NO_PLACE in why(cardinal)[1]
+
+
+def test_before_and_after_stand_in_the_report_and_the_pull_request(cardinal: Cardinal) -> None:
+    set_rules(cardinal, RULES)
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    run = cardinal.run_of(item).run_id
+    cardinal.begin(run)
+    steps = ("open /cart", 'expect "Total 90"')
+    before = ReproductionPlayed(
+        run, BEFORE, "c0", "i", FAILED, steps, 2, "@bob not seen", (), 0, ("trace",), 1.0
+    )
+    after = ReproductionPlayed(run, AFTER, "c1", "i", PASSED, steps, 0, "", (), 0, ("trace",), 1.0)
+    cardinal.write(run, before)
+    cardinal.settle()
+    assert "- Before: reproduced: step 2 of 2 failed" in cardinal.comment(item, f"Run {run}").body
+    cardinal.write(run, after)
+    cardinal.finish(run, files={"a.txt": b"a"})
+    cardinal.settle()
+    for body in (cardinal.comment(item, "is done").body, cardinal.pull_of(item).issue.body):
+        assert '- Before: reproduced: step 2 of 2 failed, `expect "Total 90"`:' in body
+        assert "- After: ✅ all 2 steps passed" in body
+        assert f"- Kept: 2 traces: `cardinal artifacts {run}`" in body
+        assert "@bob" not in body

@@ -1,0 +1,94 @@
+"""What is played in a browser: by policy, profile, flag and card, and what is said where nothing is."""
+
+import pytest
+
+from rules.errors import PolicyError
+from rules.policy import parse_repository
+from rules.policy_repository import RepositoryRules
+from rules.reproduction import Words, wanted
+
+STEPS = Words('Steps:\n1. open /\n2. expect "Total 90"', counts=True)
+OTHERS = Words(STEPS.text, counts=False)
+PROSE = Words("It adds up wrongly.", counts=True)
+SET = 'reproduction: {start: "make serve", address: "http://127.0.0.1:3000/"}'
+
+
+def rules(lines: str = SET) -> RepositoryRules:
+    return parse_repository(f"version: 1\nrepository:\n  {lines}\n", ())
+
+
+def test_a_card_with_steps_is_played_where_the_repository_says_how() -> None:
+    found = wanted(rules(), [PROSE, STEPS], asked=False)
+    assert found is not None
+    assert [step.text for step in found.steps] == ["open /", 'expect "Total 90"']
+    assert (found.settings.start, found.settings.minutes, found.absent) == ("make serve", 5, "")
+
+
+def test_nobody_hears_of_it_who_did_not_ask() -> None:
+    nothing = RepositoryRules()
+    assert wanted(nothing, [STEPS], asked=False) is None
+    assert wanted(rules(), [PROSE], asked=False) is None
+
+
+def test_who_asked_is_told_what_to_paste() -> None:
+    found = wanted(RepositoryRules(), [STEPS], asked=True)
+    assert found is not None
+    assert 'reproduction: {start: "npm run dev", address: "http://127.0.0.1:3000/"}' in found.absent
+    found = wanted(rules(), [PROSE], asked=True)
+    assert found is not None
+    assert "1. `open /cart`" in found.absent
+    half = wanted(rules('reproduction: {start: "make serve"}'), [STEPS], asked=False)
+    assert half is not None
+    assert "reproduction: {start:" in half.absent
+
+
+def test_a_profile_says_what_the_policy_does_not() -> None:
+    found = wanted(rules("profile: node_app"), [STEPS], asked=True)
+    assert found is not None
+    assert (found.settings.start, found.settings.address) == ("npm run dev", "http://127.0.0.1:3000/")
+    own = rules('profile: node_app\n  reproduction: {start: "npm start"}')
+    found = wanted(own, [STEPS], asked=False)
+    assert found is not None
+    assert (found.settings.start, found.settings.address) == ("npm start", "http://127.0.0.1:3000/")
+
+
+def test_steps_by_somebody_without_write_access_are_not_played_and_that_is_said() -> None:
+    found = wanted(rules(), [OTHERS, PROSE], asked=False)
+    assert found is not None
+    assert found.steps == ()
+    assert "`/cardinal ok`" in found.absent
+
+
+def test_the_first_steps_that_count_are_played() -> None:
+    found = wanted(rules(), [OTHERS, Words("Steps:\n- open /newest", counts=True), STEPS], asked=False)
+    assert found is not None
+    assert [step.text for step in found.steps] == ["open /newest"]
+
+
+def test_a_line_that_is_not_understood_is_said() -> None:
+    found = wanted(rules(), [Words("Steps:\n- buy it", counts=True), STEPS], asked=False)
+    assert found is not None
+    assert "Line 1 of the card's steps is not understood: `buy it`." in found.absent
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'address: "http://example.org/"',
+        'address: "http://0.0.0.0:3000/"',
+        'address: "https://127.0.0.1:3000/"',
+        'address: "http://127.0.0.1.example.org/"',
+        'address: "http://127.0.0.1:3000@example.org/"',
+        "ready_s: 0",
+        "ready_s: 601",
+        "minutes: 31",
+        "minutes: 0",
+        "minutes: true",
+        "required: true",
+        "start: [npm]",
+        'image: ""',
+    ],
+)
+def test_what_is_written_wrongly_is_a_problem_of_the_policy(written: str) -> None:
+    with pytest.raises(PolicyError):
+        rules(f"reproduction: {{{written}}}")
