@@ -84,7 +84,7 @@ def leave(run: LiveRun, visit: Visit) -> None:
         head = visit.head
         if stage.cleanup or run.checkout.commit() != head:
             run.checkout.restore(head)  # it may not edit: what tidying up left is no work
-    paths, lines = _changed(run, visit.head, head)
+    paths, lines, added = _changed(run, visit.head, head)
     known = visit.snapshot.files if visit.snapshot is not None else ()
     files = tuple(dict.fromkeys((*known, *paths)))
     many = visit.files_changed + sum(path not in known for path in paths)
@@ -113,6 +113,7 @@ def leave(run: LiveRun, visit: Visit) -> None:
             seconds=visit.seconds,
             files_changed=many,
             lines_changed=visit.lines_changed + lines,
+            lines_added=visit.lines_added + added,
         ),
     )
 
@@ -136,13 +137,15 @@ def close(run: LiveRun) -> None:
         leave(run, visit)
 
 
-def _changed(run: LiveRun, before: str, head: str) -> tuple[tuple[str, ...], int]:
-    """Return the paths that differ between two commits, as one line each, and how many lines."""
+def _changed(run: LiveRun, before: str, head: str) -> tuple[tuple[str, ...], int, int]:
+    """Return the paths that differ between two commits, as one line each, how many lines, and how many of
+    them are new.
+    """
     if head == before:
-        return (), 0
+        return (), 0, 0
     bring_out(run)
     change = run.mirror.diff(before, head)
-    return tuple(flat(path) for path in change.paths), change.lines_changed
+    return tuple(flat(path) for path in change.paths), change.lines_changed, change.lines_added
 
 
 def _open_steps(run: LiveRun) -> tuple[str, ...]:

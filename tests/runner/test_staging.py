@@ -98,6 +98,7 @@ def test_what_an_entry_cost_and_changed_is_written_down_when_it_is_left(told: Wo
     assert (first.files_changed, first.lines_changed) == (1, 1)
     assert (second.usd, second.files_changed, second.lines_changed) == (0.05, 0, 0)
     assert (third.usd, third.files_changed, third.lines_changed) == (0, 1, 2)
+    assert [one.lines_added for one in (first, second, third)] == [1, 0, 1]
     assert first.seconds > 0
 
 
