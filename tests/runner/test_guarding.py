@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ledger.events.guard import Finding
+from ledger.events.guard import Violation
 from ledger.events.run import RunParked
 from ledger.states import Ending
 from runner.findings import listed
@@ -49,8 +49,8 @@ def test_a_pattern_fits_what_it_says_and_nothing_else(pattern: str, path: str, f
     assert bool(protected([path], [pattern])) is fits
 
 
-def finding(path: str, **changes: Any) -> Finding:
-    plain = Finding("protected", "protect: infra/**", path, 0, "", "ask", "is protected", "leave it", "")
+def finding(path: str, **changes: Any) -> Violation:
+    plain = Violation("protected", "protect: infra/**", path, 0, "", "ask", "is protected", "leave it", "")
     return replace(plain, **changes)
 
 
