@@ -3,7 +3,7 @@
 from typing import Any
 
 from bot.audit_record import Row, Summary, Taken, Told, fields, row
-from ledger.events import agent, bounds, findings, guard, instruction, related, stage
+from ledger.events import agent, bounds, brief, findings, guard, instruction, related, stage
 
 _USED = ("usd", "input_tokens", "output_tokens", "seconds", "files_changed", "lines_changed")
 
@@ -39,6 +39,10 @@ def _visit(summary: Summary, event: Any) -> Row:
 
 def _handed(summary: Summary, _told: Told, event: Any) -> None:
     _visit(summary, event).update(handed_over=event.summary, open_points=event.open_points)
+
+
+def _briefed(summary: Summary, _told: Told, event: Any) -> None:
+    _visit(summary, event).update(told_digest=event.digest)
 
 
 def _left(summary: Summary, told: Told, event: Any) -> None:
@@ -103,6 +107,7 @@ TAKEN: Taken = {
     agent.CardToolAllowed: _allowed,
     agent.HostReached: _reached,
     stage.StageEntered: _entered,
+    brief.StageBriefed: _briefed,
     stage.StageReopened: _reopened,
     stage.SnapshotTaken: _handed,
     stage.StageLeft: _left,

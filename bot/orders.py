@@ -232,11 +232,11 @@ def _review(pending: tuple[ThreadRow, ...]) -> tuple[ReviewThread, ...]:
 
 def _instructed(order: WorkOrder, shop: "Shop", card: CardRow, rules: RepositoryRules) -> WorkOrder:
     """Return the order with the layers that the repository and the operator give, as they are at its base."""
-    profile = profiles.layers(shop.hub, order.repository, order.base, rules)
-    skilled = skills.gather(shop, card, order.repository, rules.skills, order.base)
+    profile = profiles.load(shop.hub, order.repository, order.base, rules)
+    skilled = skills.gather(shop, card, order.repository, rules.skills, order.base, profile)
     return replace(
         order,
-        layers=(*profile, *skilled.layers),
+        layers=(*profile.layers, *skilled.layers),
         skill_files=skilled.files,
         considered=skilled.considered,
     )

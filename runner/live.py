@@ -158,4 +158,4 @@ class LiveRun:
             raise Park("limit" if asked.asker in LIMITS else "question")
         newest = self.history.newest(*LIMITS, "rebase", "stage")
         if newest is not None and newest.choices[-1:] == (STOP,) and newest.refused():
-            raise failed("gave_up", f"stopped by a person's answer to: {newest.text}")
+            raise failed("stopped", f"{newest.answered_by} stopped it, asked: {newest.text}")

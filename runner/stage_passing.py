@@ -2,6 +2,7 @@
 
 import time
 
+from ledger.events.brief import StageBriefed
 from ledger.events.run import QuestionAsked, UsageMetered
 from ledger.events.stage import (
     SnapshotTaken,
@@ -17,9 +18,11 @@ from runner.child import finish
 from runner.errors import CommandTimeoutError
 from runner.exporting import bring_out
 from runner.fence import flat
+from runner.instructions import digest_of
 from runner.leaving import Park
 from runner.live import LiveRun
 from runner.order import Stage
+from runner.prompts import of_stage
 from runner.redact import redact
 from runner.shell import note_hosts, start_command
 from runner.stage_log import Visit
@@ -29,6 +32,7 @@ from runner.texts import cut, tail
 FILES = 60  # that a snapshot names
 NOTES = 20
 _NOTE_BYTES = 1_000
+_TOLD_BYTES = 64_000  # a persona, all that was handed over, and the plan
 _TIDY_S = 300.0
 _TAIL_BYTES = 1_000
 TIMED_OUT = 124  # as timeout(1) says it
@@ -57,6 +61,14 @@ def enter(run: LiveRun, due: Enter) -> None:
             head=head,
         )
     )
+
+
+def brief(run: LiveRun, visit: Visit) -> None:
+    """Write down what the agent of the entry is told, before its first turn; a claim that was killed in between
+    writes it again.
+    """
+    told = run.secrecy.hush(cut(redact(of_stage(run.order, run.history)), _TOLD_BYTES))
+    run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(told), told))
 
 
 def ask(run: LiveRun, due: Ask) -> None:

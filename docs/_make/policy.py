@@ -41,15 +41,14 @@ def personas() -> str:
 
 
 def profiles() -> str:
-    """Return a table of the built-in profiles with the lines that each suggests."""
+    """Return a table of the built-in profiles with the lines that each suggests, and the skills that it has."""
     rows = []
     for name in registry.names(PROFILES):
         part = registry.part(PROFILES, name)
-        lines = (
-            wording.cell("; ".join(f"`{one}`" for one in tier)) for tier in (part.SETUP, part.FAST, part.FULL)
-        )
+        listed = (part.SETUP, part.FAST, part.FULL, part.SKILLS)
+        lines = (wording.cell("; ".join(f"`{one}`" for one in tier)) for tier in listed)
         rows.append((f"`{name}`", registry.charter(part), *(line or "none" for line in lines)))
-    return wording.table(("profile", "for", "setup", "fast", "full"), rows)
+    return wording.table(("profile", "for", "setup", "fast", "full", "skills"), rows)
 
 
 def default() -> str:

@@ -11,3 +11,4 @@ TEXT = """\
 SETUP = ()
 FAST = ()
 FULL = ("mkdocs build --strict",)
+SKILLS = ("writing",)  # where there are any of these names

@@ -13,3 +13,4 @@ TEXT = """\
 SETUP = ("go mod download",)
 FAST = ('test -z "$(gofmt -l .)"', "go vet ./...")
 FULL = ("go vet ./...", "go test -race ./...")
+SKILLS = ("go",)  # where there are any of these names

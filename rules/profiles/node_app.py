@@ -15,3 +15,4 @@ TEXT = """\
 SETUP = ("npm ci",)
 FAST = ("npm run lint",)
 FULL = ("npm run lint", "npm test")
+SKILLS = ("node",)  # where there are any of these names

@@ -15,3 +15,4 @@ TEXT = """\
 SETUP = ("bundle install", "bin/rails db:prepare")
 FAST = ("bundle exec rubocop",)
 FULL = ("bundle exec rubocop", "bundle exec rspec")
+SKILLS = ("rails", "migrations")  # where there are any of these names

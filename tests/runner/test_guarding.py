@@ -100,7 +100,7 @@ def test_leave_for_a_large_change_is_none_for_protected_files(world: World) -> N
     world.answer(order, "Publish it anyway")
     assert world.of("BranchPushed") == []
     world.answer(order, "Stop here")
-    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "gave_up")
+    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
     assert world.of("BranchPushed") == []
 
 

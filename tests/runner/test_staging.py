@@ -183,7 +183,7 @@ def test_the_fourth_time_the_same_way_is_a_question_and_going_on_allows_three_mo
     assert entries(world)[-1] == ("verify", 4)
     assert world.only("QuestionAsked", newest=True).text.startswith("This would be the time number 4 that")
     world.answer(order, "Stop here")
-    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "gave_up")
+    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
 
 
 def test_a_stage_begins_when_a_person_agrees_or_the_work_goes_back_with_their_words(world: World) -> None:
@@ -212,7 +212,7 @@ def test_a_refusal_of_a_stage_ends_the_run(world: World) -> None:
     order = world.order(stages=(replace(IMPLEMENT, approval=True), VERIFY, NOTE))
     world.run(order)
     world.answer(order, "no, not today")
-    assert world.ended().reason == "gave_up"
+    assert world.ended().reason == "stopped"
     assert world.of("StageEntered") == []
 
 

@@ -3,7 +3,9 @@
 from hashlib import sha256
 
 import pytest
+from click.testing import CliRunner
 
+from bot.cli import main
 from bot.staging import stages_of
 from forge.store.board import Item
 from ledger.events.run import AgentSaid, QuestionAsked, RunEnded, SessionStarted
@@ -89,6 +91,14 @@ def test_a_repository_has_personas_of_its_own_and_a_person_lets_a_stage_begin(ca
     assert (verify_.by, verify_.persona_digest) == ("alice", sha256(SCEPTIC.encode()).hexdigest())
     told = [one.text for one in cardinal.events(AgentSaid) if one.text.startswith("Told")]
     assert "Doubt every line." in told[0]
+    shown = CliRunner().invoke(
+        main, ["show", "r1", "--briefing"], env={"CARDINAL_HOME": str(cardinal.shop.config.home)}
+    )
+    assert "=== 1. system: rules" in shown.output
+    assert "=== stage 1, implement (persona senior-engineer from built in, sha256 of its file " in shown.output
+    whole = shown.output.partition("=== stage 2, verify (persona sceptic from acme/shop,")[2]
+    for words in ("Doubt every line.", "What earlier stages handed over", "You are in stage verify"):
+        assert words in whole
     cardinal.assert_nothing_is_stuck()
 
 
