@@ -66,7 +66,9 @@ Taken = Mapping[type[Event], Take]
 
 
 def fields(event: Any, *but: str) -> Row:
-    """Return the fields of an event, or of a part of one, as plain values, without the run's id and those that are named."""
+    """Return the fields of an event, or of a part of one, as plain values, without the run's id and those
+    that are named.
+    """
     named = asdict(event)
     return {name: value for name, value in named.items() if name not in ("run_id", *but)}
 

@@ -155,7 +155,7 @@ def _awaited(summary: Summary, told: Told, event: Any) -> None:
     summary.pull |= {"merged_by": how, "merge_of": event.head, "at": told.at}
 
 
-def _gone(summary: Summary, told: Told, event: Any) -> None:
+def _gone(summary: Summary, told: Told, _event: Any) -> None:
     summary.pull |= {"branch_deleted_at": told.at}
 
 

@@ -80,8 +80,8 @@ def names_of(text: str) -> tuple[str, ...]:
 def choose(rules: Skills, occasion: Occasion, offers: Iterable[Offer]) -> tuple[Choice, ...]:
     """Return every skill that was considered: first what is asked for, in the order of its loading.
 
-    Asked for by default, by profile, by label, by the description, by command, by trigger word. Of two with one name the
-    repository's counts: people can read it where they work.
+    Asked for by default, by profile, by label, by the description, by command, by trigger word. Of two with
+    one name the repository's counts: people can read it where they work.
     """
     found, shadowed = _by_name(offers)
     wanted = _wanted(rules, occasion, found)

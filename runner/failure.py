@@ -10,8 +10,8 @@ from runner.texts import cut, one_line, tail
 USEFUL_BYTES = 6_000
 MOST_NAMES = 20
 _NAME_BYTES = 200
-# Of an output, its beginning and its end. Reading takes about a second for each million characters, in which no
-# claim is renewed and no order to stop is heard.
+# Of an output, its beginning and its end. A million characters take about a second, in which no claim is renewed
+# and no order to stop is heard.
 _READ_CHARS = 400_000
 _MOST_FOUND = 1_000
 _UNKNOWN_BYTES = 4_000  # of an output in which nothing is recognised

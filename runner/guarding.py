@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from hashlib import sha256
 
-from ledger.events.guard import Violation, GuardsJudged
+from ledger.events.guard import GuardsJudged, Violation
 from runner import guards
 from runner.changes import Known, change_of
 from runner.exporting import bring_out

@@ -123,8 +123,8 @@ class LiveRun:
         )
 
     def network(self) -> dict[str, str]:
-        """Let the gateway reach what the policy grants here and now, in the stage that is open, and return the
-        environment that leads commands there; empty: none.
+        """Let the gateway reach what the policy grants in the stage that is open, or outside of any, and return
+        the environment that leads commands there; empty: none.
         """
         layout, tools = self.workspace.layout, self.stage.tools if self.stage else self.order.tools
         if self.gateway is not None:

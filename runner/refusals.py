@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from ledger.event import Event
-from ledger.events.guard import Violation, GuardsJudged
+from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.turn import TurnStarted
 
 GUARD_TURN = "repair-guard"

@@ -59,7 +59,7 @@ def used(rows: Sequence[StageRow]) -> str:
 
 
 def _told(rows: Sequence[StageRow]) -> str:
-    """Return what a breadcrumb says of its entries, short enough for a phone: tokens, dollars, time, lines."""
+    """Return what a breadcrumb says of its entries, short for a phone: tokens, dollars, time, lines."""
     tokens, usd = sum(row.input_tokens + row.output_tokens for row in rows), sum(row.usd for row in rows)
     seconds = sum(row.seconds for row in rows)
     added = sum(row.lines_added for row in rows)
@@ -67,7 +67,7 @@ def _told(rows: Sequence[StageRow]) -> str:
         _short(tokens) if tokens else "",
         dollars(usd) if usd else "",
         minutes(seconds) if seconds else "",
-        f"+{added} −{sum(row.lines_changed for row in rows) - added}"  # noqa: RUF001  the sign that people read
+        f"+{added} −{sum(row.lines_changed for row in rows) - added}"
         if any(row.lines_changed for row in rows)
         else "",
     )

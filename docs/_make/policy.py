@@ -41,7 +41,7 @@ def personas() -> str:
 
 
 def profiles() -> str:
-    """Return a table of the built-in profiles with the lines that each suggests, and the skills that it has."""
+    """Return a table of the built-in profiles with the lines that each suggests, and its skills."""
     rows = []
     for name in registry.names(PROFILES):
         part = registry.part(PROFILES, name)

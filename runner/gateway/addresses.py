@@ -115,6 +115,7 @@ def literal(host: str) -> Address | None:
 
 def refusal(rules: NetworkRules, host: str, port: int) -> str:
     """Return why an agent may not ask for that host, for it to read; empty when it may."""
+    where = f"`tools: {{network: […]}}` of the {rules.by}"
     match rules.network:
         case "full":
             return ""
@@ -122,8 +123,8 @@ def refusal(rules: NetworkRules, host: str, port: int) -> str:
             return ""
         case "list":
             wanted = host if port in _PORTS else f"{host}:{port}"
-            return f"network: list does not allow {wanted}: add it to `tools: {{network: […]}}` of the {rules.by}"
-    return f"network: none does not allow {host}: set `tools: {{network: […]}}` of the {rules.by}"
+            return f"network: list does not allow {wanted}: add it to {where}"
+    return f"network: none does not allow {host}: set {where}"
 
 
 def reachable(rules: NetworkRules, host: str, port: int, addresses: Iterable[Address]) -> tuple[Address, ...]:

@@ -142,9 +142,7 @@ class Models:
         network = self._reach.network
         reached = "" if network == "full" else outreach(given)
         if reached:
-            said = (
-                f"`network: {network}` does not let the provider fetch for the agent: {reached}"
-            )
+            said = f"`network: {network}` does not let the provider fetch for the agent: {reached}"
             more = f"`tools: {{network: full}}` of the {self._reach.by} would"
             raise CallRefusedError("network", f"{said}. {more}")
         return asked

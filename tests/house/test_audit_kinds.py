@@ -1,4 +1,4 @@
-"""Every event kind of a run is in the audit document's summary, or named as one that is only in its events."""
+"""Every event kind of a run is in an audit document's summary, or named as one that is only in its events."""
 
 from bot.audit_summary import ONLY_IN_EVENTS, TAKEN
 from bot.audit_trail import OF_CARD
@@ -20,6 +20,6 @@ def test_every_kind_of_a_run_is_summed_up_or_left_to_the_events_on_purpose() -> 
 
 
 def test_no_kind_is_on_the_list_that_the_summary_has_or_that_is_never_exported() -> None:
-    assert ONLY_IN_EVENTS & TOLD == set()
+    assert set() == ONLY_IN_EVENTS & TOLD
     assert ONLY_IN_EVENTS - exported() == set()
     assert TOLD - exported() == set()

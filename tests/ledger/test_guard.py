@@ -3,7 +3,7 @@
 from sqlalchemy import Engine
 
 from ledger import book
-from ledger.events.guard import Violation, GuardsJudged
+from ledger.events.guard import GuardsJudged, Violation
 from ledger.views import timeline
 from tests.ledger.samples import CARD, RUN, board_seen, card_seen, later, run_queued
 

@@ -37,7 +37,10 @@ def one(name: str, more: str = "") -> str:
         ("[{name: a, persona: ../../secret}]", "small letters, digits and dashes"),
         ("[{name: a, persona: Tester}]", "small letters, digits and dashes"),
         (f"[{one('a', ', aproval: required')}]", "did you mean approval"),
-        (f"[{one('a', ', tools: {network: full}')}]", "the column does not allow `*`: a stage may only narrow"),
+        (
+            f"[{one('a', ', tools: {network: full}')}]",
+            "the column does not allow `*`: a stage may only narrow",
+        ),
         (f"[{one('a', ', tools: {network: [a.org]}')}]", "the column does not allow `a.org`"),
         ("[" + ", ".join(one(f"s{n}", f", next: [s{n + 1}]") for n in range(13)) + "]", "at most 12"),
     ],
@@ -69,7 +72,9 @@ def test_a_stage_may_only_narrow_what_its_column_allows(column: str, stage: str,
 
 def test_a_stage_may_have_less_of_the_network_than_its_column() -> None:
     column = '      tools: {network: ["*.a.org", b.org]}\n'
-    stages = f"[{one('a', ', tools: {network: [x.a.org]}, next: [b]')}, {one('b', ', tools: {network: none}')}]"
+    stages = (
+        f"[{one('a', ', tools: {network: [x.a.org]}, next: [b]')}, {one('b', ', tools: {network: none}')}]"
+    )
     parse(f"{HEAD}{column}      stages: {stages}\n", home="acme/board")
     wider = f"[{one('a', ', tools: {network: [x.a.org, c.org]}')}]"
     assert "the column does not allow `c.org`" in problems(wider, column)[0]

@@ -51,7 +51,11 @@ STYLE, MIGRATE, CACHE = (
         ),
         (
             replace(CARD, title="x", profile="our_shop", attached=("cache", "Style"), labels=("area:db",)),
-            [("style", "by default"), ("cache", "by profile `our_shop`"), ("safe-migration", "label `Area:DB`")],
+            [
+                ("style", "by default"),
+                ("cache", "by profile `our_shop`"),
+                ("safe-migration", "label `Area:DB`"),
+            ],
         ),
         (
             replace(CARD, title="x", line=("cache",)),

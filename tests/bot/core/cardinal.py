@@ -76,7 +76,7 @@ class Cardinal(People):
     leases: dict[RunId, Lease] = field(default_factory=dict)
 
     def configure(self, **changes: Any) -> None:
-        """Go on with other settings of the operator, as after a restart; for those that the shop itself reads."""
+        """Go on with other settings of the operator, as after a restart: those that the shop reads."""
         self.shop = replace(self.shop, config=replace(self.shop.config, **changes))
 
     # --- what the processes do -------------------------------------------------------------------------

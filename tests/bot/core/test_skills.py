@@ -323,9 +323,7 @@ OURS = "---\nskills: [tests-first, no-such]\n---\nPrices are in cents.\n"
     ("profile", "loaded", "missing"),
     [("our_shop", "tests-first", {"no-such"}), ("python_service", "python", set()), ("docs", "", set())],
 )
-def test_a_profile_attaches_skills(
-    cardinal: Cardinal, profile: str, loaded: str, missing: set[str]
-) -> None:
+def test_a_profile_attaches_skills(cardinal: Cardinal, profile: str, loaded: str, missing: set[str]) -> None:
     rules = f"version: 1\nrepository: {{profile: {profile}, validation: none}}\n"
     more = {f"{SKILLS}/python/SKILL.md": PYTHON, ".github/cardinal/profiles/our_shop.md": OURS}
     put(cardinal, {**FILES, **more, ".github/cardinal.yml": rules})

@@ -95,7 +95,9 @@ def test_a_repository_has_personas_of_its_own_and_a_person_lets_a_stage_begin(ca
         main, ["show", "r1", "--briefing"], env={"CARDINAL_HOME": str(cardinal.shop.config.home)}
     )
     assert "=== 1. system: rules" in shown.output
-    assert "=== stage 1, implement (persona senior-engineer from built in, sha256 of its file " in shown.output
+    assert (
+        "=== stage 1, implement (persona senior-engineer from built in, sha256 of its file " in shown.output
+    )
     whole = shown.output.partition("=== stage 2, verify (persona sceptic from acme/shop,")[2]
     for words in ("Doubt every line.", "What earlier stages handed over", "You are in stage verify"):
         assert words in whole

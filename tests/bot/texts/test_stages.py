@@ -48,7 +48,9 @@ def enter(past: Past, stage: str, entry: int, number: int = 1, persona: str = "t
     past(StageEntered(RUN, stage, entry, number, "", "agent", False, persona, "built in", "d" * 64, "m", "c"))
 
 
-def leave(past: Past, stage: str, entry: int, target: str, files: int = 0, lines: int = 0, added: int = 0) -> None:
+def leave(
+    past: Past, stage: str, entry: int, target: str, files: int = 0, lines: int = 0, added: int = 0
+) -> None:
     past(
         SnapshotTaken(RUN, stage, entry, "Done.", (), 0, (), (), (), "c"),
         StageLeft(RUN, stage, entry, target, 0.0, 0, 0, 0, 0.0, files, lines, added),
