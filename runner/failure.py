@@ -10,7 +10,7 @@ from runner.texts import cut, one_line, tail
 USEFUL_BYTES = 6_000
 MOST_NAMES = 20
 _NAME_BYTES = 200
-# Of an output, its beginning and its end. A million characters take about a second, in which no claim is renewed
+# Of an output, its beginning and its end. A million characters take a second, in which no claim is renewed
 # and no order to stop is heard.
 _READ_CHARS = 400_000
 _MOST_FOUND = 1_000

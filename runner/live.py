@@ -123,7 +123,7 @@ class LiveRun:
         )
 
     def network(self) -> dict[str, str]:
-        """Let the gateway reach what the policy grants in the stage that is open, or outside of any, and return
+        """Let the gateway reach what the policy grants in the stage that is open, or outside of any; return
         the environment that leads commands there; empty: none.
         """
         layout, tools = self.workspace.layout, self.stage.tools if self.stage else self.order.tools

@@ -1,4 +1,4 @@
-"""What an audit document says of the gate: stages, skills, rounds, guards, leave, findings, cards to follow."""
+"""What an audit document says of the gate: stages, skills, rounds, guards, leave, findings, cards made."""
 
 import json
 from datetime import UTC, datetime, timedelta
