@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bot import audit_summary
+from bot.audit_record import Told
 from ledger import book, chain
 from ledger.chain import Link
 from ledger.codec import canonical, decode
@@ -22,13 +23,16 @@ MOST_OF_CARD = 2_000  # the newest events of the card that are told with the run
 OF_CARD = (
     "CardSeen",
     "CardDescribed",
+    "CardToolAllowed",
     "CommandGiven",
     "CommandRefused",
+    "FollowUpMade",
     "PullOpened",
     "PullChanged",
     "RepositoryResolved",
     "ReviewSubmitted",
     "ReviewDismissed",
+    "SkillsPinned",
     "ChecksSettled",
     "MergeAwaited",
     "BranchDeleted",
@@ -56,10 +60,10 @@ def make(
     }
 
 
-def read(told: Mapping[str, Any]) -> audit_summary.Told:
+def read(told: Mapping[str, Any]) -> Told:
     """Return one event of a document as an event again. Raises UnknownEventError or UnfitEventError."""
     event = decode(str(told["kind"]), canonical(told["body"]))
-    return audit_summary.Told(int(told["seq"]), str(told["at"]), event)
+    return Told(int(told["seq"]), str(told["at"]), event)
 
 
 def _links(db: Connection, run_id: RunId, upto: int) -> tuple[Link, ...]:

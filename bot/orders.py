@@ -22,7 +22,7 @@ from ledger.views import cards, ci, grants, plans, policies, questions, runs, th
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from ledger.views.threads import ThreadRow
-from rules import binding
+from rules import binding, policy_network
 from rules.command_line import WORKFLOWS
 from rules.commands.approve import BY_RULES
 from rules.policy_column import ColumnPolicy
@@ -234,11 +234,11 @@ def _review(pending: tuple[ThreadRow, ...]) -> tuple[ReviewThread, ...]:
 
 def _instructed(order: WorkOrder, shop: "Shop", card: CardRow, rules: RepositoryRules) -> WorkOrder:
     """Return the order with the layers that the repository and the operator give, as they are at its base."""
-    profile = profiles.layers(shop.hub, order.repository, order.base, rules)
-    skilled = skills.gather(shop, card, order.repository, rules.skills, order.base)
+    profile = profiles.load(shop.hub, order.repository, order.base, rules)
+    skilled = skills.gather(shop, card, order.repository, rules.skills, order.base, profile)
     return replace(
         order,
-        layers=(*profile, *skilled.layers),
+        layers=(*profile.layers, *skilled.layers),
         skill_files=skilled.files,
         considered=skilled.considered,
     )
@@ -312,7 +312,7 @@ def providers(config: Config) -> dict[str, Provider]:
 
 def _tools(column: ColumnPolicy, rules: RepositoryRules) -> Tools:
     allowed = column.tools
-    network = _network(allowed.network)
+    network = policy_network.word(allowed.network)
     return Tools(
         edit=str(allowed.edit),
         run=str(allowed.run),
@@ -328,10 +328,6 @@ def _guards(written: Guardrails) -> Guards:
     """Return the rules of the guards, each under the name of its file, which is its key."""
     actions = {name: str(getattr(written, name)) for name in guards.names()}
     return Guards(actions, written.protect, written.allow, written.max_file_kb)
-
-
-def _network(hosts: tuple[str, ...]) -> str:
-    return "none" if not hosts else "full" if hosts == ("*",) else "list"
 
 
 def _limits(column: ColumnPolicy, rules: RepositoryRules) -> Limits:

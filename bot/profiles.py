@@ -1,5 +1,7 @@
 """The profile of a repository: one of its own in `.github/cardinal/profiles/`, else a built-in one."""
 
+from dataclasses import dataclass
+
 from bot.github import folder
 from bot.github.hub import Hub
 from rules import registry
@@ -7,6 +9,7 @@ from rules.errors import PolicyError
 from rules.policy import parse_repository
 from rules.policy_checks import NO_PROFILE, PROFILES
 from rules.policy_repository import RepositoryRules
+from rules.profile_file import parse_profile
 from runner.instructions import Layer, LayerKind, own
 from runner.unseen import shown
 
@@ -39,21 +42,35 @@ def rules_of(hub: Hub, repository: str, text: str | None, commit: str) -> Reposi
     return parse_repository(text, own_names(hub, repository, commit, text))
 
 
-def layers(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tuple[Layer, ...]:
-    """Return the profile's layer, none for `none`; one of the repository's own counts before a built-in one.
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a repository's profile gives a run: at most one layer, and skills. `firm`: the repository itself
+    names them, so one that is missing is told.
+    """
+
+    name: str = ""
+    layers: tuple[Layer, ...] = ()
+    skills: tuple[str, ...] = ()
+    firm: bool = False
+
+
+def load(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> Profile:
+    """Return the profile, an empty one for `none`; one of the repository's own counts before a built-in one.
 
     Raises PolicyError where the repository's own cannot be read.
     """
     name = rules.profile
     if name == NO_PROFILE:
-        return ()
+        return Profile()
     listed = {one.name: one for one in folder.entries(hub, repository, ROOT, commit)}
     entry = listed.get(f"{name}.md")
     if entry is None or entry.kind != "file":
-        text = str(registry.part(PROFILES, name).TEXT)
-        return (own(LayerKind.PROFILE, name, "built in", text),)
+        part = registry.part(PROFILES, name)
+        layer = own(LayerKind.PROFILE, name, "built in", str(part.TEXT))
+        return Profile(name, (layer,), tuple(part.SKILLS))
     path = f"{ROOT}/{name}.md"
     raw = folder.content(hub, repository, path, commit, most_bytes=PROFILE_BYTES)
     if raw is None:
         raise PolicyError((f"{path}: it is no plain file of at most {PROFILE_BYTES} bytes",))
-    return (own(LayerKind.PROFILE, name, path, shown(raw.decode("utf-8-sig", "replace"))),)
+    file = parse_profile(path, raw.decode("utf-8-sig", "replace"))
+    return Profile(name, (own(LayerKind.PROFILE, name, path, shown(file.text)),), file.skills, firm=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.github import people
+from bot.profiles import Profile
 from bot.skill_shelf import MOST_SKILLS, PrivateShelf, RepositoryShelf, Shelf, files_of, main_of
 from ledger import book
 from ledger.events.instruction import SkillConsidered
@@ -42,9 +43,11 @@ class _Found:
     file: SkillFile | None
 
 
-def gather(shop: "Shop", card: CardRow, repository: str, rules: Skills, commit: str) -> Equipment:
+def gather(
+    shop: "Shop", card: CardRow, repository: str, rules: Skills, commit: str, profile: Profile
+) -> Equipment:
     """Return what the card's next turns have of skills, with those of the repository that it works in as they
-    are at `commit`.
+    are at `commit`, and those that its profile attaches.
 
     Raises a GithubError when GitHub cannot be asked.
     """
@@ -52,7 +55,10 @@ def gather(shop: "Shop", card: CardRow, repository: str, rules: Skills, commit: 
     if shop.config.skills is not None:
         shelves.append(PrivateShelf(shop.config.skills))
     found = {(one.offer.source, one.offer.name): one for shelf in shelves for one in _all(shelf)}
-    choices = choose(rules, _occasion(shop, card), [one.offer for one in found.values()])
+    names = {name.casefold() for _, name in found}
+    attached = tuple(one for one in profile.skills if profile.firm or one.casefold() in names)
+    occasion = replace(_occasion(shop, card), profile=profile.name, attached=attached)
+    choices = choose(rules, occasion, [one.offer for one in found.values()])
     return _equipment(choices, found)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from bot import personas
 from bot.github import persona_files
 from bot.github.hub import Hub
+from rules import policy_network
 from rules.errors import PersonaError
 from rules.persona import Persona, parse_persona
 from rules.policy_column import ColumnPolicy
@@ -100,13 +101,21 @@ def _stage(stage: Stage, found: Found, tools: Tools) -> order.Stage:
 def _narrowed(tools: Tools, stage: Stage, persona: Persona) -> Tools:
     """Return the column's tools with what stage and persona take away; neither can give anything."""
     wanted = (stage.tools, persona.tools)
+    hosts = policy_network.narrowest(_hosts(tools), *(one.network for one in wanted))
+    network = policy_network.word(hosts)
     return replace(
         tools,
+        network=network,
+        hosts=hosts if network == "list" else (),
         edit=_least(tools.edit, *(one.edit for one in wanted)),
         run=_least(tools.run, *(one.run for one in wanted)),
         commit=_least(tools.commit, *(one.commit for one in wanted)),
         ask=tuple(dict.fromkeys((*tools.ask, *stage.tools.ask, *persona.tools.ask))),
     )
+
+
+def _hosts(tools: Tools) -> tuple[str, ...]:
+    return policy_network.FULL if tools.network == "full" else tools.hosts if tools.network == "list" else ()
 
 
 def _least(column: str, *wanted: Permission | None) -> str:

@@ -71,7 +71,7 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
             written, (*where, "stages"), f"stages fit columns of kind {kind}, not {column.archetype}"
         )
     allowed = {"edit": column.tools.edit, "run": column.tools.run, "commit": column.tools.commit}
-    yield from stage_problems(column.stages, allowed, written, (*where, "stages"))
+    yield from stage_problems(column.stages, allowed, column.tools.network, written, (*where, "stages"))
     for key, steps in (("on_entry", column.on_entry or ()), ("on_exit", column.on_exit)):
         for index, step in enumerate(steps):
             yield from _step_problems(column.archetype, step, written, (*where, key, index))

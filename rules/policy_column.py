@@ -5,17 +5,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from ledger.states import Archetype
+from rules.policy_network import Network
 from rules.policy_problems import unknown
-from rules.policy_repository import Line, Lines, Name, Part
+from rules.policy_repository import Lines, Name, Part
 from rules.policy_stages import MOST, Permission, Stage
 
 AGENTS = ("claude", "codex", "opencode", "scripted")
 Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
 Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
-
-
-def _network(value: object) -> object:
-    return {"none": (), "full": ("*",)}.get(value, (value,)) if isinstance(value, str) else value
 
 
 def _success(value: object) -> object:
@@ -32,9 +29,7 @@ class Tools(Part):
     edit: Permission = Field(default="allow", description="Change files of the workspace.")
     run: Permission = Field(default="allow", description="Run commands in the workspace.")
     commit: Permission = Field(default="allow", description="Commit to the card's branch.")
-    network: Annotated[tuple[Line, ...], BeforeValidator(_network)] = Field(
-        default=(), description="`none`, a list of host names, or `full`."
-    )
+    network: Network = Field(default=(), description="`none`, a list of host names, or `full`.")
     ask: Lines = Field(default=(), description="Patterns of tool calls that need a person's word first.")
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from rules.policy_network import Network, beyond
 from rules.policy_problems import located, unknown
 from rules.policy_repository import Lines, Name, Part
 from rules.policy_yaml import Path, Written
@@ -26,6 +27,10 @@ class StageTools(Part):
     run: Permission | None = Field(default=None, description="Run commands; left out, as the column says.")
     commit: Permission | None = Field(
         default=None, description="Commit to the card's branch; left out, as the column says."
+    )
+    network: Network | None = Field(
+        default=None,
+        description="`none`, or a list of host names within the column's; left out, as the column says.",
     )
     ask: Lines = Field(default=(), description="More patterns of tool calls that need a person's word first.")
 
@@ -90,11 +95,15 @@ def strictest(*wanted: Permission | None) -> Permission:
 
 
 def stage_problems(
-    stages: Sequence[Stage], allowed: dict[str, Permission], written: Written, where: Path
+    stages: Sequence[Stage],
+    allowed: dict[str, Permission],
+    network: tuple[str, ...],
+    written: Written,
+    where: Path,
 ) -> Iterator[str]:
     """Yield a sentence for each stage that leads nowhere, is never reached, or may do more than the column.
 
-    `allowed` is what the column says of edit, run and commit.
+    `allowed` is what the column says of edit, run and commit, `network` whom it lets be reached.
     """
     names = tuple(stage.name for stage in stages)
     for index, stage in enumerate(stages):
@@ -110,6 +119,10 @@ def stage_problems(
                 yield located(
                     written, (*at, "tools", tool), f"the column says {most}: a stage may only narrow it"
                 )
+        far = beyond(stage.tools.network or (), network)
+        if far:
+            said = f"the column does not allow {alternatives(map(code, far))}: a stage may only narrow it"
+            yield located(written, (*at, "tools", "network"), said)
     if len({name.casefold() for name in names}) < len(names):
         yield located(written, where, "two stages have the same name")
     elif stages and all(name in names for stage in stages for name in stage.follows):

@@ -34,13 +34,18 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """What a card says about its skills; `trusted`: who wrote its title and description has write access."""
+    """What a card says about its skills; `trusted`: who wrote its title and description has write access.
+
+    `attached` are those that its repository's `profile` brings along.
+    """
 
     title: str
     trusted: bool
     labels: tuple[str, ...] = ()
     line: tuple[str, ...] = ()
     pinned: tuple[str, ...] = ()
+    profile: str = ""
+    attached: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,8 @@ def names_of(text: str) -> tuple[str, ...]:
 def choose(rules: Skills, occasion: Occasion, offers: Iterable[Offer]) -> tuple[Choice, ...]:
     """Return every skill that was considered: first what is asked for, in the order of its loading.
 
-    Asked for by default, by label, by the description, by command, by trigger word. Of two with one name the
-    repository's counts: people can read it where they work.
+    Asked for by default, by profile, by label, by the description, by command, by trigger word. Of two with
+    one name the repository's counts: people can read it where they work.
     """
     found, shadowed = _by_name(offers)
     wanted = _wanted(rules, occasion, found)
@@ -118,6 +123,7 @@ def _wanted(rules: Skills, occasion: Occasion, found: Mapping[str, Offer]) -> di
 def _asked(rules: Skills, occasion: Occasion) -> Iterator[tuple[str, str]]:
     for name in rules.default:
         yield name, "by default"
+    yield from ((name, f"by profile {code(occasion.profile, 60)}") for name in occasion.attached)
     has = {label.casefold() for label in occasion.labels}
     for label, names in rules.labels.items():
         if label.casefold() in has:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ledger.events.guard import Finding
+from ledger.events.guard import Violation
 from runner.texts import one_line
 
 _SHOWN = 5
@@ -11,7 +11,7 @@ _PATH_BYTES = 200
 _RULE_BYTES = 300
 
 
-def sentence(found: Finding) -> str:
+def sentence(found: Violation) -> str:
     """Return one finding on one line: where, what, and which rule."""
     line = f":{found.line}" if found.line else ""
     commit = f" in commit {found.commit[:8]}" if found.commit else ""
@@ -19,14 +19,14 @@ def sentence(found: Finding) -> str:
     return f"{path!r}{line}{commit} {found.what} (rule {one_line(found.rule, _RULE_BYTES)!r})"
 
 
-def listed(found: Sequence[Finding], more: int = 0, shown: int = _SHOWN) -> str:
+def listed(found: Sequence[Violation], more: int = 0, shown: int = _SHOWN) -> str:
     """Return the first findings, each once however many commits it is in, and how many more there are."""
     rows = tuple(dict.fromkeys(map(sentence, found)))
     rest = len(rows) - shown + more if len(rows) > shown else more
     return "; ".join(rows[:shown]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def question(found: Sequence[Finding], more: int, digest: str) -> str:
+def question(found: Sequence[Violation], more: int, digest: str) -> str:
     """Return what a person is asked; the digest ties the answer to these findings and their content."""
     return (
         f"The guardrails of the repository's policy ask about this change: {listed(found, more)}. "
@@ -34,7 +34,7 @@ def question(found: Sequence[Finding], more: int, digest: str) -> str:
     )
 
 
-def refusal(found: Iterable[Finding], fork: str) -> str:
+def refusal(found: Iterable[Violation], fork: str) -> str:
     """Return what the agent is told to undo, and how to get it out of its commits, which begin at `fork`."""
     rows = list(dict.fromkeys(f"- {sentence(one)}: {one.advice}" for one in found))
     more = [f"- and {len(rows) - _FOR_AGENTS} more of the kind"] if len(rows) > _FOR_AGENTS else []
@@ -48,7 +48,7 @@ def refusal(found: Iterable[Finding], fork: str) -> str:
     )
 
 
-def reason(found: Sequence[Finding], more: int) -> str:
+def reason(found: Sequence[Violation], more: int) -> str:
     """Return why a run failed that did not undo what is refused."""
     advice = found[0].advice if found else ""
     return f"the guardrails refuse the change: {listed(found, more)}. What undoes it: {advice}"

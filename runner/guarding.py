@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from hashlib import sha256
 
-from ledger.events.guard import Finding, GuardsJudged
+from ledger.events.guard import GuardsJudged, Violation
 from runner import guards
 from runner.changes import Known, change_of
 from runner.exporting import bring_out
@@ -90,25 +90,25 @@ def ask_people(run: LiveRun, head: str) -> None:
             run.ask(asker, text, (PUBLISH_PROTECTED, STOP))
 
 
-def findings(change: Change, rules: Guards) -> tuple[Finding, ...]:
+def findings(change: Change, rules: Guards) -> tuple[Violation, ...]:
     """Return what all guards find that the rules do not allow, what is denied first."""
     found = [one for name in guards.names() for one in _of_guard(name, change, rules)]
     return tuple(sorted(dict.fromkeys(found), key=_rank))
 
 
-def _rank(one: Finding) -> tuple[bool, bool, str, str]:
+def _rank(one: Violation) -> tuple[bool, bool, str, str]:
     """What is denied comes first, then what stands at the head before what only was on the way."""
     return one.action != "deny", bool(one.commit), one.guard, one.path
 
 
-def _of_guard(name: str, change: Change, rules: Guards) -> Iterator[Finding]:
+def _of_guard(name: str, change: Change, rules: Guards) -> Iterator[Violation]:
     action = rules.action(name)
     if action != "allow":
         yield from (_finding(name, action, one) for one in guards.load(name).look(change, rules))
 
 
-def _finding(name: str, action: str, found: Breach) -> Finding:
-    return Finding(
+def _finding(name: str, action: str, found: Breach) -> Violation:
+    return Violation(
         guard=name,
         rule=one_line(found.rule, _RULE_BYTES),
         path=one_line(found.path, _PATH_BYTES),

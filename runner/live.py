@@ -123,9 +123,13 @@ class LiveRun:
         )
 
     def network(self) -> dict[str, str]:
-        """Return the environment that leads commands to the network that the policy grants; empty: none."""
-        layout = self.workspace.layout
-        if self.gateway is None or self.order.tools.network == "none" or not layout.proxy:
+        """Let the gateway reach what the policy grants in the stage that is open, or outside of any; return
+        the environment that leads commands there; empty: none.
+        """
+        layout, tools = self.workspace.layout, self.stage.tools if self.stage else self.order.tools
+        if self.gateway is not None:
+            self.gateway.narrow(tools.network, tools.hosts)
+        if self.gateway is None or tools.network == "none" or not layout.proxy:
             return {}
         at = {name: layout.proxy for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
         return at | {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
@@ -154,4 +158,4 @@ class LiveRun:
             raise Park("limit" if asked.asker in LIMITS else "question")
         newest = self.history.newest(*LIMITS, "rebase", "stage")
         if newest is not None and newest.choices[-1:] == (STOP,) and newest.refused():
-            raise failed("gave_up", f"stopped by a person's answer to: {newest.text}")
+            raise failed("stopped", f"{newest.answered_by} stopped it, asked: {newest.text}")

@@ -47,7 +47,7 @@ Beat = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class DiffStat:
-    """How much a branch changes against its base; a binary file counts as one line.
+    """How much a branch changes against its base; a binary file counts as one line, which is added.
 
     `added_bytes` are those of all new objects as they are stored, also of what a later commit takes away.
     """
@@ -57,6 +57,7 @@ class DiffStat:
     added_bytes: int
     commits: int
     paths: tuple[str, ...]
+    lines_added: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +171,16 @@ class Mirror:
             *("diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv"),
             *("--ignore-submodules=none", f"{base}...{head}"),
         )
-        lines, paths = 0, []
+        new, gone, paths = 0, 0, []
         for row in stat.splitlines():
             added, removed, path = row.split("\t", 2)
-            lines += 1 if added == "-" else int(added) + int(removed)
+            new += 1 if added == "-" else int(added)
+            gone += 0 if removed == "-" else int(removed)
             paths.append(unquoted(path))
         stored = self._git("rev-list", "--disk-usage", "--objects", head, f"^{base}")
         self._must("measure the branch", stored)
-        return DiffStat(len(paths), lines, int(stored.out.strip()), int(counted.out.strip()), tuple(paths))
+        sizes = (new + gone, int(stored.out.strip()), int(counted.out.strip()))
+        return DiffStat(len(paths), *sizes, tuple(paths), new)
 
     def patch(self, base: str, head: str) -> str:
         """Return what `head` changes since it left `base`, as git shows it; of binary files the names."""

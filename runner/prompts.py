@@ -79,6 +79,12 @@ def compose(
     return "\n\n".join(part for part in parts if part)
 
 
+def of_stage(order: WorkOrder, history: History) -> str:
+    """Return what the agent of the stage that is open is told besides the layers of its instructions."""
+    matter = core(order, history, _matter(order, history))
+    return "\n\n".join(part for part in (intro(order, history), matter) if part)
+
+
 def _core(phase: Phase, order: WorkOrder, history: History, detail: str) -> str:
     match phase:
         case Phase.PLAN | Phase.REDIRECT | Phase.INVESTIGATE:

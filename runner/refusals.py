@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from ledger.event import Event
-from ledger.events.guard import Finding, GuardsJudged
+from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.turn import TurnStarted
 
 GUARD_TURN = "repair-guard"
@@ -37,7 +37,7 @@ class Refusals:
         return f"{GUARD_TURN}-{self.count}"
 
     @property
-    def denied(self) -> tuple[Finding, ...]:
+    def denied(self) -> tuple[Violation, ...]:
         """What the newest judgement refuses."""
         return tuple(one for one in self.judged.findings if one.action == "deny") if self.judged else ()
 
@@ -47,6 +47,6 @@ class Refusals:
         return any(_key(one) in self.given_back for one in self.denied)
 
 
-def _key(one: Finding) -> Key:
+def _key(one: Violation) -> Key:
     """Return what makes a finding the same, whatever commit it is in and on whatever line."""
     return one.guard, one.rule, one.path, one.what

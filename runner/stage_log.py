@@ -39,6 +39,7 @@ class Visit:
     seconds: float = 0.0
     files_changed: int = 0
     lines_changed: int = 0
+    lines_added: int = 0
 
     @property
     def turn(self) -> str:
@@ -99,7 +100,8 @@ def _left(self: StageLog, event: Any, _seq: int) -> None:
     visit, self.open = self.visit(event.entry), None
     self.over = self.over or not event.target
     if visit is not None:
-        visit.files_changed, visit.lines_changed = event.files_changed, event.lines_changed
+        visit.files_changed = event.files_changed
+        visit.lines_changed, visit.lines_added = event.lines_changed, event.lines_added
 
 
 def _awaited(self: StageLog, event: Any, _seq: int) -> None:

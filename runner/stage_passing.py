@@ -2,6 +2,7 @@
 
 import time
 
+from ledger.events.brief import StageBriefed
 from ledger.events.run import QuestionAsked, UsageMetered
 from ledger.events.stage import (
     SnapshotTaken,
@@ -17,9 +18,11 @@ from runner.child import finish
 from runner.errors import CommandTimeoutError
 from runner.exporting import bring_out
 from runner.fence import flat
+from runner.instructions import digest_of
 from runner.leaving import Park
 from runner.live import LiveRun
 from runner.order import Stage
+from runner.prompts import of_stage
 from runner.redact import redact
 from runner.shell import note_hosts, start_command
 from runner.stage_log import Visit
@@ -29,6 +32,7 @@ from runner.texts import cut, tail
 FILES = 60  # that a snapshot names
 NOTES = 20
 _NOTE_BYTES = 1_000
+_TOLD_BYTES = 64_000  # a persona, all that was handed over, and the plan
 _TIDY_S = 300.0
 _TAIL_BYTES = 1_000
 TIMED_OUT = 124  # as timeout(1) says it
@@ -59,6 +63,12 @@ def enter(run: LiveRun, due: Enter) -> None:
     )
 
 
+def brief(run: LiveRun, visit: Visit) -> None:
+    """Write down what the agent of the entry is told, before its first turn; again after a kill there."""
+    told = run.secrecy.hush(cut(redact(of_stage(run.order, run.history)), _TOLD_BYTES))
+    run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(told), told))
+
+
 def ask(run: LiveRun, due: Ask) -> None:
     """Ask people how the stages go on, with what was handed over, and park. Raises Park."""
     run_id, log = run.order.run_id, run.history.stages
@@ -84,7 +94,7 @@ def leave(run: LiveRun, visit: Visit) -> None:
         head = visit.head
         if stage.cleanup or run.checkout.commit() != head:
             run.checkout.restore(head)  # it may not edit: what tidying up left is no work
-    paths, lines = _changed(run, visit.head, head)
+    paths, lines, added = _changed(run, visit.head, head)
     known = visit.snapshot.files if visit.snapshot is not None else ()
     files = tuple(dict.fromkeys((*known, *paths)))
     many = visit.files_changed + sum(path not in known for path in paths)
@@ -113,6 +123,7 @@ def leave(run: LiveRun, visit: Visit) -> None:
             seconds=visit.seconds,
             files_changed=many,
             lines_changed=visit.lines_changed + lines,
+            lines_added=visit.lines_added + added,
         ),
     )
 
@@ -136,13 +147,15 @@ def close(run: LiveRun) -> None:
         leave(run, visit)
 
 
-def _changed(run: LiveRun, before: str, head: str) -> tuple[tuple[str, ...], int]:
-    """Return the paths that differ between two commits, as one line each, and how many lines."""
+def _changed(run: LiveRun, before: str, head: str) -> tuple[tuple[str, ...], int, int]:
+    """Return the paths that differ between two commits, as one line each, how many lines, and how many of
+    them are new.
+    """
     if head == before:
-        return (), 0
+        return (), 0, 0
     bring_out(run)
     change = run.mirror.diff(before, head)
-    return tuple(flat(path) for path in change.paths), change.lines_changed
+    return tuple(flat(path) for path in change.paths), change.lines_changed, change.lines_added
 
 
 def _open_steps(run: LiveRun) -> tuple[str, ...]:

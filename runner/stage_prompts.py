@@ -38,7 +38,7 @@ def core(order: WorkOrder, history: History, matter: str) -> str:
     rules = (
         f"You are in stage {stage.name}{again}. The stages of this run are {route}; do the part of the work"
         " that is this one's.",
-        _limits(stage),
+        _limits(stage, order),
         f"When it is done, {ways(stage)}, with a summary for whoever goes on, and end your turn.",
     )
     return "\n\n".join(part for part in (matter, " ".join(rules)) if part)
@@ -116,7 +116,8 @@ def _listed(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:
     )
 
 
-def _limits(stage: Stage) -> str:
-    if not may_edit(stage):
-        return "You cannot change files here: read, run, judge."
-    return "Commit in small steps."
+def _limits(stage: Stage, order: WorkOrder) -> str:
+    said = "Commit in small steps." if may_edit(stage) else "You cannot change files here: read, run, judge."
+    if stage.tools.network == "none" and order.tools.network != "none":
+        return f"{said} You have no network here."
+    return said

@@ -5,7 +5,7 @@ from runner.leaving import failed
 from runner.live import LiveRun
 from runner.stage_log import Visit
 from runner.stage_machine import Enter, admit
-from runner.stage_passing import ask, close, enter, leave
+from runner.stage_passing import ask, brief, close, enter, leave
 from runner.working import at_work, cut_short, detail_of, heed, phase_of, take_turn
 
 
@@ -38,6 +38,7 @@ def _play(run: LiveRun, visit: Visit) -> None:
     _resume(run, visit)
     if visit.target is None and visit.turn not in run.history.turns:
         at_work(run)
+        brief(run, visit)
         take_turn(run, Phase.STAGE, visit.turn)
     report = f"{Phase.REPORT}-{visit.turn}"
     if visit.target is None and report not in run.history.turns:

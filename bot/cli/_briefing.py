@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from sqlalchemy import Connection
 
 from bot.cli._show import line
-from ledger.views import briefings, instructions
+from ledger.views import briefings, instructions, stage_briefs, stages
 from ledger.views.briefings import BriefingRow
 from ledger.views.instructions import LayerRow, SkillRow
 from ledger.views.runs import RunRow
+from ledger.views.stage_briefs import StageBriefRow
+from ledger.views.stages import StageRow
 
 
 def told(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
@@ -20,7 +22,9 @@ def told(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
         return found, [f"{run.run_id} was not briefed yet"]
     if not layers:  # a run of before there were layers
         return found, list(_lines(briefing.text))
-    return {**found, "layers": layers, "skills": skills}, list(_text(briefing, layers, skills))
+    entered, said = stages.of_run(db, run.run_id), stage_briefs.of_run(db, run.run_id)
+    found |= {"layers": layers, "skills": skills, "stages": said}
+    return found, [*_text(briefing, layers, skills), *_of_stages(entered, said)]
 
 
 def _text(briefing: BriefingRow, layers: tuple[LayerRow, ...], skills: tuple[SkillRow, ...]) -> Iterator[str]:
@@ -39,6 +43,18 @@ def _text(briefing: BriefingRow, layers: tuple[LayerRow, ...], skills: tuple[Ski
         verdict = "loaded" if skill.loaded else "skipped"
         of = f" of the {skill.source}" if skill.source else ""
         yield f"{verdict}  {line(skill.name)}{of}: {line(skill.why)}"
+
+
+def _of_stages(entered: tuple[StageRow, ...], said: tuple[StageBriefRow, ...]) -> Iterator[str]:
+    """Yield what each stage's agent was told besides the layers, which it was told as well."""
+    by_entry = {row.entry: row for row in entered}
+    for one in said:
+        row = by_entry.get(one.entry)
+        who = f"persona {line(row.persona)} from {line(row.persona_source)}, " if row is not None else ""
+        of_file = f"sha256 of its file {row.persona_digest[:16]}, " if row is not None else ""
+        yield ""
+        yield f"=== stage {one.entry}, {line(one.stage)} ({who}{of_file}sha256 {one.digest[:16]})"
+        yield from _lines(one.text)
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -38,14 +38,14 @@ def validate(file: Path, home: str, as_json: bool) -> None:
 @command.command("profiles")
 @json_option
 def profiles(as_json: bool) -> None:
-    """List the built-in profiles of repositories, and what each suggests for a policy."""
+    """List the built-in profiles of repositories: what each suggests for a policy, and its skills."""
     found = [_profile(name) for name in registry.names(PROFILES)]
     show(found, as_json=as_json, text=lambda: [one for profile in found for one in _described(profile)])
 
 
 def _profile(name: str) -> dict[str, object]:
     part = registry.part(PROFILES, name)
-    suggested = {"setup": part.SETUP, "fast": part.FAST, "full": part.FULL}
+    suggested = {"setup": part.SETUP, "fast": part.FAST, "full": part.FULL, "skills": part.SKILLS}
     suggested |= {
         "start": (part.START,) if part.START else (),
         "address": (part.ADDRESS,) if part.ADDRESS else (),
@@ -56,7 +56,7 @@ def _profile(name: str) -> dict[str, object]:
 def _described(profile: dict[str, object]) -> Iterable[str]:
     yield f"{profile['name']}: {profile['what']}"
     yield from block(str(profile["text"]))
-    for tier in ("setup", "fast", "full", "start", "address"):
+    for tier in ("setup", "fast", "full", "start", "address", "skills"):
         lines = profile[tier]
         yield from (f"  {tier}: {one}" for one in (lines if isinstance(lines, tuple) else ()))
 

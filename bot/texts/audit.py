@@ -23,20 +23,35 @@ def write(document: Mapping[str, Any]) -> str:
         _facts("Repository", told["repository"]),
         _facts("Policy", told["policy"]),
         _facts("Agent", told["agent"]),
+        _rows("Instructions", told["instructions"].get("layers", ())),
+        _rows("Skills that were considered", told["skills"]),
         *_plans(told["plans"]),
         _rows("Questions and answers", told["questions"]),
         _rows("Commands of people", told["commands"]),
+        _rows("Leave that people gave", told["leave"]),
+        _rows("Stages", told["stages"]),
         _facts("Tools that it used", {code(name, 60): many for name, many in told["tools"].items()}),
-        _rows("What it may not have done", told["refused"]),
+        _rows("What was refused", told["refused"]),
+        _rows("Hosts that it asked for", told["hosts"]),
+        _rows("What it found", told["findings"].get("findings", ())),
+        _rows("Cards to follow", told["findings"].get("follow_ups", ())),
+        _rows("Other cards", told["related"]),
+        _rows("Rounds of checks that failed", told["rounds"]),
         _rows("Checks", told["checks"]),
         _rows("Validation", told["validation"], f"In {count(told['iterations'], 'iteration')}."),
+        _rows("Commits that nothing checked", told["waived"]),
+        _rows("What the guards judged", told["guards"]),
+        _rows("What the guards found", told["violations"]),
         _facts("Changes", told["changes"]),
         _rows("Pushed", told["pushed"]),
         _rows("Artifacts", told["artifacts"]),
         _report(told["report"]),
         _facts("Pull request", told["pull"]),
         _rows("Reviews", told["reviews"]),
+        _rows("Review threads that were answered", told["threads"]),
+        _rows("Checks of the repository on GitHub", told["ci"]),
         _facts("Cost", told["cost"]),
+        _rows("Faults on the way", told["faults"]),
         _facts("Outcome", told["outcome"]),
         _events(document["events"]),
     )
@@ -99,5 +114,7 @@ def _shown(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, dict):
+        return _shown(", ".join(f"{name}: {one}" for name, one in value.items() if one not in ("", ())))
     text = str(value)
     return code(text, _CELL) if text.strip() else ""

@@ -30,7 +30,6 @@ def write(story: Story) -> str:
             f"### {told.headline(story)}",
             _breadcrumbs(story),
             _facts(story),
-            stages.listed(story),
             _now(story),
             _plan(story.run),
             _todos(story),
@@ -193,6 +192,7 @@ def _debug(story: Story) -> str:
         "Base and head": f"{run.base} {run.head}".strip(),
         "Tokens": f"{run.input_tokens} in, {run.output_tokens} out, {run.turns} turns" if run.turns else "",
     }
+    facts["Stages"] = stages.personas(story.stages)
     facts |= beside.facts(story.seen)
     rows = [f"- {name}: {code(value)}" for name, value in facts.items() if value]
     pointed = left.pointer(story)

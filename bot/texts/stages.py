@@ -31,29 +31,20 @@ def crumbs(story: Story, *, done: bool, reached: bool) -> list[str]:
     for name in names(story.run):
         entered = sum(one.stage == name for one in story.stages)
         times = f" ×{entered}" if entered > 1 else ""
+        told = _told([one for one in story.stages if one.stage == name])
         if not done and reached and name == here:
-            shown.append(f"**{name} {'✗' if story.run.ending is not None else '●'}{times}**")
+            shown.append(f"**{name} {'✗' if story.run.ending is not None else '●'}{times}**{told}")
         elif name in path and (done or name != here):
-            shown.append(f"{name} ✓{times}")
+            shown.append(f"{name} ✓{times}{told}")
         else:
-            shown.append(f"{name} ○{times}")
+            shown.append(f"{name} ○{times}{told}")
     return shown
 
 
-def listed(story: Story) -> str:
-    """Return a line for each stage that was entered: cost, tokens, time, changes; empty without stages."""
-    return "\n".join(f"- {one}" for one in facts(story.stages))
-
-
-def facts(rows: tuple[StageRow, ...]) -> tuple[str, ...]:
-    """Return what each stage used and changed, over all of its entries, in the order of the first ones."""
-    found = []
-    for name in dict.fromkeys(row.stage for row in rows):
-        mine = [row for row in rows if row.stage == name]
-        times = f" · {len(mine)} times" if len(mine) > 1 else ""
-        who = f"persona {line(mine[-1].persona, _NAME_CHARS)}{times}"
-        found.append(f"**{line(name, _NAME_CHARS)}**: {who} · {used(mine)}")
-    return tuple(found)
+def personas(rows: Sequence[StageRow]) -> str:
+    """Return by whom each stage that was entered was played, to be shown as code; empty without stages."""
+    who = {row.stage: row.persona for row in rows}
+    return ", ".join(f"{stage} by {persona}" for stage, persona in who.items())
 
 
 def used(rows: Sequence[StageRow]) -> str:
@@ -65,6 +56,23 @@ def used(rows: Sequence[StageRow]) -> str:
         _diff(rows),
     )
     return " · ".join(part for part in parts if part)
+
+
+def _told(rows: Sequence[StageRow]) -> str:
+    """Return what a breadcrumb says of its entries, short for a phone: tokens, dollars, time, lines."""
+    tokens, usd = sum(row.input_tokens + row.output_tokens for row in rows), sum(row.usd for row in rows)
+    seconds = sum(row.seconds for row in rows)
+    added = sum(row.lines_added for row in rows)
+    parts = (
+        _short(tokens) if tokens else "",
+        dollars(usd) if usd else "",
+        minutes(seconds) if seconds else "",
+        f"+{added} −{sum(row.lines_changed for row in rows) - added}"
+        if any(row.lines_changed for row in rows)
+        else "",
+    )
+    said = " · ".join(part for part in parts if part)
+    return f" {said}" if said else ""
 
 
 def _path(rows: tuple[StageRow, ...]) -> list[str]:
@@ -88,9 +96,9 @@ def _diff(rows: Sequence[StageRow]) -> str:
 
 
 def _short(number: int) -> str:
-    """Return a number as people say it: 950, 12.3k, 4.1M."""
+    """Return a number as people say it: 950, 1.2k, 12k, 4.1M."""
     if number < _THOUSAND:
         return str(number)
     if number < _MILLION:
-        return f"{number / _THOUSAND:.1f}k"
+        return f"{number / _THOUSAND:.{1 if number < 10 * _THOUSAND else 0}f}k"
     return f"{number / _MILLION:.1f}M"

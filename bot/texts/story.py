@@ -43,6 +43,7 @@ REASONS: Mapping[str, str] = {
     "stalled": "the agent fell silent",
     "spawn_failed": "the agent could not be started",
     "gave_up": "it stopped without a report",
+    "stopped": "a person stopped it",
     "superseded": "a newer run took over",
     "no_changes": "nothing was changed",
     "no_validation": "nothing could check its work",

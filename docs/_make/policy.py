@@ -41,16 +41,14 @@ def personas() -> str:
 
 
 def profiles() -> str:
-    """Return a table of the built-in profiles with the lines that each suggests."""
+    """Return a table of the built-in profiles with the lines that each suggests, and its skills."""
     rows = []
     for name in registry.names(PROFILES):
         part = registry.part(PROFILES, name)
-        lines = (
-            wording.cell("; ".join(f"`{one}`" for one in tier if one))
-            for tier in (part.SETUP, part.FAST, part.FULL, (part.START, part.ADDRESS))
-        )
+        listed = (part.SETUP, part.FAST, part.FULL, (part.START, part.ADDRESS), part.SKILLS)
+        lines = (wording.cell("; ".join(f"`{one}`" for one in tier if one)) for tier in listed)
         rows.append((f"`{name}`", registry.charter(part), *(line or "none" for line in lines)))
-    return wording.table(("profile", "for", "setup", "fast", "full", "reproduction"), rows)
+    return wording.table(("profile", "for", "setup", "fast", "full", "reproduction", "skills"), rows)
 
 
 def default() -> str:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from forge.demo import launch
-from forge.demo.people import StoryError
+from forge.demo.people import REPOSITORY, StoryError
 from forge.demo.stage import PATIENCE_S, Stage
 from forge.demo.story import Seen, play
 from forge.model.server import ScriptedModel
@@ -24,7 +24,12 @@ BY_HAND = """
 1. Drag “Baskets over 100 get a discount” to Planning, open it and answer the assistant.
 2. Drag it to In Progress: tick “Approve this plan”, then answer the question with a plain comment.
 3. Drag it to Review and open its pull request. Be bob with “You are”, and approve or request changes.
-4. Drag it to Done.
+4. See the gate say no. While it is in Review, push something that breaks it to the pull request's branch:
+     git clone -q GIT shop && cd shop && git switch BRANCH
+     echo 1/0 >> shop/discount.py && git commit -qam Oops && git push
+   cardinal/gate is red on that commit and says what failed; Done does not merge it.
+     git revert --no-edit HEAD && git push
+5. Drag it to Done.
 
 Everything else can be dragged, too. What the agent does is scripted: cards without a script get a note.
 Ctrl-C stops everything."""
@@ -49,7 +54,7 @@ def main() -> int:
                 f"the board:  {board}\nCardinal:   {scene.cardinal_url}\nits folder: {scene.home}", flush=True
             )
             if not told.auto:
-                return _by_hand(board)
+                return _by_hand(scene.team.url, board)
             stage = Stage(scene.team, patience_s=PATIENCE_S * SLOWER[told.agent])
             return _auto(scene, stage, told.json)
     except StoryError as error:
@@ -63,8 +68,9 @@ def main() -> int:
             shutil.rmtree(root, ignore_errors=True)
 
 
-def _by_hand(board: str) -> int:
-    print(BY_HAND, flush=True)
+def _by_hand(url: str, board: str) -> int:
+    as_carol = url.replace("://", "://carol:forge-user-carol@")
+    print(BY_HAND.replace("GIT", f"{as_carol}/{REPOSITORY}.git"), flush=True)
     stopped = threading.Event()
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, lambda *_: stopped.set())

@@ -1,17 +1,19 @@
 """The stage of the story: one card of the demo, watched from the forge's side only."""
 
-from dataclasses import dataclass, field
+import base64
+from dataclasses import dataclass
 from typing import Any
 
-from forge.demo.people import REPOSITORY, Json, Team, wait_for
+from forge.demo.people import REPOSITORY, Json, StoryError, Team, wait_for
 
 BOT = "cardinal[bot]"
+GATE = "cardinal/gate"
 PATIENCE_S = 180  # a shared machine was seen to need over 60 s for a step that takes 2
 
 
 @dataclass(slots=True)
 class Stage:
-    """The card that the story is about, and what was noticed on the way.
+    """The card that the story is about; `broken` is the commit on which the gate was red.
 
     `patience_s` is how long each step may take until it must be seen: real agents need longer.
     """
@@ -19,7 +21,7 @@ class Stage:
     team: Team
     number: int = 0
     pull: int = 0
-    noticed: dict[str, str] = field(default_factory=dict)
+    broken: str = ""
     patience_s: float = PATIENCE_S
 
     def card(self) -> Json:
@@ -62,6 +64,31 @@ class Stage:
         """Return the pull request in full."""
         answer: Json = self.team.call("alice", "GET", f"/repos/{REPOSITORY}/pulls/{self.pull}")
         return answer
+
+    def push(self, who: str, path: str, find: str, replace: str, message: str) -> str:
+        """Replace one text in a file of the pull request's branch, as an edit on the page does; return the
+        commit.
+        """
+        branch = self.pull_read()["head"]["ref"]
+        where = f"/repos/{REPOSITORY}/contents/{path}"
+        there = self.team.call(who, "GET", f"{where}?ref={branch}")
+        text = base64.b64decode(there["content"]).decode()
+        if find not in text:
+            raise StoryError(f"{path} is as the agent wrote it", 0, text[-500:])
+        changed = base64.b64encode(text.replace(find, replace, 1).encode()).decode()
+        body = {"message": message, "content": changed, "sha": there["sha"], "branch": branch}
+        return str(self.team.call(who, "PUT", where, body)["commit"]["sha"])
+
+    def to_draft(self, who: str) -> None:
+        """Put the pull request back into draft, as its page does."""
+        wanted = "mutation($p:ID!){convertPullRequestToDraft(input:{pullRequestId:$p}){pullRequest{id}}}"
+        self.team.graphql(who, wanted, p=self.pull_read()["node_id"])
+
+    def gate(self, head: str) -> Json:
+        """Return Cardinal's check run on a commit; empty while there is none."""
+        path = f"/repos/{REPOSITORY}/commits/{head}/check-runs"
+        found = self.team.call("alice", "GET", path)["check_runs"]
+        return next((one for one in found if one["name"] == GATE), {})
 
     def threads(self) -> list[Json]:
         """Return the review threads with `resolved` and their comments' authors."""

@@ -4,11 +4,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from forge.demo.people import REPOSITORY, Json, wait_for
-from forge.demo.stage import Stage
+from forge.demo.people import REPOSITORY, Json, StoryError, wait_for
+from forge.demo.stage import GATE, Stage
 
 TITLE = "Big baskets get a discount"
 BODY = "Marketing wants big baskets to be cheaper. Nobody has said yet how much, or what counts."
+# What a colleague changes in a file of the branch, and takes back: path, the agent's text, the colleague's.
+PRICE = ("shop/discount.py", "DISCOUNT_PERCENT = 10\n", "DISCOUNT_PERCENT = 5\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,58 @@ def _threads(stage: Stage) -> str:
     return wait_for("both threads are answered and resolved", answered, limit_s=stage.patience_s)
 
 
+def _broken(stage: Stage) -> str:
+    stage.team.drag("alice", stage.number, "Review")
+    stage.sees("the card is in review again", stage.patience_s, Agent="in review")
+    before = stage.pull_read()["head"]["sha"]
+    stage.to_draft("carol")
+    stage.broken = stage.push("carol", *PRICE, "Five percent is enough")
+    _gate(stage, before, "success", "passed")  # an older commit's green, which does not count for this one
+    proof = ("python3 -m unittest discover", "exit code 1", "FAIL: test_the_cart_subtracts_it", stage.broken)
+    return _gate(stage, stage.broken, "failure", *proof)
+
+
+def _kept(stage: Stage) -> str:
+    stage.team.drag("alice", stage.number, "QA")
+    seen = stage.sees(
+        "the card says why it stays a draft", stage.patience_s, Status="QA", Progress="checks failed"
+    )
+    pull = stage.pull_read()
+    if not pull["draft"] or pull["merged"]:
+        raise StoryError("the red gate keeps the pull request a draft", 0, f"draft: {pull['draft']}")
+    return f"#{stage.pull} is a draft; {seen}"
+
+
+def _mended(stage: Stage) -> str:
+    path, ours, theirs = PRICE
+    head = stage.push("carol", path, theirs, ours, "Ten percent, as agreed")
+    seen = _gate(stage, head, "success", "exit code", head)
+
+    def ready() -> str | None:
+        return None if stage.pull_read()["draft"] else f"{seen}; #{stage.pull} left draft"
+
+    told = wait_for("the pull request leaves draft", ready, limit_s=stage.patience_s)
+    if stage.gate(stage.broken)["conclusion"] != "failure":
+        raise StoryError("the red commit stays red", 0, str(stage.gate(stage.broken)["conclusion"]))
+    return told
+
+
+def _gate(stage: Stage, head: str, conclusion: str, *evidence: str) -> str:
+    """Wait until the gate's check run on the commit has that conclusion; it must show all the evidence."""
+
+    def concluded() -> str | None:
+        found = stage.gate(head)
+        if found.get("conclusion") != conclusion:
+            return None
+        said = found["output"]["summary"]
+        missing = [words for words in evidence if words not in said]
+        if missing:
+            raise StoryError(f"the evidence of {GATE}", 0, f"without {missing}: {said[-800:]}")
+        return f"{GATE} on {head[:7]}: {conclusion}, {found['output']['title']}"
+
+    return wait_for(f"{GATE}: {conclusion}", concluded, limit_s=stage.patience_s)
+
+
 def _accepted(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "Review")
     stage.team.call("bob", "POST", f"/repos/{REPOSITORY}/pulls/{stage.pull}/reviews", {"event": "APPROVE"})
@@ -214,6 +268,9 @@ STEPS = (
     Step("changes requested in two threads", _changes),
     Step("dragged back: a second run on the same branch", _revised),
     Step("both threads answered", _threads),
+    Step("a colleague's push breaks it: the gate is red", _broken),
+    Step("dragged to QA: the red gate keeps it a draft", _kept),
+    Step("mended: the gate is green, and it leaves draft", _mended),
     Step("approved by a review", _accepted),
     Step("Done: merged, branch deleted", _done),
 )

@@ -6,7 +6,7 @@ from ledger.events.run import RunEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Violation:
     """One thing that a guard found. `action`: ask or deny; `rule` is the policy's key with its value.
 
     `path` is as git has it, what is not UTF-8 escaped; `line` is 0 where it is about the whole file. `commit`
@@ -36,6 +36,6 @@ class GuardsJudged(RunEvent):
     head: str
     base: str
     rules: str
-    findings: tuple[Finding, ...]
+    findings: tuple[Violation, ...]
     left_out: int
     digest: str

@@ -315,8 +315,8 @@ class RunEnded(RunEvent):
     """The run's one ending. `last_known` is the state that it ended in, with the last line it said.
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
-    superseded, no_changes, no_validation, cancelled, repository or internal; `detail` is what a person can
-    act on.
+    stopped, superseded, no_changes, no_validation, cancelled, repository or internal; `detail` is what a
+    person can act on.
     """
 
     ending: Ending

@@ -60,7 +60,10 @@ class SnapshotTaken(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class StageLeft(RunEvent):
-    """A stage was left for `target`, empty when it ended the work; what the entry used and changed in all."""
+    """A stage was left for `target`, empty when it ended the work; what the entry used and changed in all.
+
+    `lines_added` are those of `lines_changed` that are new; the others are gone.
+    """
 
     stage: str
     entry: int
@@ -72,6 +75,7 @@ class StageLeft(RunEvent):
     seconds: float
     files_changed: int
     lines_changed: int
+    lines_added: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class StageRow:
     seconds: float
     files_changed: int
     lines_changed: int
+    lines_added: int
     summary: str
 
 
@@ -68,6 +69,7 @@ def _entered(db: Connection, it: Recorded, event: StageEntered) -> None:
         "seconds": 0.0,
         "files_changed": 0,
         "lines_changed": 0,
+        "lines_added": 0,
         "summary": "",
     }
     keep(db, stages, {"run_id": event.run_id, "entry": event.entry}, fresh)
@@ -95,7 +97,7 @@ def _handed(db: Connection, _it: Recorded, event: SnapshotTaken) -> None:
 
 @fold.on(StageLeft)
 def _left(db: Connection, it: Recorded, event: StageLeft) -> None:
-    changed = {"files_changed": event.files_changed, "lines_changed": event.lines_changed}
+    changed = {name: getattr(event, name) for name in ("files_changed", "lines_changed", "lines_added")}
     _of_entry(db, event, left_at=it.at, target=event.target, **changed)
 
 

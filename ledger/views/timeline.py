@@ -125,6 +125,7 @@ _LINES: Mapping[str, Line] = {
     "AgentSaid": (Zoom.DEBUG, lambda e: e.text),
     "ToolUsed": (Zoom.DEBUG, lambda e: f"{e.tool}: {e.summary}{'' if e.ok else ' (failed)'}"),
     "StageEntered": (_A, lambda e: _stage_entered(e)),
+    "StageBriefed": (Zoom.DEBUG, lambda e: f"the agent of stage {e.stage} is told who it is and what to do"),
     "StageReopened": (_A, lambda e: f"stage {e.stage} goes on: {e.why}"),
     "StageLeft": (_A, lambda e: _stage_left(e)),
     "SnapshotTaken": (_A, lambda e: f"stage {e.stage} hands over: {e.summary}"),

@@ -13,3 +13,4 @@ FAST = ()
 FULL = ("mkdocs build --strict",)
 START = ""
 ADDRESS = ""
+SKILLS = ("writing",)  # where there are any of these names

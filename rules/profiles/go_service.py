@@ -15,3 +15,4 @@ FAST = ('test -z "$(gofmt -l .)"', "go vet ./...")
 FULL = ("go vet ./...", "go test -race ./...")
 START = ""
 ADDRESS = ""
+SKILLS = ("go",)  # where there are any of these names

@@ -17,3 +17,4 @@ FAST = ("npm run lint",)
 FULL = ("npm run lint", "npm test")
 START = "npm run dev"
 ADDRESS = "http://127.0.0.1:3000/"
+SKILLS = ("node",)  # where there are any of these names

@@ -16,3 +16,4 @@ FAST = ("ruff check .", "ruff format --check .")
 FULL = ("ruff check .", "pytest -q")
 START = ""
 ADDRESS = ""
+SKILLS = ("python",)  # where there are any of these names

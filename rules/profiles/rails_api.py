@@ -17,3 +17,4 @@ FAST = ("bundle exec rubocop",)
 FULL = ("bundle exec rubocop", "bundle exec rspec")
 START = "bin/rails server --binding 127.0.0.1 --port 3000"
 ADDRESS = "http://127.0.0.1:3000/"
+SKILLS = ("rails", "migrations")  # where there are any of these names

@@ -49,7 +49,7 @@ class BadAuthorityError(RunnerError):
 @dataclass(frozen=True, slots=True)
 class NetworkRules:
     """What the policy grants: `network` is none, list or full. Patterns: `example.org`, `*.example.org` for
-    names below it, each with `:port`; without one the ports are 80 and 443.
+    names below it, each with `:port`; without one the ports are 80 and 443. `by` is who says so.
 
     `private_hosts` are the operator's: only these may have an address that is not public.
     """
@@ -57,6 +57,35 @@ class NetworkRules:
     network: str = "none"
     hosts: tuple[str, ...] = ()
     private_hosts: tuple[str, ...] = ()
+    by: str = "column"
+
+
+class Reach:
+    """What of the network may be asked for at this moment: what the column grants, less what a stage takes
+    away.
+    """
+
+    def __init__(self, granted: NetworkRules) -> None:
+        self.granted, self._now = granted, granted
+
+    def narrow(self, network: str, hosts: tuple[str, ...]) -> None:
+        """Take these rules beside the column's; what only one of the two allows is refused."""
+        same = (network, hosts) == (self.granted.network, self.granted.hosts)
+        self._now = self.granted if same else NetworkRules(network, hosts, by="stage")
+
+    @property
+    def by(self) -> str:
+        """Who says what may be asked for: the column, or its stage."""
+        return self._now.by
+
+    @property
+    def network(self) -> str:
+        """none, list or full, as the stricter of the two says."""
+        return min(self.granted.network, self._now.network, key=("none", "list", "full").index)
+
+    def refusal(self, host: str, port: int) -> str:
+        """Return why an agent may not ask for that host, for it to read; empty when it may."""
+        return refusal(self.granted, host, port) or refusal(self._now, host, port)
 
 
 def host_and_port(text: str, default_port: int | None = None) -> tuple[str, int]:
@@ -86,6 +115,7 @@ def literal(host: str) -> Address | None:
 
 def refusal(rules: NetworkRules, host: str, port: int) -> str:
     """Return why an agent may not ask for that host, for it to read; empty when it may."""
+    where = f"`tools: {{network: […]}}` of the {rules.by}"
     match rules.network:
         case "full":
             return ""
@@ -93,8 +123,8 @@ def refusal(rules: NetworkRules, host: str, port: int) -> str:
             return ""
         case "list":
             wanted = host if port in _PORTS else f"{host}:{port}"
-            return f"network: list does not allow {wanted}: add it to `tools: {{network: […]}}` of the column"
-    return f"network: none does not allow {host}: set `tools: {{network: […]}}` of the column"
+            return f"network: list does not allow {wanted}: add it to {where}"
+    return f"network: none does not allow {host}: set {where}"
 
 
 def reachable(rules: NetworkRules, host: str, port: int, addresses: Iterable[Address]) -> tuple[Address, ...]:

@@ -20,7 +20,7 @@ from runner.gateway import prices, upstream
 from runner.gateway.asgi import App, Receive, Scope, Send
 from runner.gateway.link import Terms
 from runner.gateway.models import Models
-from runner.gateway.network import NetworkRules, serve
+from runner.gateway.network import NetworkRules, Reach, serve
 from runner.gateway.told import Warned
 from runner.gateway.uplink import Uplink
 from runner.order import Provider
@@ -88,13 +88,13 @@ async def _live(
     providers: Mapping[str, Provider],
 ) -> None:
     uplink = Uplink(line, obey=lambda order: models.obey(order), gone=lambda: os._exit(0))
-    models = Models(terms, providers, uplink, upstream.open_transport(), time.monotonic)
+    reach = Reach(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
+    models = Models(terms, providers, uplink, upstream.open_transport(), time.monotonic, reach)
     uplink.tell({"type": "ready"})
-    rules = NetworkRules(terms.network, terms.hosts, terms.private_hosts)
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_serve_models(listeners[0], _app(models, uplink)))
-            tasks.create_task(serve(listeners[1], rules, uplink.tell))
+            tasks.create_task(serve(listeners[1], reach, uplink.tell))
     except BaseException as error:
         uplink.say(Warned(f"the gateway stopped: {type(error).__name__}"))
         raise

@@ -37,7 +37,8 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a gateway grants for the whole claim. `models` are the names that may be asked for.
+    """What a gateway grants for the whole claim, its network until `narrow` takes of it. `models` are the
+    names that may be asked for.
 
     `failures`: so many of a provider in a row, and no call is made any more. `calls_per_minute` of models.
     """
@@ -105,6 +106,10 @@ class Gateway:
     def open(self, *, turn: str, usd_left: float, tools: tuple[str, ...]) -> None:
         """A turn begins: models answer for at most `usd_left`, and these board tools are offered."""
         self._order({"type": "open", "turn": turn, "usd_left": usd_left, "tools": tools})
+
+    def narrow(self, network: str, hosts: tuple[str, ...]) -> None:
+        """Let from now on only that network be reached, and of it nothing beyond the claim's."""
+        self._order({"type": "narrow", "network": network, "hosts": hosts})
 
     def top_up(self, usd_left: float) -> None:
         """Set anew what is left to spend, less what calls under way will turn out to cost."""

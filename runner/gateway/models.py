@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 import httpx2
 
 from runner.errors import RunnerError
+from runner.gateway.addresses import Reach
 from runner.gateway.asgi import (
     BodyRoom,
     ClientGoneError,
@@ -54,7 +55,9 @@ class Models:
         uplink: Uplink,
         transport: httpx2.AsyncHTTPTransport,
         clock: Callable[[], float],
+        reach: Reach,
     ) -> None:
+        self._reach = reach
         self._terms, self._providers, self._uplink, self._clock = terms, providers, uplink, clock
         self._budget, self._experience = Budget(), Experience()
         self._streaks = Streaks(terms.failures)
@@ -66,13 +69,16 @@ class Models:
         self._live: set[asyncio.Task[None]] = set()
 
     def obey(self, order: Order) -> None:
-        """Carry out an order of the supervisor about turns and money."""
+        """Carry out an order of the supervisor about turns, money and the network."""
         if order["type"] == "shut":
             self._shut()
             return
+        if order["type"] == "narrow":
+            self._reach.narrow(order["network"], tuple(order["hosts"]))
+            return
         if order["type"] == "open":
             self._streaks.reset()
-        self._budget.grant(float(str(order["usd_left"])))
+        self._budget.grant(float(order["usd_left"]))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -133,12 +139,12 @@ class Models:
             raise CallRefusedError(
                 "model", f"the policy does not allow the model {asked.model!r}, only: {listed}"
             )
-        reached = "" if self._terms.network == "full" else outreach(given)
+        network = self._reach.network
+        reached = "" if network == "full" else outreach(given)
         if reached:
-            said = (
-                f"`network: {self._terms.network}` does not let the provider fetch for the agent: {reached}"
-            )
-            raise CallRefusedError("network", f"{said}. `tools: {{network: full}}` of the column would")
+            said = f"`network: {network}` does not let the provider fetch for the agent: {reached}"
+            more = f"`tools: {{network: full}}` of the {self._reach.by} would"
+            raise CallRefusedError("network", f"{said}. {more}")
         return asked
 
     def _meter(self, wire: Wire, provider: Provider, asked: Asked) -> Meter:

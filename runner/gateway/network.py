@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import h11
 
-from runner.gateway.addresses import Address, BadAuthorityError, NetworkRules, literal, reachable, refusal
+from runner.gateway.addresses import Address, BadAuthorityError, NetworkRules, Reach, literal, reachable
 from runner.gateway.requested import Asked, BadRequestError, asked_for, onward
 from runner.gateway.told import HostAsked, Warned, written
 from runner.texts import one_line
 
-__all__ = ["NetworkLimits", "NetworkRules", "resolved", "serve"]
+__all__ = ["NetworkLimits", "NetworkRules", "Reach", "resolved", "serve"]
 
 Resolve = Callable[[str], Awaitable[tuple[Address, ...]]]
 Tell = Callable[[Mapping[str, object]], None]
@@ -50,14 +50,14 @@ async def resolved(host: str) -> tuple[Address, ...]:
 
 async def serve(
     listener: socket.socket,
-    rules: NetworkRules,
+    reach: Reach,
     tell: Tell,
     *,
     resolve: Resolve = resolved,
     limits: NetworkLimits | None = None,
 ) -> None:
     """Serve on a listening unix socket until cancelled; then every connection ends."""
-    proxy = _Proxy(rules, tell, resolve, limits or NetworkLimits())
+    proxy = _Proxy(reach, tell, resolve, limits or NetworkLimits())
     server = await asyncio.start_unix_server(proxy.meet, sock=listener, limit=_CHUNK_BYTES)
     try:
         async with server:
@@ -77,8 +77,8 @@ class _RefusedError(Exception):
 class _Proxy:
     """One run's proxy: who is connected, and which hosts were told already."""
 
-    def __init__(self, rules: NetworkRules, tell: Tell, resolve: Resolve, limits: NetworkLimits) -> None:
-        self._rules, self._tell, self._resolve, self._limits = rules, tell, resolve, limits
+    def __init__(self, reach: Reach, tell: Tell, resolve: Resolve, limits: NetworkLimits) -> None:
+        self._open_to, self._tell, self._resolve, self._limits = reach, tell, resolve, limits
         self._open: set[asyncio.Task[None]] = set()
         self._told: set[tuple[str, int, bool]] = set()
         self._over = False
@@ -142,9 +142,9 @@ class _Proxy:
 
     async def _reach(self, asked: Asked) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to where the request wants to go, or refuse it."""
-        why = refusal(self._rules, asked.host, asked.port)
+        why = self._open_to.refusal(asked.host, asked.port)
         addresses = () if why else await self._addresses(asked)
-        permitted = reachable(self._rules, asked.host, asked.port, addresses)
+        permitted = reachable(self._open_to.granted, asked.host, asked.port, addresses)
         if not why and not permitted:
             why = f"network: {asked.host} has no public address: only the operator can allow a private one"
         self._tell_once(asked, why)
@@ -179,7 +179,7 @@ class _Proxy:
         if len(self._told) > self._limits.hosts_told:
             self._tell(written(Warned("network: further hosts that the agent asks for are not recorded")))
             return
-        reason = why or f"network: {self._rules.network} allows it"
+        reason = why or f"network: {self._open_to.network} allows it"
         self._tell(written(HostAsked(asked.host, asked.port, allowed, reason)))
 
     async def _tunnel(self, inner: "_Ends", outer: "_Ends") -> None:

@@ -5,13 +5,14 @@ import json
 import socket
 from collections import deque
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from runner.gateway.told import MESSAGE_BYTES, Told, written
 
 _WAITING_MESSAGES = 2000
 _MUST_ARRIVE = frozenset({"usage", "failed", "call", "settled"})
 
-Order = Mapping[str, object]
+Order = Mapping[str, Any]
 
 
 class Uplink:

@@ -3,13 +3,13 @@
 from sqlalchemy import Engine
 
 from ledger import book
-from ledger.events.guard import Finding, GuardsJudged
+from ledger.events.guard import GuardsJudged, Violation
 from ledger.views import timeline
 from tests.ledger.samples import CARD, RUN, board_seen, card_seen, later, run_queued
 
 
 def test_what_the_guards_found_is_told_as_an_activity(ledger: Engine) -> None:
-    found = Finding("secrets", "secrets: deny", "a.py", 3, "", "deny", "holds a token", "take it out", "m")
+    found = Violation("secrets", "secrets: deny", "a.py", 3, "", "deny", "holds a token", "take it out", "m")
     judged = GuardsJudged(RUN, "c" * 40, "b" * 40, "r", (found,), 0, "d")
     clean = GuardsJudged(RUN, "e" * 40, "b" * 40, "r", (), 0, "d")
     with book.writing(ledger) as db:

@@ -37,7 +37,11 @@ def one(name: str, more: str = "") -> str:
         ("[{name: a, persona: ../../secret}]", "small letters, digits and dashes"),
         ("[{name: a, persona: Tester}]", "small letters, digits and dashes"),
         (f"[{one('a', ', aproval: required')}]", "did you mean approval"),
-        (f"[{one('a', ', tools: {network: full}')}]", "unknown key `network`"),
+        (
+            f"[{one('a', ', tools: {network: full}')}]",
+            "the column does not allow `*`: a stage may only narrow",
+        ),
+        (f"[{one('a', ', tools: {network: [a.org]}')}]", "the column does not allow `a.org`"),
         ("[" + ", ".join(one(f"s{n}", f", next: [s{n + 1}]") for n in range(13)) + "]", "at most 12"),
     ],
 )
@@ -64,6 +68,16 @@ def test_a_stage_may_only_narrow_what_its_column_allows(column: str, stage: str,
     else:
         where = "line 7: board.columns.A.stages.0.tools.edit"
         assert problems(stages, tools) == (f"{where}: the column says {column}: a stage may only narrow it",)
+
+
+def test_a_stage_may_have_less_of_the_network_than_its_column() -> None:
+    column = '      tools: {network: ["*.a.org", b.org]}\n'
+    stages = (
+        f"[{one('a', ', tools: {network: [x.a.org]}, next: [b]')}, {one('b', ', tools: {network: none}')}]"
+    )
+    parse(f"{HEAD}{column}      stages: {stages}\n", home="acme/board")
+    wider = f"[{one('a', ', tools: {network: [x.a.org, c.org]}')}]"
+    assert "the column does not allow `c.org`" in problems(wider, column)[0]
 
 
 def test_stages_are_for_columns_in_which_agents_work() -> None:
@@ -108,7 +122,7 @@ def test_a_persona_is_read_with_the_digest_of_its_file() -> None:
         (PERSONA.replace("Doubt it.", ""), "line 6: nothing stands behind the front matter"),
         (PERSONA.replace("description", "descripton"), "line 3: descripton: unknown key"),
         (PERSONA.replace("tools: {edit: deny}", "tools: {edit: never}"), "line 4: tools.edit: unknown value"),
-        (PERSONA.replace("tools: {edit: deny}", "tools: {network: full}"), "unknown key `network`"),
+        (PERSONA.replace("tools: {edit: deny}", "tools: {net: full}"), "unknown key `net`"),
         ("---\n- a\n---\nx", "must be a mapping that begins with `name: …`"),
         ("---\na: &x [*x]\n---\nx", "aliases are not allowed"),
         (f"---\nname: {'[' * 5000}\n---\nx", "nested too deeply"),

@@ -50,6 +50,14 @@ STYLE, MIGRATE, CACHE = (
             [("style", "by default"), ("safe-migration", "label `Area:DB`")],
         ),
         (
+            replace(CARD, title="x", profile="our_shop", attached=("cache", "Style"), labels=("area:db",)),
+            [
+                ("style", "by default"),
+                ("cache", "by profile `our_shop`"),
+                ("safe-migration", "label `Area:DB`"),
+            ],
+        ),
+        (
             replace(CARD, title="x", line=("cache",)),
             [("style", "by default"), ("cache", "the description asks for it")],
         ),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ledger.events.guard import Finding, GuardsJudged
+from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.run import BranchExported, RunEvent, RunParked
 from ledger.states import Ending, RunState
 from runner.findings import listed
@@ -51,8 +51,8 @@ def test_a_pattern_fits_what_it_says_and_nothing_else(pattern: str, path: str, f
     assert bool(protected([path], [pattern])) is fits
 
 
-def finding(path: str, **changes: Any) -> Finding:
-    plain = Finding("protected", "protect: infra/**", path, 0, "", "ask", "is protected", "leave it", "")
+def finding(path: str, **changes: Any) -> Violation:
+    plain = Violation("protected", "protect: infra/**", path, 0, "", "ask", "is protected", "leave it", "")
     return replace(plain, **changes)
 
 
@@ -102,7 +102,7 @@ def test_leave_for_a_large_change_is_none_for_protected_files(world: World) -> N
     world.answer(order, "Publish it anyway")
     assert world.of("BranchPushed") == []
     world.answer(order, "Stop here")
-    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "gave_up")
+    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
     assert world.of("BranchPushed") == []
 
 

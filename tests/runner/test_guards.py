@@ -188,7 +188,7 @@ def test_what_may_be_a_secret_is_asked_about_even_where_secrets_are_denied(world
     assert "may be a secret" in world.only("QuestionAsked").text
     assert "Xk29" not in world.only("QuestionAsked").text
     world.answer(order, "Stop here")
-    assert world.ended().reason == "gave_up"
+    assert world.ended().reason == "stopped"
     assert nothing_left(world)
 
 

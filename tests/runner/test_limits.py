@@ -46,7 +46,7 @@ def test_a_run_whose_limit_was_not_raised_ends(world: World) -> None:
     order = world.order(limits=LIMITS)
     world.run(order)
     world.answer(order, "Stop here")
-    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "gave_up")
+    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
 
 
 def test_checks_that_keep_failing_park_and_ask(world: World) -> None:
@@ -57,7 +57,7 @@ def test_checks_that_keep_failing_park_and_ask(world: World) -> None:
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "repair-1"]
     assert world.of("CommandChecked")[0].tail == "wrong"
     world.answer(order, "2")
-    assert world.ended().reason == "gave_up"
+    assert world.ended().reason == "stopped"
 
 
 def test_full_checks_run_only_so_often(world: World) -> None:

@@ -98,6 +98,7 @@ def test_what_an_entry_cost_and_changed_is_written_down_when_it_is_left(told: Wo
     assert (first.files_changed, first.lines_changed) == (1, 1)
     assert (second.usd, second.files_changed, second.lines_changed) == (0.05, 0, 0)
     assert (third.usd, third.files_changed, third.lines_changed) == (0, 1, 2)
+    assert [one.lines_added for one in (first, second, third)] == [1, 0, 1]
     assert first.seconds > 0
 
 
@@ -182,7 +183,7 @@ def test_the_fourth_time_the_same_way_is_a_question_and_going_on_allows_three_mo
     assert entries(world)[-1] == ("verify", 4)
     assert world.only("QuestionAsked", newest=True).text.startswith("This would be the time number 4 that")
     world.answer(order, "Stop here")
-    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "gave_up")
+    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
 
 
 def test_a_stage_begins_when_a_person_agrees_or_the_work_goes_back_with_their_words(world: World) -> None:
@@ -211,7 +212,7 @@ def test_a_refusal_of_a_stage_ends_the_run(world: World) -> None:
     order = world.order(stages=(replace(IMPLEMENT, approval=True), VERIFY, NOTE))
     world.run(order)
     world.answer(order, "no, not today")
-    assert world.ended().reason == "gave_up"
+    assert world.ended().reason == "stopped"
     assert world.of("StageEntered") == []
 
 

@@ -3,11 +3,11 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bot import config, dispatch, gathering, jobs, look, publisher, react, sweep
 from bot import redis as embedded
@@ -74,6 +74,10 @@ class Cardinal(People):
     mail: deque[Delivery] = field(default_factory=deque)
     failures: list[DeliveryError] = field(default_factory=list)
     leases: dict[RunId, Lease] = field(default_factory=dict)
+
+    def configure(self, **changes: Any) -> None:
+        """Go on with other settings of the operator, as after a restart: those that the shop reads."""
+        self.shop = replace(self.shop, config=replace(self.shop.config, **changes))
 
     # --- what the processes do -------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
     over = begun(cardinal)
     digests = [kept(cardinal, over, letter * 400_000) for letter in "abcd"]
     cardinal.finish(over)
-    object.__setattr__(cardinal.shop.config, "artifact_mb", 1)
+    cardinal.configure(artifact_mb=1)
     retention.drop(cardinal.shop)
     assert dropped(cardinal, over) == ["space", "space", "", ""]
     assert [store_of(cardinal).read(one) is not None for one in digests] == [False, False, True, True]

@@ -80,7 +80,7 @@ def shelf(cardinal: Cardinal, root: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    object.__setattr__(cardinal.shop.config, "skills", root)  # the operator's setting, read at the start
+    cardinal.configure(skills=root)
     return root
 
 
@@ -313,6 +313,37 @@ def test_nothing_outside_of_the_private_folder_is_read(cardinal: Cardinal, tmp_p
     assert "no skill of this name" in skills["linked"].why
     assert "no readable SKILL.md" in skills["inner"].why
     assert not list((place(cardinal, item) / "skills").rglob("*"))
+
+
+PYTHON = "---\nname: python\ndescription: Snakes.\n---\nType your functions.\n"
+OURS = "---\nskills: [tests-first, no-such]\n---\nPrices are in cents.\n"
+
+
+@pytest.mark.parametrize(
+    ("profile", "loaded", "missing"),
+    [("our_shop", "tests-first", {"no-such"}), ("python_service", "python", set()), ("docs", "", set())],
+)
+def test_a_profile_attaches_skills(cardinal: Cardinal, profile: str, loaded: str, missing: set[str]) -> None:
+    rules = f"version: 1\nrepository: {{profile: {profile}, validation: none}}\n"
+    more = {f"{SKILLS}/python/SKILL.md": PYTHON, ".github/cardinal/profiles/our_shop.md": OURS}
+    put(cardinal, {**FILES, **more, ".github/cardinal.yml": rules})
+    cardinal.scenario(plan=[TELL, PLAN], work=WORK)
+    item = cardinal.new(title="Sums")
+    assert worked(cardinal, item).ending is Ending.SUCCEEDED
+    why = {name: skill.why for name, skill in considered(cardinal).items() if skill.asked}
+    by = f"by profile `{profile}`"
+    told = {loaded: by, **{name: f"{by}, but there is no skill of this name" for name in missing}}
+    assert why == ({name: said for name, said in told.items() if name})
+    assert "skills: [" not in prompt(cardinal, item)
+
+
+def test_the_front_matter_of_a_profile_is_read_strictly(cardinal: Cardinal) -> None:
+    wrong = {".github/cardinal/profiles/our_shop.md": "---\nskils: [a]\n---\nx\n"}
+    put(cardinal, {**FILES, **wrong, ".github/cardinal.yml": RULES})
+    cardinal.scenario(work=WORK)
+    ended = worked(cardinal, cardinal.new(title="Totals"))
+    assert (ended.ending, ended.reason) == (Ending.FAILED, "repository")
+    assert "profiles/our_shop.md: line 2: skils: unknown key" in ended.detail
 
 
 def test_a_profile_that_is_not_there_ends_the_run_with_what_was_meant(cardinal: Cardinal) -> None:

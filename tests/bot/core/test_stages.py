@@ -3,7 +3,9 @@
 from hashlib import sha256
 
 import pytest
+from click.testing import CliRunner
 
+from bot.cli import main
 from bot.staging import stages_of
 from forge.store.board import Item
 from ledger.events.run import AgentSaid, QuestionAsked, RunEnded, SessionStarted
@@ -57,9 +59,9 @@ def test_a_staged_run_shows_its_way_and_what_each_stage_cost(cardinal: Cardinal)
     (ended,) = cardinal.events(RunEnded)
     assert ended.ending is Ending.SUCCEEDED, ended
     comment = cardinal.comment(item, "plan ✓").body
-    assert "plan ✓ → implement ✓ ×2 → verify ✓ ×2 → validate ✓ → pull request ✓" in comment
-    assert "- **implement**: persona senior-engineer · 2 times · $0.40 · 12.3k tokens" in comment
-    assert "1 file, 1 line changed" in comment
+    assert "plan ✓ → implement ✓ ×2 12k · $0.40 · " in comment
+    assert " · +1 −0 → verify ✓ ×2 950 · $0.10 · " in comment
+    assert "implement by senior-engineer, verify by " in comment
     assert [one.by for one in cardinal.events(StageEntered)] == ["policy", "agent", "agent", "agent"]
     cardinal.assert_nothing_is_stuck()
 
@@ -79,7 +81,7 @@ def test_a_repository_has_personas_of_its_own_and_a_person_lets_a_stage_begin(ca
     asked = cardinal.comment(item, "needs you before its next stage")
     assert "Begin verify" in asked.body
     assert "implement hands over: On to verify." in asked.body
-    assert "implement ✓ → **verify ●**" in cardinal.comment(item, "plan ✓").body
+    assert " → **verify ●** → " in cardinal.comment(item, "plan ✓").body
     cardinal.tick(asked, f"choice:{cardinal.events(QuestionAsked)[0].question_id}:1")
     cardinal.settle(work=True)
     (ended,) = cardinal.events(RunEnded)
@@ -89,6 +91,16 @@ def test_a_repository_has_personas_of_its_own_and_a_person_lets_a_stage_begin(ca
     assert (verify_.by, verify_.persona_digest) == ("alice", sha256(SCEPTIC.encode()).hexdigest())
     told = [one.text for one in cardinal.events(AgentSaid) if one.text.startswith("Told")]
     assert "Doubt every line." in told[0]
+    shown = CliRunner().invoke(
+        main, ["show", "r1", "--briefing"], env={"CARDINAL_HOME": str(cardinal.shop.config.home)}
+    )
+    assert "=== 1. system: rules" in shown.output
+    assert (
+        "=== stage 1, implement (persona senior-engineer from built in, sha256 of its file " in shown.output
+    )
+    whole = shown.output.partition("=== stage 2, verify (persona sceptic from acme/shop,")[2]
+    for words in ("Doubt every line.", "What earlier stages handed over", "You are in stage verify"):
+        assert words in whole
     cardinal.assert_nothing_is_stuck()
 
 
@@ -120,14 +132,15 @@ def test_a_persona_that_cannot_be_used_starts_no_agent_and_the_card_says_why(
 
 
 def test_a_persona_loosens_nothing(cardinal: Cardinal) -> None:
-    wild = SCEPTIC.replace("---\nDoubt", "tools: {edit: allow, run: allow}\n---\nDoubt")
+    wild = SCEPTIC.replace("---\nDoubt", "tools: {edit: allow, run: allow, network: full}\n---\nDoubt")
     own_persona(cardinal, "sceptic", wild)
-    tools = Tools(edit="deny", run="ask", ask=("git push:*",))
+    tools = Tools(edit="deny", run="ask", network="list", hosts=("a.org",), ask=("git push:*",))
     text = with_column(stages=OWN, tools="{edit: deny, run: ask}")
     column = parse(text, home="acme/board").column("In Progress")
     assert column is not None
     _, verify = stages_of(cardinal.shop.hub, "acme/shop", "main", column, tools)
     assert (verify.tools.edit, verify.tools.run, verify.tools.ask) == ("deny", "ask", ("git push:*",))
+    assert (verify.tools.network, verify.tools.hosts) == ("list", ("a.org",))
 
 
 def test_no_call_is_made_for_a_column_without_stages(cardinal: Cardinal) -> None:

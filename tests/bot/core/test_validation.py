@@ -93,7 +93,9 @@ def test_repairs_that_do_not_help_are_a_question_on_the_card(cardinal: Cardinal)
     assert cardinal.card(item).pull_number is None
     cardinal.say(item, "2")
     cardinal.settle(work=True)
-    assert (cardinal.run_of(item).ending, cardinal.run_of(item).reason) == ("failed", "gave_up")
+    assert (cardinal.run_of(item).ending, cardinal.run_of(item).reason) == ("failed", "stopped")
+    assert "a person stopped it" in cardinal.comment(item, "a person stopped it").body
+    assert "alice stopped it, asked: " in cardinal.run_of(item).detail
     cardinal.assert_nothing_is_stuck()
 
 

@@ -48,10 +48,12 @@ def enter(past: Past, stage: str, entry: int, number: int = 1, persona: str = "t
     past(StageEntered(RUN, stage, entry, number, "", "agent", False, persona, "built in", "d" * 64, "m", "c"))
 
 
-def leave(past: Past, stage: str, entry: int, target: str, files: int = 0, lines: int = 0) -> None:
+def leave(
+    past: Past, stage: str, entry: int, target: str, files: int = 0, lines: int = 0, added: int = 0
+) -> None:
     past(
         SnapshotTaken(RUN, stage, entry, "Done.", (), 0, (), (), (), "c"),
-        StageLeft(RUN, stage, entry, target, 0.0, 0, 0, 0, 0.0, files, lines),
+        StageLeft(RUN, stage, entry, target, 0.0, 0, 0, 0, 0.0, files, lines, added),
     )
 
 
@@ -93,15 +95,23 @@ def test_a_stage_that_no_work_went_through_has_no_tick_when_the_run_is_done(stag
     assert "build ✓ → check ○ → tell ○ → **validate ●**" in crumbs(staged)
 
 
-def test_each_stage_has_its_cost_tokens_time_and_changes(staged: Past) -> None:
+def test_the_breadcrumbs_say_what_each_stage_used_and_changed(staged: Past) -> None:
     enter(staged, "build", 1)
     staged(UsageMetered(RUN, 0.5, 40_000, 2_300, 3, 240.0))
-    leave(staged, "build", 1, "check", 3, 120)
+    leave(staged, "build", 1, "check", 3, 120, 100)
     enter(staged, "check", 2)
     staged(UsageMetered(RUN, 0.05, 400, 20, 1, 30.0))
-    text = run_comment.write(staged.story(RUN))
-    assert "- **build**: persona tester · $0.50 · 42.3k tokens · 4 min · 3 files, 120 lines changed" in text
-    assert "- **check**: persona tester · $0.05 · 420 tokens · 30 s" in text
+    way = "plan ✓ → build ✓ 42k · $0.50 · 4 min · +100 −20 → **check ●** 420 · $0.05 · 30 s → tell ○"
+    assert way in crumbs(staged)
+    assert "- Stages: `build by tester, check by tester`" in run_comment.write(staged.story(RUN))
+
+
+def test_a_breadcrumb_counts_all_entries_of_its_stage(staged: Past) -> None:
+    for entry in (1, 2):
+        enter(staged, "build", entry, entry)
+        staged(UsageMetered(RUN, 0.25, 600, 100, 3, 20.0))
+        leave(staged, "build", entry, "check", 1, 4, 3)
+    assert "build ✓ ×2 1.4k · $0.50 · 40 s · +6 −2 → **check ●** → tell ○" in crumbs(staged)
 
 
 def test_what_a_reopened_stage_costs_is_added_to_it(staged: Past) -> None:
@@ -112,7 +122,7 @@ def test_what_a_reopened_stage_costs_is_added_to_it(staged: Past) -> None:
     leave(staged, "check", 2, "")
     staged(UsageMetered(RUN, 9.0, 10, 0, 1, 1.0))  # of no stage: validation, say
     staged(StageReopened(RUN, "build", 1, "repair", "c2"), UsageMetered(RUN, 0.25, 10, 0, 1, 1.0))
-    assert "**build ●** → check ✓" in crumbs(staged)
+    assert "**build ●** 20 · $0.75 · 2 s · +0 −1 → check ✓" in crumbs(staged)
     with book.reading(staged.engine) as db:
         first, second = stages.of_run(db, RUN)
     assert (first.usd, first.left_at, second.usd) == (0.75, None, 0.0)
@@ -123,8 +133,8 @@ def test_names_of_personas_cannot_break_the_comment(staged: Past) -> None:
     enter(staged, "build", 1, persona="x\n# @everyone <img>")
     text = run_comment.write(staged.story(RUN))
     assert "\n# @" not in text
-    assert "@everyone" not in text
-    assert "<img>" not in text
+    assert "@everyone" not in text.replace("`build by x # @everyone <img>`", "")  # as code it calls nobody
+    assert "<img>" not in text.replace("`build by x # @everyone <img>`", "")
 
 
 def test_a_run_without_stages_looks_as_ever(past: Past) -> None:

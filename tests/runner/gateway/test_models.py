@@ -265,6 +265,17 @@ def test_a_provider_reaches_out_for_an_agent_only_where_the_policy_says_full(
                 assert world.upstream.got == []
 
 
+def test_in_a_stage_with_less_of_the_network_a_provider_does_not_reach_out(tmp_path: Path) -> None:
+    with scene(tmp_path, replace(TERMS, network="full")) as world:
+        world.upstream.answers.append(Answer(STREAMS["chat"]))
+        world.gateway.narrow("none", ())
+        fields = {"web_search_options": {"a": 1}}
+        assert world.post(PATHS["chat"], {**ask(MODEL["chat"]), **fields}).status == 400
+        assert "of the stage would" in world.ears.wait(Refused)[0].detail
+        world.gateway.narrow("full", ())
+        assert world.post(PATHS["chat"], {**ask(MODEL["chat"]), **fields}).status == 200
+
+
 def test_addresses_that_nobody_fetches_are_no_outreach(world: Scene) -> None:
     world.upstream.answers.append(Answer(STREAMS["messages"]))
     used = {"type": "tool_use", "input": {"type": "url", "url": "https://example.org"}}

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from runner.gateway.addresses import Address
+from runner.gateway.addresses import Address, Reach
 from runner.gateway.network import NetworkLimits, NetworkRules, serve
 
 WAIT_S = 60.0
@@ -47,6 +47,7 @@ class Stage:
 
     path: Path
     host: Host
+    reach: Reach = field(default_factory=lambda: Reach(NetworkRules()))
     told: list[Mapping[str, object]] = field(default_factory=list)
     resolved: list[str] = field(default_factory=list)
 
@@ -97,11 +98,11 @@ async def stage(
         return tuple(map(ip_address, known.get(name, "127.0.0.1").split()))
 
     allowed = (f"good.test:{host.port}", f"*.wild.test:{host.port}", f"127.0.0.1:{host.port}")
-    rules = NetworkRules(network, allowed, allowed if private else ())
+    made.reach = Reach(NetworkRules(network, allowed, allowed if private else ()))
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(made.path))
     listener.listen(200)
-    proxy = asyncio.create_task(serve(listener, rules, made.told.append, resolve=resolve, limits=limits))
+    proxy = asyncio.create_task(serve(listener, made.reach, made.told.append, resolve=resolve, limits=limits))
     try:
         yield made
     finally:
