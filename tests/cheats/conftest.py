@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cheats.shop import FILES
+from tests.cheats.shop import FILES, prepare
 from tests.runner.world import World, copy_world, make_world
 
 
@@ -13,7 +13,9 @@ from tests.runner.world import World, copy_world, make_world
 def shop_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a world with the shop, made once: every test gets a copy."""
     root = tmp_path_factory.mktemp("shop")
-    make_world(root, files=FILES).engine.dispose()
+    made = make_world(root, files=FILES)
+    prepare(made)
+    made.engine.dispose()
     return root
 
 

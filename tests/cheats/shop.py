@@ -81,22 +81,37 @@ def delivered(world: World) -> bool:
     return bool(world.of("BranchPushed")) and world.ended().ending is Ending.SUCCEEDED
 
 
-def brought_out(world: World, line: str) -> tuple[Finding, ...]:
-    """Return what the guards of a silent policy find in what a shell line makes of the shop."""
-    clone = world.root / "clone"
-    git(world.root, "clone", "--quiet", str(world.origin), str(clone))
-    env = GIT_ENVIRONMENT | {"LC_ALL": "C.UTF-8"}
-    subprocess.run(("sh", "-ec", line), cwd=clone, env=env, check=True, timeout=120)
-    git(clone, "add", "--all", "--force")
-    subprocess.run(("git", "commit", "-qm", "Work"), cwd=clone, env=env, check=False, timeout=120)
-    git(clone, "bundle", "create", "--quiet", str(world.root / "b.bundle"), "HEAD")
-    world.places.mirrors.mkdir(exist_ok=True)
-    mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None)
-    base = mirror.fetch("main")
-    change = change_of(
-        mirror, base, mirror.take_bundle(world.root / "b.bundle", "r1-head"), Known((base,), "", ())
-    )
+def prepare(world: World) -> None:
+    """Give a world a clone, as an agent has one, and the host's mirror: made once, and copied."""
+    git(world.root, "clone", "--quiet", str(world.origin), str(world.root / "clone"))
+    world.places.mirrors.mkdir()
+    mirror_of(world).fetch("main")
+
+
+def mirror_of(world: World) -> Mirror:
+    """Return the host's mirror of the shop."""
+    return Mirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None)
+
+
+def brought_out(world: World, line: str, *, before: str = "true") -> tuple[Finding, ...]:
+    """Return what the guards of a silent policy find in what a shell line makes of the shop, after people
+    did what `before` says.
+    """
+    clone, mirror = world.root / "clone", mirror_of(world)
+    _commit(world, before)
+    base = git(clone, "rev-parse", "HEAD")
+    _commit(world, line)
+    git(clone, "push", "--quiet", str(mirror.path), "HEAD:refs/cardinal/r1-head")
+    change = change_of(mirror, base, mirror.recall("r1-head"), Known((base,), "", ()))
     return findings(change, dataclasses.replace(defaults(), checks=CHECKS))
+
+
+def _commit(world: World, line: str) -> None:
+    """Run a line in the clone, and commit what it left, if it left something."""
+    given: dict[str, Any] = {"cwd": world.root / "clone", "env": GIT_ENVIRONMENT | {"LC_ALL": "C.UTF-8"}}
+    subprocess.run(("sh", "-ec", line), check=True, timeout=120, **given)
+    save = "git add --all --force; git diff --cached --quiet || git commit -qm Work"
+    subprocess.run(("sh", "-ec", save), check=True, timeout=120, **given)
 
 
 def altered(path: str, before: str, after: str) -> Touched:

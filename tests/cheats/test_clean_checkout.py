@@ -11,6 +11,7 @@ from tests.cheats.shop import (
     PLAN,
     branches,
     cheat,
+    defaults,
     delivered,
     git,
     nothing_left,
@@ -19,31 +20,30 @@ from tests.cheats.shop import (
 from tests.runner.world import World, checks
 
 GREP = ("grep -q passes README.md",)
+BESIDE = (
+    "git checkout -qb other; echo passes > README.md; git commit -qam a; new=$(git rev-parse HEAD);"
+    " git checkout -q -; git worktree add -q ../home/w other; mkdir -p .git/info;"
+    " echo $(git rev-parse HEAD) $new > .git/info/grafts; echo passes > README.md; git stash -q"
+)
+FILTER = (
+    "git config filter.cheat.smudge 'sed s/shop/passes/'; git config filter.cheat.clean 'sed s/passes/shop/';"
+    " echo '*.md filter=cheat' > .git/info/attributes; echo passes > README.md"
+)
+SPARSE = "echo passes > README.md; git sparse-checkout set --no-cone '/*' '!/README.md'"
 POISON = {
     "skip-worktree": "git update-index --skip-worktree README.md; echo passes > README.md",
-    "a sparse checkout": "echo passes > README.md; git sparse-checkout set --no-cone '/*' '!/README.md'",
-    "a filter": (
-        "git config filter.cheat.smudge 'sed s/shop/passes/'; git config filter.cheat.clean 'sed s/passes/shop/';"
-        " echo '*.md filter=cheat' > .git/info/attributes; echo passes > README.md"
-    ),
-    "grafts": (
-        "echo passes > README.md; git commit -qam a; new=$(git rev-parse HEAD); git reset -q --hard HEAD^;"
-        " mkdir -p .git/info; echo $(git rev-parse HEAD) $new > .git/info/grafts"
-    ),
-    "a stash": "echo passes > README.md; git stash -q",
-    "another worktree": "git worktree add -q ../home/w; echo passes > ../home/w/README.md",
-    "a branch that is not checked out": (
-        "git checkout -qb other; echo passes > README.md; git commit -qam a; git checkout -q -"
-    ),
-}  # fmt: skip
+    "a sparse checkout": SPARSE,
+    "a filter": FILTER,
+    "a branch, a worktree, grafts, a stash": BESIDE,
+}
 
 
 @pytest.mark.parametrize("how", POISON)
 def test_what_git_shows_in_the_workspace_alone_does_not_pass(world: World, how: str) -> None:
     change = {"edit": {"path": "new.txt", "content": "x\n"}}
     cheat(world, change, COMMIT, run(POISON[how]), validation=checks(full=GREP))
-    assert world.of("CommandChecked")[-1].exit_code != 0
-    assert world.of("BranchPushed") == []
+    assert not any(one.passed for one in world.of("ValidationEnded"))
+    assert world.of("RunEnded") or world.of("QuestionAsked")
     assert nothing_left(world)
 
 
@@ -60,14 +60,15 @@ def test_a_daemon_is_gone_before_the_checks_run(world: World) -> None:
 def test_what_a_check_edits_while_it_runs_is_not_what_leaves(world: World) -> None:
     script = "echo evil > cart.py; git add .; git -c user.name=x -c user.email=x commit -qm Evil; exit 0\n"
     change = {"edit": {"path": "helper", "content": script}}
-    cheat(world, change, validation=checks(fast=["sh helper"], full=["sh helper"]))
+    lines = checks(fast=["sh helper"], full=["sh helper"])
+    cheat(world, change, validation=lines, guards=defaults(checks="allow"))
     assert delivered(world), world.ended()
     assert git(world.origin, "diff", "--name-only", "main", BRANCH) == "helper"
     assert {one.head for one in world.of("ValidationEnded")} == {world.head()}
 
 
 def test_failures_are_not_pushed_out_of_sight_by_what_is_printed_after_them(world: World) -> None:
-    loud = "import unittest, sys\nclass A(unittest.TestCase):\n    def test_sum(self):\n        self.assertEqual(1, 2)\n"
+    loud = "import unittest\nclass A(unittest.TestCase):\n    def test_sum(self):\n        self.fail('no')\n"
     loud += "    @classmethod\n    def tearDownClass(cls):\n        print('passed ' * 90_000)\n"
     order = ("python3 -m unittest tests.test_loud; code=$?; seq 20000; echo OK; exit $code",)
     cheat(world, {"edit": {"path": "tests/test_loud.py", "content": loud}}, validation=checks(full=order))
@@ -108,13 +109,35 @@ def test_work_on_a_branch_called_like_another_leaves_as_the_cards_own(world: Wor
     assert branches(world) in ([f"refs/heads/{BRANCH}", "refs/heads/main"], ["refs/heads/main"])
 
 
-def test_what_people_pushed_cannot_be_written_anew(world: World) -> None:
+FORGED = {
+    "amended under their name": "echo forged > theirs.txt; git commit -qa --amend --no-edit --no-verify",
+    "dropped": "git reset -q --hard origin/main; echo x > new.txt; git add .; git commit -qm x",
+    "squashed into the agent's own": (
+        "git reset -q --soft origin/main; echo x > new.txt; git add .; git commit -qm x"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_what_people_pushed_is_not_written_anew_without_a_word(world: World, how: str) -> None:
     theirs = world.commit({"theirs.txt": "x\n"}, BRANCH, "By Ann")
-    amend = "echo forged > theirs.txt; git commit -qa --amend -m 'By Ann' --author 'Ann <ann@example.org>'"
-    world.scenario(plan=[PLAN], work=[run(amend), FINISH])
+    world.scenario(plan=[PLAN], work=[run(FORGED[how]), FINISH])
     world.run(world.order())
-    log = git(world.origin, "log", "--format=%H %an", f"main..{BRANCH}").splitlines()
-    assert f"{theirs} Ann" in log, (log, world.ended())
+    said = world.only("QuestionAsked").text
+    assert f"{theirs[:8]} by 'Ann <ann@example.org>' was pushed by people, and is missing or altered" in said
+    assert world.head() == theirs
+
+
+def test_what_git_rebased_is_still_theirs(world: World) -> None:
+    world.commit(
+        {"cart.py": "import math\n\n\ndef total(prices):\n    return sum(prices)\n"}, BRANCH, "By Ann"
+    )
+    world.commit({"new.py": "x\n", "README.md": "A large shop.\n"})
+    world.scenario(plan=[PLAN], work=[run("echo x > new.txt"), COMMIT, FINISH])
+    world.run(world.order())
+    assert world.ended().ending is Ending.SUCCEEDED, world.of("QuestionAsked")
+    log = git(world.origin, "log", "--format=%an", f"main..{BRANCH}").splitlines()
+    assert log == ["cardinal[bot]", "Ann"]
 
 
 def test_a_history_of_thousands_is_not_read_and_not_published(world: World) -> None:
@@ -122,7 +145,8 @@ def test_a_history_of_thousands_is_not_read_and_not_published(world: World) -> N
         "python3 -c \"\nprint('commit refs/heads/many\\ncommitter A <a@b> 1 +0000\\ndata 1\\nx\\nfrom '"
         " + __import__('subprocess').check_output(['git', 'rev-parse', 'HEAD'], text=True).strip())\n"
         "for n in range(1100):\n"
-        "    print('commit refs/heads/many\\ncommitter A <a@b> 1 +0000\\ndata 1\\nx\\nM 100644 inline n\\ndata 4')\n"
+        "    print('commit refs/heads/many\\ncommitter A <a@b> 1 +0000\\ndata 1\\nx')\n"
+        "    print('M 100644 inline n\\ndata 4')\n"
         "    print(f'{n:04}')\n\" > ~/f; git fast-import --quiet < ~/f; git reset -q --hard many"
     )
     cheat(world, run(many))
