@@ -74,9 +74,9 @@ DECIDES = {
     "package.json of a key twice": (
         altered("package.json", "{}", '{"scripts": {}, "scripts": {"test": ":"}}'), "in `scripts`"),
     "pytest in pyproject": (project('"-q"', '"-q --ignore=tests"'), "in `tool.pytest`"),
-    "coverage in pyproject": (project("[tool", "[tool.coverage.run]\na = 1\n[tool"), "in `tool.coverage`"),
+    "coverage in pyproject": (project("[tool", "[tool.coverage]\na = 1\n[tool"), "`tool.coverage`"),
     "a linter in pyproject": (project("[tool", '[tool.ruff]\nexclude = ["."]\n[tool'), "in `tool.ruff`"),
-    "a section with spaces": (project("[tool.pytest", "[ tool . 'ruff' ]\na = 1\n[tool.pytest"), "`tool.ruff`"),
+    "a section with spaces": (project("[tool", "[ tool . 'ruff' ]\na = 1\n[tool"), "`tool.ruff`"),
     "pytest in setup.cfg": (altered("setup.cfg", "", "[tool:pytest]\naddopts = -k none\n"), "`tool:pytest`"),
     "lints of cargo": (altered("Cargo.toml", "", "[[test]]\nname = 'a'\ntest = false\n"), "in `test`"),
     "surefire": (altered("pom.xml", POM, POM + "<skipTests>true</skipTests>\n"), "in lines about tests"),
@@ -101,16 +101,18 @@ ORDINARY = {
     "a dependency for tests": (altered("build.gradle", "", "testImplementation 'junit:junit:4'\n"),),
     "a plugin that is about something else": (altered("pom.xml", POM, POM + "<version>2</version>\n"),),
     "another key of setup.cfg": (altered("setup.cfg", "", "[metadata]\nname = shop\n"),),
-    "package.json written anew": (altered("package.json", json.dumps(PACKAGE), json.dumps(PACKAGE, indent=8)),),
+    "package.json written anew": (
+        altered("package.json", json.dumps(PACKAGE), json.dumps(PACKAGE, indent=8)),
+    ),
     "code about coverage": (new("insurance/coverage.py"), new("docs/makefile.md"), new("check.py")),
-    "templates and settings": (new("web/index.html"), new("config/app.yml"), new(".gitignore"), new("Dockerfile")),
+    "templates and settings": (new("web/index.html"), new("app.yml"), new(".gitignore"), new("Dockerfile")),
     "a script that no check names": (new("scripts/deploy"), new("other/run.sh2")),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", ORDINARY)
 def test_ordinary_work_on_a_project_is_not_asked_about(what: str) -> None:
-    assert found("checks", *ORDINARY[what], checked_by=LINES[:-1] + ("ruff check .", "pytest -q tests")) == []
+    assert found("checks", *ORDINARY[what], checked_by=(*LINES, "ruff check .", "pytest -q tests")) == []
 
 
 def test_a_commit_on_the_way_is_not_what_is_checked(world: World) -> None:
@@ -122,16 +124,17 @@ SHOWN = {
     "a runner of its own": ("echo 'raise SystemExit' > unittest.py", "unittest.py"),
     "a virtual environment": ("mkdir -p .venv/bin; echo true > .venv/bin/python3", ".venv/bin/python3"),
     "a path file in it": ("mkdir -p .venv/lib; echo 'import os' > .venv/lib/a.pth", ".venv/lib/a.pth"),
-    "a program of node": ("mkdir -p node_modules/.bin; echo > node_modules/.bin/jest", "node_modules/.bin/jest"),
+    "one of node": ("mkdir -p node_modules/.bin; echo > node_modules/.bin/jest", "node_modules/.bin/jest"),
     "the script, renamed": ("git mv scripts/check scripts/check2", "scripts/check"),
     "the script, a link": ("ln -sf /bin/true scripts/check", "scripts/check"),
-    "the script's folder, another": ("git mv scripts s; mkdir scripts; echo true > scripts/check", "scripts/check"),
+    "another folder": ("git mv scripts s; mkdir scripts; echo true > scripts/check", "scripts/check"),
     "by index only": (
         "git update-index --cacheinfo 100644,$(echo true | git hash-object -w --stdin),scripts/check;"
         " git commit -qm a; git update-index --assume-unchanged scripts/check", "scripts/check"),
-    "scripts of package.json": ("echo '{\"scripts\": {\"test\": \"true\"}}' > package.json", "package.json"),
+    "scripts of package.json": ("echo '{\"scripts\": {\"test\": \":\"}}' > package.json", "package.json"),
     "a huge package.json": (
-        "(printf '{\"a\": \"'; head -c 1200000 /dev/zero | tr '\\0' a; echo '\"}') > package.json", "package.json"),
+        "(printf '{\"a\": \"'; head -c 1200000 /dev/zero | tr '\\0' a; echo '\"}') > package.json",
+        "package.json"),
     "a filter": ("echo '*.py filter=cheat eol=crlf' > .gitattributes", ".gitattributes"),
 }  # fmt: skip
 

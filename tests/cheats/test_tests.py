@@ -119,9 +119,11 @@ HONEST = {
     "moved into a file that is there": (
         altered(PATH, TESTS, FIRST), altered("tests/test_b.py", "import a\n", f"import a\n{LAST}")),
     "split in two": (
-        altered(PATH, TESTS, ""), altered("tests/test_a.py", "", FIRST), altered("tests/test_b.py", "", LAST)),
+        altered(PATH, TESTS, ""), altered("tests/test_a.py", "", FIRST),
+        altered("tests/test_b.py", "", LAST)),
     "split, and the rest rewritten": (
-        altered(PATH, MANY, FIRST.replace("test_an", "test_the")), altered("tests/test_b.py", "", LAST + NINE)),
+        altered(PATH, MANY, FIRST.replace("test_an", "test_the")),
+        altered("tests/test_b.py", "", LAST + NINE)),
     "another name": (instead("test_prices_are_added", "test_a_sum"),),
     "rewritten with as many assertions": (instead(ADDS, "self.assertGreater(total([2, 2]), 3)"),),
     "another expected value": (instead(", 3)", ", 4)"),),
@@ -132,7 +134,7 @@ HONEST = {
     "words about skipping": (instead("import", "# Nothing is skipped here.\nskipped_lines = 3\nimport"),),
     "a fixture that goes": (altered("tests/carts.py", "def cart():\n    return []\n", ""),),
     "numbers of a model": (altered("tests/test_a.py", "", 'model.fit("x")\nexpected = 3\n'),),
-    "ordinary code": (altered("cart.py", "", "if prices:\n    return sum(prices)\nonly = focus = skip = 1\n"),),
+    "ordinary code": (altered("cart.py", "", "if prices:\n    return sum(prices)\nonly = skip = 1\n"),),
     "a script": (altered("ci/run.sh", "", "pytest -q\nrm -f log || true\ncd web && npm test\n"),),
     "prose about tests": (altered("docs/tests.md", "", "Run `pytest || true` or `it.skip(`.\n"),),
 }  # fmt: skip
@@ -167,8 +169,17 @@ def test_what_was_not_read_is_asked_about_and_does_not_pass_as_nothing() -> None
     assert "was not compared" in said
 
 
-ENDLESS = ("assert" * 170_000, "expect(" * 150_000, "skip:" * 200_000, "pytest " * 140_000, " " * 10**6 + "x",
-           "if environ " * 90_000, "it.a.b" * 170_000, "a" * 10**6, "assert expect( or " * 60_000)  # fmt: skip
+ENDLESS = (
+    "assert" * 170_000,
+    "expect(" * 150_000,
+    "skip:" * 200_000,
+    "pytest " * 140_000,
+    " " * 10**6 + "x",
+    "if environ " * 90_000,
+    "it.a.b" * 170_000,
+    "a" * 10**6,
+    "assert expect( or " * 60_000,
+)
 
 
 @pytest.mark.parametrize("line", ENDLESS, ids=range(len(ENDLESS)))
@@ -217,7 +228,7 @@ HIDDEN = {
         "f.write_bytes(f.read_text().replace('def test', 'def tost').encode('utf-16'))\"", "2 tests less"),
     "truncated": (": > tests/test_cart.py", "has 2 tests less"),
     "taken out and put back in another commit, thinner": (
-        "git rm -q tests/test_cart.py; git commit -qm a; mkdir -p tests; echo 'import a' > tests/test_cart.py",
+        "git rm -q tests/test_cart.py; git commit -qm a; mkdir -p tests; echo import a > tests/test_cart.py",
         "has 2 tests less"),
     "by attributes": ("echo '* -diff binary' > .gitattributes; : > tests/test_cart.py", "has 2 tests less"),
 }  # fmt: skip
