@@ -7,6 +7,7 @@ from tests.cheats.shop import (
     BRANCH,
     BREAK,
     COMMIT,
+    FILES,
     FINISH,
     PLAN,
     branches,
@@ -129,10 +130,8 @@ def test_what_people_pushed_is_not_written_anew_without_a_word(world: World, how
 
 
 def test_what_git_rebased_is_still_theirs(world: World) -> None:
-    world.commit(
-        {"cart.py": "import math\n\n\ndef total(prices):\n    return sum(prices)\n"}, BRANCH, "By Ann"
-    )
-    world.commit({"new.py": "x\n", "README.md": "A large shop.\n"})
+    world.commit({"cart.py": FILES["cart.py"] + "\n\nlimit = 9\n"}, BRANCH, "By Ann")
+    world.commit({"cart.py": "# Prices.\n\n" + FILES["cart.py"]})  # so that her lines stand elsewhere
     world.scenario(plan=[PLAN], work=[run("echo x > new.txt"), COMMIT, FINISH])
     world.run(world.order())
     assert world.ended().ending is Ending.SUCCEEDED, world.of("QuestionAsked")

@@ -57,6 +57,7 @@ def js(before: str, after: str, path: str = "web/cart.test.ts") -> Touched:
 # What an agent makes of the tests, and the words that a person reads.
 WEAKENED = {
     "deleted": (altered(PATH, TESTS, ""), "is gone, with 2 tests"),
+    "deleted, by another name": (altered("Te\u0455ts/TEST_Cart.PY", TESTS, ""), "is gone, with 2 tests"),
     "one test taken out": (altered(PATH, TESTS, FIRST), "has 1 test less"),
     "commented out": (instead("    def test_p", "    # def test_p"), "1 test less"),
     "renamed, so that no runner finds it": (instead("def test_prices", "def prices"), "1 test less"),
@@ -243,7 +244,8 @@ def test_no_way_of_git_takes_tests_away_unseen(world: World, how: str) -> None:
 
 def test_a_renamed_and_a_moved_test_pass_and_so_does_a_commit_on_the_way(world: World) -> None:
     line = (
-        "git rm -q tests/test_cart.py; git commit -qm a; git revert --no-edit HEAD > /dev/null;"
+        "sed -i '1i import unittest; raise unittest.SkipTest' tests/test_cart.py; git rm -q README.md;"
+        " git commit -qam a; git revert --no-edit HEAD > /dev/null;"
         " git mv tests/test_cart.py tests/test_basket.py"
     )
     assert brought_out(world, line) == ()

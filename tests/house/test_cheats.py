@@ -25,7 +25,7 @@ def named(text: str) -> set[tuple[str, str]]:
     return {(found["path"], found["test"]) for found in NAMED.finditer(text)}
 
 
-def tests_of(path: Path) -> set[str]:
+def functions_of(path: Path) -> set[str]:
     """Return the names of the tests in a file; none where there is no file."""
     if not path.exists():
         return set()
@@ -37,7 +37,7 @@ def tests_of(path: Path) -> set[str]:
 
 def absent(found: set[tuple[str, str]]) -> Iterator[str]:
     """Yield the tests that are not in the file where the page says they are."""
-    yield from sorted(f"{path}: {test}" for path, test in found if test not in tests_of(ROOT / path))
+    yield from sorted(f"{path}: {test}" for path, test in found if test not in functions_of(ROOT / path))
 
 
 def test_every_cheat_names_tests_that_are_there() -> None:
@@ -51,7 +51,7 @@ def test_every_cheat_names_tests_that_are_there() -> None:
 
 
 def test_every_test_of_the_suite_is_in_the_table() -> None:
-    there = {test for path in (ROOT / "tests/cheats").glob("test_*.py") for test in tests_of(path)}
+    there = {test for path in (ROOT / "tests/cheats").glob("test_*.py") for test in functions_of(path)}
     assert there - {test for _, test in named(PAGE.read_text(encoding="utf-8"))} == HONEST
 
 
