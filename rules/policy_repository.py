@@ -106,6 +106,16 @@ class Guardrails(Part):
     protected: Guarded = _guard("ask", "Changes of what `protect` names")
     outside: Guarded = _guard("ask", "Changes beyond what `allow` names")
     dependencies: Guarded = _guard("ask", "Manifests and lock files of package managers")
+    tests: Guarded = _guard(
+        "ask",
+        "Tests that are deleted, thinned out, switched off or made to hold whatever happens (what only may be"
+        " that is asked about)",
+    )
+    checks: Guarded = _guard(
+        "ask",
+        "Files that decide what the checks do: build and test settings, `conftest.py`, scripts that"
+        " `validation` names, this file",
+    )
     modes: Guarded = _guard("ask", "Files that become executable, and odd modes of files")
     symlinks: Guarded = _guard(
         "deny",

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from runner.commits import Commit, unquoted
+from runner.deciding import has_sections
 from runner.errors import GitError
-from runner.guard import LINK, NOTHING, Change, Message, Touched
+from runner.guard import LINK, Change, Message, Touched
 from runner.mirror import Mirror
 
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -15,6 +16,8 @@ _HUNK = re.compile(r"@@ -\d+(?:,(?P<gone>\d+))? \+(?P<at>\d+)(?:,(?P<new>\d+))? 
 _READ_BYTES = 5_000_000  # of one file; a larger one is not searched
 _READ_ALL_BYTES = 20_000_000
 _READ_FILES = 200  # each costs a start of git; nobody reviews a change of more
+_READ_WHOLE = 50  # files that are judged by their sections
+_WHOLE_BYTES = 1_000_000
 _MOST_PATHS = 20_000
 _TARGET_CHARS = 4_000
 _OBJECTS_AT_ONCE = 2_000
@@ -111,23 +114,56 @@ def _parsed(row: str, commit: str) -> Touched:
 
 
 def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:
-    """Yield each with size, added lines and where it leads, as far as that may be read."""
+    """Yield each with size, lines and where it leads, as far as that may be read.
+
+    What is gone has an allowance of its own: many files taken away leave no new one unread.
+    """
     if len(touched) > _MOST_PATHS:
         raise GitError("read the change", f"{len(touched):,} changed files are more than {_MOST_PATHS:,}")
-    sizes = _sizes(mirror, {one.object for one in touched if one.is_file or one.mode == LINK})
-    left, files = _READ_ALL_BYTES, _READ_FILES
+    sizes = _sizes(mirror, set(_wanted(touched)))
+    new, old = _Allowance(_READ_ALL_BYTES, _READ_FILES), _Allowance(_READ_ALL_BYTES, _READ_FILES)
+    sections = _Allowance(_READ_ALL_BYTES, _READ_WHOLE)
     for one in touched:
         size = sizes.get(one.object, 0)
+        read = one
         if one.mode == LINK:
             target = mirror.look("cat-file", "blob", one.object) if size < _TARGET_CHARS else "/"
-            yield replace(one, size_bytes=size, target=target.removesuffix("\n"))
-        elif not one.is_file or not size:
-            yield one
-        elif size > min(_READ_BYTES, left) or not files:
-            yield replace(one, size_bytes=size, unread=True)
-        else:
-            left, files = left - size, files - 1
-            yield _with_lines(mirror, replace(one, size_bytes=size))
+            read = replace(one, size_bytes=size, target=target.removesuffix("\n"))
+        elif one.is_file and size:
+            fits = new.takes(size)
+            read = replace(one, size_bytes=size, unread=not fits)
+            read = _with_lines(mirror, read) if fits else read
+        if not one.commit and one.was_file and not (one.is_file and size):
+            read = _with_what_is_gone(mirror, read, old.takes(sizes.get(one.before_object, 0)))
+        if not one.commit and has_sections(one.path):
+            both = size, sizes.get(one.before_object, 0)
+            if max(both) <= _WHOLE_BYTES and sections.takes(sum(both)):
+                read = _with_both(mirror, read)
+        yield read
+
+
+def _wanted(touched: Iterable[Touched]) -> Iterator[str]:
+    """Yield the objects whose size counts: all that are there now, and at the end what was before."""
+    for one in touched:
+        if one.is_file or one.mode == LINK:
+            yield one.object
+        if one.was_file and not one.commit:
+            yield one.before_object
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """How much may be read yet."""
+
+    left_bytes: int
+    files: int
+
+    def takes(self, size_bytes: int) -> bool:
+        """Spend it on a file, if it is not too large; return whether that was done."""
+        if size_bytes > min(_READ_BYTES, self.left_bytes) or not self.files:
+            return False
+        self.left_bytes, self.files = self.left_bytes - size_bytes, self.files - 1
+        return True
 
 
 def _sizes(mirror: Mirror, objects: set[str]) -> dict[str, int]:
@@ -143,34 +179,57 @@ def _sizes(mirror: Mirror, objects: set[str]) -> dict[str, int]:
 
 
 def _with_lines(mirror: Mirror, one: Touched) -> Touched:
-    """Return it with its added lines; text that is stored in two bytes a letter is read without the empty."""
-    was_file = one.before_mode.startswith("100") and one.before_mode != NOTHING
-    if was_file:
+    """Return it with its lines; text that is stored in two bytes a letter is read without the empty."""
+    if one.was_file:
         words = ("-U0", "--text", "--no-color", "--no-ext-diff", "--no-textconv")
         ran = mirror.read("diff", *words, one.before_object, one.object)
-        lines = None if ran is None else tuple(_added(ran.split("\n")))
     else:
         ran = mirror.read("cat-file", "blob", one.object)
-        lines = None if ran is None else tuple(enumerate(ran.split("\n"), start=1))
-    if lines is None:
+    if ran is None:
         return replace(one, unread=True)
+    rows = ran.split("\n")
+    lines, gone = _changed(rows) if one.was_file else (list(enumerate(rows, start=1)), [])
     binary = any("\0" in text for _, text in lines)
-    return replace(one, binary=binary, lines=tuple((n, text.replace("\0", "")) for n, text in lines))
+    return replace(
+        one, binary=binary, lines=tuple((n, _plain(text)) for n, text in lines), gone=tuple(map(_plain, gone))
+    )
 
 
-def _added(rows: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the added lines of a diff without context: counted, since a line may look like a header."""
+def _with_what_is_gone(mirror: Mirror, one: Touched, allowed: bool) -> Touched:
+    text = mirror.read("cat-file", "blob", one.before_object) if allowed else None
+    return replace(one, unread=True) if text is None else replace(one, gone=tuple(_plain(text).split("\n")))
+
+
+def _with_both(mirror: Mirror, one: Touched) -> Touched:
+    before = mirror.read("cat-file", "blob", one.before_object) if one.was_file else ""
+    after = mirror.read("cat-file", "blob", one.object) if one.is_file else ""
+    return one if before is None or after is None else replace(one, whole=(before, after))
+
+
+def _plain(text: str) -> str:
+    return text.replace("\0", "")
+
+
+def _changed(rows: list[str]) -> tuple[list[tuple[int, str]], list[str]]:
+    """Return the added lines of a diff without context, with their numbers, and those taken away.
+
+    They are counted, since a line may look like a header.
+    """
+    lines: list[tuple[int, str]] = []
+    taken: list[str] = []
     gone = new = at = 0
     for row in rows:
         if gone and row.startswith("-"):
             gone -= 1
+            taken.append(row[1:])
         elif new and row.startswith("+"):
             new -= 1
-            yield at, row[1:]
+            lines.append((at, row[1:]))
             at += 1
         elif not gone and not new and (found := _HUNK.match(row)):
             gone, new = int(found["gone"] or 1), int(found["new"] or 1)
             at = int(found["at"])
+    return lines, taken
 
 
 def _lines(rows: Iterable[str]) -> bytes:

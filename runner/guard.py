@@ -13,8 +13,9 @@ NOTHING, EXECUTABLE, LINK, SUBMODULE = "000000", "100755", "120000", "160000"  #
 class Touched:
     """One path as one comparison shows it: a rename is two, one gone and one new, so both are judged.
 
-    `commit` is empty where base and head are compared. `lines` are those added, with their numbers; `binary`
-    and `unread` (too large, or one of too many) say why they may not be all. `target` is where a link leads.
+    `commit` is empty where base and head are compared. `lines` are those added, with their numbers, `gone`
+    those taken away; `binary` and `unread` (too large, or one of too many) say why they may not be all.
+    `target` is where a link leads. `whole` is the text before and after, of files judged by sections.
     """
 
     path: str
@@ -28,6 +29,8 @@ class Touched:
     unread: bool = False
     lines: tuple[tuple[int, str], ...] = ()
     target: str = ""
+    gone: tuple[str, ...] = ()
+    whole: tuple[str, str] | None = None
 
     @property
     def is_new(self) -> bool:
@@ -38,6 +41,11 @@ class Touched:
     def is_file(self) -> bool:
         """Whether a file with content stands there now."""
         return self.mode.startswith("100")
+
+    @property
+    def was_file(self) -> bool:
+        """Whether a file with content stood there before."""
+        return self.before_mode.startswith("100")
 
 
 @dataclass(frozen=True, slots=True)

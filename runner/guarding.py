@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import sha256
 
 from ledger.events.guard import GuardsJudged, Violation
@@ -50,7 +50,9 @@ def clear(run: LiveRun, start: str) -> bool:
 
 def judge(run: LiveRun, head: str) -> GuardsJudged:
     """Return what all guards say of a commit of the mirror; an event, unless it was said of the very same."""
-    rules, base = run.order.guards, run.mirror.head(run.order.base_branch)
+    lines = run.order.validation
+    rules = replace(run.order.guards, checks=(*lines.setup, *lines.fast, *lines.full))
+    base = run.mirror.head(run.order.base_branch)
     rules_digest = _digest(asdict(rules))
     last = run.history.guards.judged
     if last is not None and (last.head, last.base, last.rules) == (head, base, rules_digest):

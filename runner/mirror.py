@@ -219,6 +219,26 @@ class Mirror:
             raise LongHistoryError(len(listed), _MOST_COMMITS)
         return tuple(commits.parsed(one, self.look("cat-file", "commit", one)) for one in listed)
 
+    def change_digest(self, commit: str) -> str:
+        """Return the digest of the lines that a commit changes, wherever they stand; of one that cannot be
+        read it is the commit itself, which is like no other.
+        """
+        words = (
+            "-p",
+            "-U0",
+            "--root",
+            "--text",
+            "--no-color",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+        )
+        shown = self.read("diff-tree", *words, "--no-commit-id", commit)
+        if shown is None:
+            return commit
+        rows = (row for row in shown.split("\n") if not row.startswith(("@@ ", "index ")))
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
     def make_commit(self, commit: Commit) -> str:
         """Store a commit as it is described, and return its id: the same for the same description."""
         return self.look(

@@ -93,6 +93,7 @@ class Guards:
     protect: tuple[str, ...] = ()  # that leave only with a person's word
     allow: tuple[str, ...] = ()  # that may change; empty: all
     max_file_kb: int = 0  # 0: no limit
+    checks: tuple[str, ...] = ()  # the shell lines of set-up and checks, which name files that decide
 
     def action(self, guard: str) -> str:
         """Return what becomes of what a guard finds."""

@@ -13,8 +13,10 @@ from runner.live import PUBLISH, STOP, LiveRun
 from runner.mirror import DiffStat
 from runner.rebasing import seen
 from runner.signing import concerns
-from runner.stamping import published, rebased
+from runner.stamping import missing, published, rebased
 from runner.texts import one_line
+
+_SHOWN = 3
 
 
 def publish(run: LiveRun, start: str) -> None:
@@ -81,7 +83,12 @@ def _guard(run: LiveRun, change: DiffStat, head: str) -> None:
 
 def _odd_commits(run: LiveRun, head: str) -> tuple[str, ...]:
     """Return what is to be said of the commits that GitHub does not have yet."""
-    return concerns(run.mirror.commits(head, *published(run)), rebased(run, head), run.order.own_number)
+    said = concerns(run.mirror.commits(head, *published(run)), rebased(run, head), run.order.own_number)
+    lost = tuple(
+        f"{one.commit[:8]} by {one_line(one.author, 80)!r} was pushed by people, and is missing or altered"
+        for one in missing(run, head)
+    )
+    return (*said, *lost[:_SHOWN])
 
 
 def _push(run: LiveRun, head: str) -> None:

@@ -17,12 +17,14 @@ def stamp(run: LiveRun, head: str) -> str:
     """
     order, mirror = run.order, run.mirror
     card = f"{order.issue_repository or order.repository}#{order.number}"
-    theirs = Counter(map(_likeness, rebased(run, head)))
+    gone = rebased(run, head)
+    signed, theirs = set(map(_signed, gone)), Counter(_likeness(run, one) for one in gone)
     made: dict[str, str] = {}
     for one in mirror.commits(head, *published(run)):
         kept = replace(one, parents=tuple(made.get(parent, parent) for parent in one.parents))
-        if theirs[_likeness(one)]:
-            theirs[_likeness(one)] -= 1  # once: a second of the kind is the agent's
+        likeness = _likeness(run, one) if _signed(one) in signed else None
+        if likeness and theirs[likeness]:
+            theirs[likeness] -= 1  # once: a second of the kind is the agent's
         else:
             kept = own(kept, order.committer, order.run_id, card)
         made[one.commit] = mirror.make_commit(kept)
@@ -48,5 +50,29 @@ def rebased(run: LiveRun, head: str) -> tuple[Commit, ...]:
     return run.mirror.commits(known, base, head) if known else ()
 
 
-def _likeness(commit: Commit) -> tuple[str, str, str]:
+def missing(run: LiveRun, head: str) -> tuple[Commit, ...]:
+    """Return people's commits that `head` has neither as they are nor rebased: left out, or altered.
+
+    A merge is not rebased, and Cardinal's own commits are nobody's.
+    """
+    gone, committer = rebased(run, head), run.order.committer
+    if not gone:
+        return ()
+    signed = set(map(_signed, gone))
+    there = Counter(
+        _likeness(run, one) for one in run.mirror.commits(head, *published(run)) if _signed(one) in signed
+    )
+    left = Counter(_likeness(run, one) for one in gone) - there
+    ours = f"{committer.name} <{committer.email}>"
+    return tuple(
+        one for one in gone if left[_likeness(run, one)] and one.author != ours and len(one.parents) == 1
+    )
+
+
+def _signed(commit: Commit) -> tuple[str, str, str]:
     return commit.author, commit.authored, commit.message
+
+
+def _likeness(run: LiveRun, commit: Commit) -> tuple[str, ...]:
+    """Return what a rebase leaves as it is: who, when, why, and which lines."""
+    return *_signed(commit), run.mirror.change_digest(commit.commit)

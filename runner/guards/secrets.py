@@ -14,7 +14,7 @@ def look(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield each line with what looks like a secret, by its kind; of files only lines that were added."""
     rule = f"secrets: {rules.action('secrets')}"
     for one in change.touched:
-        if one.unread:
+        if one.unread and one.is_file:
             what = "was not searched for secrets: it is too large, or one of too many files"
             yield breach(one, rule, what, _UNREAD, doubtful=True)
         for number, text in one.lines:
