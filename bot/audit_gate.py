@@ -3,7 +3,7 @@
 from typing import Any
 
 from bot.audit_record import Row, Summary, Taken, Told, fields, row
-from ledger.events import agent, bounds, brief, findings, guard, instruction, related, stage
+from ledger.events import agent, bounds, brief, findings, guard, instruction, related, reproduction, stage
 
 _USED = ("usd", "input_tokens", "output_tokens", "seconds", "files_changed", "lines_changed")
 
@@ -99,6 +99,10 @@ def _reached(summary: Summary, _told: Told, event: Any) -> None:
     summary.hosts.append(fields(event))
 
 
+def _played(summary: Summary, told: Told, event: Any) -> None:
+    summary.reproductions.append(row(told, event))
+
+
 TAKEN: Taken = {
     instruction.SkillsChosen: _skills,
     instruction.InstructionsStacked: _stacked,
@@ -114,6 +118,8 @@ TAKEN: Taken = {
     stage.StageTidied: _tidied,
     bounds.RoundFailed: _failed,
     bounds.ValidationWaived: _waived,
+    reproduction.ReproductionPlayed: _played,
+    reproduction.ReproductionSkipped: _played,
     guard.GuardsJudged: _judged,
     findings.InvestigationBegun: _begun,
     findings.FindingsReported: _found,

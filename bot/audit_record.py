@@ -44,6 +44,7 @@ class Summary:
     checks: list[Row] = field(default_factory=list)
     validation: list[Row] = field(default_factory=list)
     waived: list[Row] = field(default_factory=list)
+    reproductions: list[Row] = field(default_factory=list)
     guards: list[Row] = field(default_factory=list)
     violations: list[Row] = field(default_factory=list)
     findings: Row = field(default_factory=dict)

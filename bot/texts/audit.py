@@ -40,6 +40,7 @@ def write(document: Mapping[str, Any]) -> str:
         _rows("Checks", told["checks"]),
         _rows("Validation", told["validation"], f"In {count(told['iterations'], 'iteration')}."),
         _rows("Commits that nothing checked", told["waived"]),
+        _rows("Steps in a browser", told["reproductions"]),
         _rows("What the guards judged", told["guards"]),
         _rows("What the guards found", told["violations"]),
         _facts("Changes", told["changes"]),

@@ -31,6 +31,7 @@ from ledger.events.instruction import (
     SkillsChosen,
     SkillsPinned,
 )
+from ledger.events.reproduction import AFTER, FAILED, ReproductionPlayed
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened, StageTidied
 from ledger.ids import QuestionId, RunId
 from tests.bot.edge.test_cli import CARD, HOSTILE, card, queued
@@ -47,10 +48,10 @@ def skill(name: str, private: bool, loaded: bool, why: str) -> SkillConsidered:
 
 
 def told() -> tuple[Event, ...]:
-    violation = Violation(
-        "secrets", "secrets: deny", "a.py", 3, "", "deny", "looks like a key", "Take it out.", "m"
-    )
-    finding = Finding("Totals are off", "Tax twice", "Once", "high", (Reference("a.py", 3, 4, True),))
+    return (*before_the_work(), *in_the_work())
+
+
+def before_the_work() -> tuple[Event, ...]:
     layers = (
         LayerTold("profile", "our_shop", "here", "", "6" * 64, False, "Prices are in cents."),
         LayerTold("skill", "oracle", "operator", "1", "7" * 64, True, ""),
@@ -68,6 +69,15 @@ def told() -> tuple[Event, ...]:
         InstructionsStacked(R1, "8" * 64, layers),
         of_run.PlanProposed(R1, 1, "Do it.", ("Read",), BASE, "9" * 64),
         of_run.PlanApproved(R1, 1, "bob", "4" * 64),
+    )
+
+
+def in_the_work() -> tuple[Event, ...]:
+    violation = Violation(
+        "secrets", "secrets: deny", "a.py", 3, "", "deny", "looks like a key", "Take it out.", "m"
+    )
+    finding = Finding("Totals are off", "Tax twice", "Once", "high", (Reference("a.py", 3, 4, True),))
+    return (
         StageEntered(R1, "build", 1, 1, "", "policy", False, "tester", "acme/shop", "d" * 64, "m", HEAD),
         ToolAllowed(R1, "make deploy", "erin"),
         HostReached(R1, "evil.test", 443, False, "network: none"),
@@ -92,6 +102,7 @@ def told() -> tuple[Event, ...]:
             30,
         ),
         StageReopened(R1, "build", 1, "repair", HEAD),
+        ReproductionPlayed(R1, AFTER, HEAD, "i", FAILED, ('expect "9"',), 1, "not seen", (), 0, (), 1.0),
         GuardsJudged(R1, HEAD, BASE, "r" * 64, (violation,), 2, "g" * 64),
         of_run.QuestionAsked(R1, QuestionId("r1-q1"), "guard", "Publish a.py?", ("Publish it", "Stop")),
         of_run.QuestionAnswered(R1, QuestionId("r1-q1"), "frank", "Publish it"),
@@ -159,6 +170,8 @@ def test_it_says_what_failed_in_which_round_and_what_the_guards_found(document: 
     (violation,) = said["violations"]
     assert (violation["rule"], violation["path"], violation["line"]) == ("secrets: deny", "a.py", 3)
     assert said["waived"][0]["head"] == HEAD
+    (played,) = said["reproductions"]
+    assert (played["phase"], played["outcome"], played["said"]) == ("after", "failed", "not seen")
 
 
 def test_it_says_what_an_investigation_found_and_which_cards_came_of_it(document: dict[str, Any]) -> None:
