@@ -42,6 +42,8 @@ def check(shop: "Shop", *, thoroughly: bool) -> bool:
         return False
     if thoroughly or _is_due(shop):
         _check_repositories(shop, board_id)
+    if thoroughly:
+        _ask_again(shop, board_id)
     return True
 
 
@@ -80,7 +82,6 @@ def _check_repositories(shop: "Shop", board_id: BoardId) -> None:
         forgotten = tuple(one.target for one in losses.of_board(db, board_id) if "/" in one.target)
     _record(shop, board_id, wrong, tuple(dict.fromkeys((*mine, *forgotten))))
     _take_back(shop, board_id, there)
-    _ask_again(shop, board_id)
 
 
 def _take_back(shop: "Shop", board_id: BoardId, there: Mapping[str, Mapping[str, Any]]) -> None:

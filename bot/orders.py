@@ -30,7 +30,6 @@ from rules.policy_repository import Guardrails, RepositoryRules
 from runner import guards, workspaces
 from runner.briefing import Briefing
 from runner.fence import fence, flat
-from runner.live import PUBLISH_PROTECTED
 from runner.order import (
     INVESTIGATE,
     Committer,
@@ -45,6 +44,7 @@ from runner.order import (
     WorkOrder,
 )
 from runner.patterns import protected
+from runner.question import Question
 
 if TYPE_CHECKING:
     from bot.github.hub import Hub
@@ -205,7 +205,9 @@ def _basis(shop: "Shop", run_id: RunId) -> _Basis:
 def _agreed(db: Connection, run_id: RunId) -> bool:
     """Tell whether a person let this very run publish files of CI: which ones, the runner looks at."""
     asked = (one for one in questions.of_run(db, run_id) if one.asker == WORKFLOWS and one.answered_at)
-    return any(one.answer == PUBLISH_PROTECTED for one in asked)
+    return any(
+        Question(one.question_id, one.asker, one.text, one.choices, 0, one.answer).agreed() for one in asked
+    )
 
 
 def _failing(db: Connection, card: CardRow) -> str:

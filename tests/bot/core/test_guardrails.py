@@ -58,7 +58,7 @@ def test_a_yes_to_files_of_ci_is_for_these_files_and_not_for_the_card(cardinal: 
     item = cardinal.new(column="In Progress")
     cardinal.settle(work=True)
     assert cardinal.comment(item, "wants to change what CI does", workflow)
-    cardinal.say(item, "1")
+    cardinal.say(item, "Yes.")
     cardinal.settle(work=True)
     run = cardinal.run_of(item)
     assert run.ending == "succeeded", run.detail
