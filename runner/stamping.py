@@ -74,5 +74,6 @@ def _signed(commit: Commit) -> tuple[str, str, str]:
 
 
 def _likeness(run: LiveRun, commit: Commit) -> tuple[str, ...]:
-    """Return what a rebase leaves as it is: who, when, why, and which lines."""
-    return *_signed(commit), run.mirror.change_digest(commit.commit)
+    """Return what a rebase leaves as it is: who, when, why, and which lines. A merge is like no other."""
+    same = run.mirror.change_digest(commit.commit) if len(commit.parents) == 1 else commit.commit
+    return *_signed(commit), same
