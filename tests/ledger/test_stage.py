@@ -4,10 +4,11 @@ from sqlalchemy import Engine
 
 from ledger import book
 from ledger.event import Event
+from ledger.events.brief import StageBriefed
 from ledger.events.run import UsageMetered
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened
 from ledger.ids import RunId
-from ledger.views import stages
+from ledger.views import stage_briefs, stages
 from ledger.views.stages import StageRow
 from tests.ledger.samples import NOW, RUN
 
@@ -53,6 +54,18 @@ def test_what_is_used_counts_for_the_stage_that_is_open(ledger: Engine) -> None:
     assert (first.left_at, first.target, first.summary) == (NOW, "check", "Done.")
     assert (first.files_changed, first.lines_changed) == (1, 5)
     assert (second.usd, second.left_at, second.target) == (0.25, None, "")
+
+
+def test_what_a_stage_was_told_is_kept_once_for_each_entry(ledger: Engine) -> None:
+    twice = StageBriefed(RUN, "build", 1, "d1", "Build it.")  # a claim was killed in between
+    told(ledger, twice, twice, StageBriefed(RUN, "check", 2, "d2", "Check it."))
+    told(ledger, StageBriefed(OTHER, "build", 1, "d3", "Another run's."))
+    with book.reading(ledger) as db:
+        said = stage_briefs.of_run(db, RUN)
+    assert [(one.entry, one.stage, one.text) for one in said] == [
+        (1, "build", "Build it."),
+        (2, "check", "Check it."),
+    ]
 
 
 def test_a_stage_that_goes_on_is_open_again(ledger: Engine) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ledger.states import Ending
+from runner.instructions import digest_of
 from runner.order import Stage, Tools
 from runner.stage_machine import ONCE_MORE
 from tests.runner.test_kill import die_at
@@ -146,6 +147,26 @@ def test_a_wrong_target_is_refused_with_the_names_and_the_agent_can_go_on(world:
         "plan", "go_to_stage", "go_to_stage", "finish",
     ]  # fmt: skip
     assert world.only("FinalReported").done == "It greets."
+
+
+def test_what_each_stage_is_told_is_written_down_without_secrets_and_within_bounds(world: World) -> None:
+    token = "ghp_" + "a1B2" * 9
+    handed = go("verify", f"The key is {token}.")
+    stages = {"implement": [EDIT, handed], "verify": [go("note")], "note": [FINISH]}
+    world.scenario(plan=[PLAN], stages=stages)
+    long = replace(IMPLEMENT, text="Be careful. " * 10_000)
+    world.run(world.order(stages=(long, VERIFY, NOTE)))
+    first, second, third = world.of("StageBriefed")
+    assert [(one.stage, one.entry) for one in (first, second, third)] == [
+        ("implement", 1),
+        ("verify", 2),
+        ("note", 3),
+    ]
+    assert first.text.startswith("## Who you are in this stage")
+    assert len(first.text.encode()) <= 64_200
+    assert "The key is" in second.text
+    assert token not in second.text
+    assert second.digest == digest_of(second.text)
 
 
 def test_an_agent_that_leaves_without_a_word_is_asked_once_and_then_the_run_has_failed(world: World) -> None:
