@@ -124,9 +124,12 @@ def _kept(summary: Summary, _told: Told, event: Any) -> None:
 
 
 def _dropped(summary: Summary, _told: Told, event: Any) -> None:
-    for kept in summary.artifacts:
-        if kept["digest"] == event.digest:
-            kept["dropped"] = event.reason
+    same = (one for one in summary.artifacts if one["digest"] == event.digest)
+    gone = [one for one in same if event.digest or one["name"] == event.name]
+    for kept in gone:
+        kept["dropped"] = event.reason
+    if not gone:  # it was never kept
+        summary.artifacts.append({**fields(event, "reason"), "dropped": event.reason})
 
 
 def _policy(summary: Summary, told: Told, event: Any) -> None:

@@ -1,9 +1,12 @@
-"""Removes what nobody works in any more: containers of dead claims, and the places of cards that are done."""
+"""Removes what nobody works in any more: containers of dead claims, places of cards that are done, and what
+runs left in the mirrors.
+"""
 
 import logging
 import shutil
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +17,10 @@ from ledger import book, leases
 from ledger.ids import CardId, RunId
 from ledger.states import RUN_HELD, CardState, RunState
 from ledger.views import cards, runs
-from runner import workspaces
+from runner import leftovers, workspaces
 from runner.clean_room import PURPOSES
 from runner.errors import RunnerError
+from runner.folder import folder_name
 from runner.order import Places
 from runner.rechecking import PREFIX
 from runner.tenancy import LOOK
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CHAT_S = 900.0  # older than any answer takes
+REF_AGE = timedelta(days=14)  # for who looks into a card that is not done: its commits stay so long
 _CHAT = "chat-"
 _FINISHED = (CardState.DONE, CardState.ARCHIVED)
 
@@ -53,6 +58,8 @@ def tidy(shop: "Shop") -> tuple[str, ...]:
         except RunnerError as error:
             log.warning("not tidied backend=%s reason=%s", name, error)
     done += _gateways(places, alive)
+    done += _exports(places, alive)
+    done += _refs(shop, places)
     done += retention.drop(shop)
     for sentence in done:
         log.info("tidied %s", sentence)
@@ -102,6 +109,43 @@ def _is_over(db: Connection, places: Places, place: CardId) -> bool:
         return not works
     card = cards.get(db, card_id)
     return not works and (card is None or card.archived or card.state in _FINISHED)
+
+
+def _exports(places: Places, alive: Callable[[RunId, int], bool]) -> list[str]:
+    """Remove what dead claims were exporting."""
+    gone = []
+    for path, run_id, generation in leftovers.exports(places.mirrors):
+        if not alive(run_id, generation):
+            leftovers.remove(path)
+            gone.append(f"the export {path.name}")
+    return gone
+
+
+def _refs(shop: "Shop", places: Places) -> list[str]:
+    """Remove the refs of runs that nobody goes on with; what git refuses stays for the next time."""
+    gone = []
+    for mirror in leftovers.mirrors_in(places.mirrors):
+        try:
+            known = leftovers.runs_in(mirror)
+            with book.reading(shop.engine) as db:
+                over = [one for one in known if _is_forgotten(db, places, one, shop.now())]
+            if over:
+                leftovers.forget(mirror, over)
+                gone.append(f"the refs of {min(len(over), leftovers.MOST_RUNS)} runs in {mirror.name}")
+        except RunnerError as error:
+            log.warning("refs not tidied mirror=%s reason=%s", mirror.name, error)
+    return gone
+
+
+def _is_forgotten(db: Connection, places: Places, run_id: RunId, now: datetime) -> bool:
+    """Whether a run has ended, and its card's place is gone or it was long ago."""
+    run = runs.get(db, run_id)
+    if run is None:
+        return True
+    if run.state is not RunState.ENDED or run.ended_at is None:
+        return False
+    stands = (places.workspaces / folder_name(run.card_id) / "card").exists()
+    return not stands or now - run.ended_at > REF_AGE
 
 
 def _gateways(places: Places, alive: Callable[[RunId, int], bool]) -> list[str]:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from ledger.events.guard import GuardsJudged
+from runner.findings import listed
 from runner.live import GO_ON, PUBLISH, STOP, LiveRun
 from runner.mirror import DiffStat
 from runner.order import Limits
@@ -54,6 +56,14 @@ def bound_repairs(run: LiveRun) -> None:
         why = f"The checks still fail after {iteration} attempts to repair them."
     if why:
         run.ask(ASKER, f"{why} {findings(rounds)} Shall the agent go on?", (GO_ON, STOP))
+
+
+def bound_refusals(run: LiveRun, judged: GuardsJudged) -> None:
+    """Raise Park when the agent is to undo what guards refuse, and its iterations are used up."""
+    if run.history.iterations > run.order.limits.iterations * run.allowance.factor:
+        said = f"The guardrails refuse the change: {listed(run.history.guards.denied, judged.left_out)}."
+        why = f"{said} The attempts to get it right are used up."
+        run.ask(ASKER, f"{why} Shall the agent go on, and undo that?", (GO_ON, STOP))
 
 
 def ask_about_standstill(run: LiveRun, iteration: int) -> None:

@@ -1,7 +1,7 @@
 """Runs the commands of one tier and writes the evidence: what ran, where it stood, how it ended."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ledger.events.bounds import RoundFailed
@@ -40,11 +40,18 @@ class Tier:
 
 
 def run_tier(
-    run: LiveRun, room: Workspace, tier: Tier, commands: Sequence[str], set_up: Sequence[str] = ()
+    run: LiveRun,
+    room: Workspace,
+    tier: Tier,
+    commands: Sequence[str],
+    *,
+    set_up: Sequence[str] = (),
+    tidy: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Run `set_up`, then `commands`, in order until one fails; return whether all passed.
+    """Run `set_up`, then `commands`, in order until one fails, then `tidy`; return whether all passed.
 
-    Either is an event then; of a failure also what it looks like, so that the next one can be compared.
+    Either is an event then, so that a round that was cut short, also while it was tidied up, is none; of a
+    failure also what it looks like, so that the next one can be compared.
     """
     run_id = run.order.run_id
     for number, command in enumerate((*set_up, *commands)):
@@ -53,8 +60,10 @@ def run_tier(
         run.log.append(checked, *kept, UsageMetered(run_id, 0.0, 0, 0, 0, checked.duration_s))
         if checked.exit_code != 0:
             said = _failed(run, tier, checked, output, set_up=number < len(set_up))
+            tidy()
             run.log.append(_ended(run, room, tier, passed=False), said)
             return False
+    tidy()
     run.log.append(_ended(run, room, tier, passed=True))
     return True
 

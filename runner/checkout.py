@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner import checkout_scripts as scripts
 from runner.child import Ran, finish
+from runner.commits import unquoted
 from runner.errors import WorkspaceError
 from runner.mirror import Heads
 from runner.order import Committer
@@ -20,6 +22,7 @@ _NAMES_DEPENDENCIES = re.compile(
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _GIT_S = 600.0  # for commands that share a start
 _OUTPUT_BYTES = 16_000_000
+_NAME_CHARS = 100_000  # of one line; no file system has such a path, only an object that git made
 _BUNDLE = "branch.bundle"
 Beat = Callable[[], None]
 
@@ -31,6 +34,14 @@ def identity(committer: Committer) -> dict[str, str]:
         for role in ("AUTHOR", "COMMITTER")
         for part, value in (("NAME", committer.name), ("EMAIL", committer.email))
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Names as git lists them, a line each. `more`: there are others that could not be read."""
+
+    names: tuple[str, ...]
+    more: bool = False
 
 
 class Checkout:
@@ -48,13 +59,8 @@ class Checkout:
         }
 
     def clone(self, branch: str, base_branch: str, heads: Heads) -> None:
-        """Check out `branch` from the mirror, or start it at the base. A clone that was cut short begins
-        again.
-
-        Raises WorkspaceError.
-        """
+        """Check out `branch` from the mirror, or start it at the base. Raises WorkspaceError."""
         self._take("clone", scripts.CLONE, branch, base_branch, heads)
-        self._workspace.settle()
 
     def clone_from(self, ref: str, branch: str, base_branch: str) -> None:
         """Check out a ref of the mirror, and nothing else that is there, as `branch` of an empty place.
@@ -77,12 +83,11 @@ class Checkout:
         found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return found.out.strip() if found.exit_code == 0 else ""
 
-    def lock_files(self) -> tuple[str, ...]:
-        """Return path and object id of every file of HEAD that names dependencies, in order."""
-        listed = self._git("ls-tree", "-r", "-z", "--format=%(objectname) %(path)", "HEAD")
-        self._must("ls-tree", listed)
-        rows = listed.out.rstrip("\n").split("\0")
-        return tuple(sorted(row for row in rows if _NAMES_DEPENDENCIES.search(row)))
+    def lock_files(self) -> Listing:
+        """Return object id and path of every file of HEAD that names dependencies, in order."""
+        listed = self._listed("ls-tree", "-r", "--format=%(objectname) %(path)", "HEAD")
+        rows = (f"{row[: row.index(' ')]} {unquoted(row[row.index(' ') + 1 :])}" for row in listed.names)
+        return Listing(tuple(sorted(row for row in rows if _NAMES_DEPENDENCIES.search(row))), listed.more)
 
     def commits_since(self, base: str) -> int:
         """Return how many commits HEAD has that `base` has not; 0 when either is not there."""
@@ -111,7 +116,7 @@ class Checkout:
         if ran.exit_code != scripts.CONFLICT:
             self._must("rebase", ran)
             return ()
-        paths = tuple(filter(None, ran.out.rstrip("\n").split("\0")))
+        paths = tuple(map(unquoted, ran.out.splitlines()))
         if not paths:
             raise WorkspaceError("git rebase", ran.tail)
         return paths
@@ -121,13 +126,12 @@ class Checkout:
         self.commit_leftovers(message)
         self._must("update-ref", self._git("update-ref", ref, "HEAD"))
 
-    def changed_since(self, ref: str, message: str) -> tuple[str, ...]:
+    def changed_since(self, ref: str, message: str) -> Listing:
         """Commit what is uncommitted and return the paths that differ from `ref`. Raises WorkspaceError."""
         self.commit_leftovers(message)
-        words = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
-        found = self._git("diff", *words, "--ignore-submodules=none", ref, "HEAD", "--")
-        self._must("diff", found)
-        return tuple(filter(None, found.out.rstrip("\n").split("\0")))
+        words = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
+        listed = self._listed("diff", *words, "--ignore-submodules=none", ref, "HEAD", "--")
+        return Listing(tuple(map(unquoted, listed.names)), listed.more)
 
     def adopt(self, ref: str) -> None:
         """Let HEAD be what a ref of the mirror is, whose files are the same. Raises WorkspaceError."""
@@ -161,6 +165,15 @@ class Checkout:
 
     def _git(self, *words: str) -> Ran:
         return self._run(words[0], scripts.git(*words))
+
+    def _listed(self, *words: str) -> Listing:
+        """Return the lines that git says, without those that are longer than any name: they are cut."""
+        ran = self._git(*words)
+        if not ran.flooded:
+            self._must(words[0], ran)
+        lines = ran.out.splitlines()
+        names = tuple(line for line in lines if len(line) <= _NAME_CHARS)
+        return Listing(names, ran.flooded or len(names) < len(lines))
 
     def _run(
         self, what: str, command: tuple[str, ...], *, mirrored: bool = False, exporting: bool = False

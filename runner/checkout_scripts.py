@@ -74,7 +74,7 @@ PUT_ON = f"""
 {_LEFTOVERS}
 ! g merge-base --is-ancestor "$2" HEAD || exit 0
 ! g rebase --quiet --no-autostash "$2" >&2 || exit 0
-g diff --name-only --diff-filter=U -z --no-ext-diff
+g diff --name-only --diff-filter=U --no-ext-diff
 g rebase --abort >&2
 exit {CONFLICT}
 """

@@ -3,6 +3,7 @@ and every commit of it becomes Cardinal's own.
 """
 
 from runner.live import LiveRun
+from runner.rebasing import note_head
 from runner.stamping import stamp
 
 _BUNDLE_CAP_BYTES = 500_000_000
@@ -27,6 +28,7 @@ def bring_out(run: LiveRun) -> str:
     if head != brought:
         mirror.remember(head_name(run), head)
         run.checkout.adopt(f"refs/cardinal/{head_name(run)}")
+    note_head(run)
     return head
 
 

@@ -1,12 +1,14 @@
 """The folder of one card on the host: what both backends keep there, looked at without trusting it."""
 
 import hashlib
+import json
 import os
 import re
 import stat
 import subprocess
+import tempfile
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ledger.ids import CardId
@@ -16,14 +18,15 @@ _COPY_BYTES = 1 << 20
 _PROGRAM_S = 300
 _WEIGH_S = 60
 _PARTS = ("repo", "home", "out")
+_TOLD = "told.json"
 _INSIDE = "workspace"
 _MOST_LINKS = 40
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 class Folder:
-    """`repo/`, `home/` and `out/` belong to the user inside; `card`, `ready` and `skills/` beside them to
-    the host.
+    """`repo/`, `home/` and `out/` belong to the user inside; `card`, `ready`, `told.json` and `skills/`
+    beside them to the host.
     """
 
     def __init__(self, root: Path, card_id: CardId, uid: int, gid: int) -> None:
@@ -91,6 +94,23 @@ class Folder:
             path.chmod(0o444)
         for folder in (place, *(one for one in place.rglob("*") if one.is_dir())):
             folder.chmod(0o555)
+
+    def confide(self, phrases: Sequence[str]) -> None:
+        """Write them down, readable by this user alone; none where there never were any."""
+        if phrases or (self.root / _TOLD).exists():
+            descriptor, fresh = tempfile.mkstemp(dir=self.root, prefix=_TOLD)
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+                json.dump(list(phrases), file)
+                file.flush()
+                os.fsync(file.fileno())  # a file that is half there would keep the card from going on
+            Path(fresh).replace(self.root / _TOLD)
+
+    def told_before(self) -> tuple[str, ...]:
+        """Return what was written down last."""
+        try:
+            return tuple(map(str, json.loads((self.root / _TOLD).read_text(encoding="utf-8"))))
+        except FileNotFoundError:
+            return ()
 
     def used_bytes(self) -> int:
         """Return how much disk it takes; what vanishes meanwhile is not counted. Raises WorkspaceError."""
@@ -190,6 +210,14 @@ class Placed:
     def equip(self, files: Mapping[str, bytes]) -> None:
         """Put the files of skills in place; see the contract."""
         self._folder.equip(files)
+
+    def confide(self, phrases: Sequence[str]) -> None:
+        """Remember what only the agent may know; see the contract."""
+        self._folder.confide(phrases)
+
+    def told_before(self) -> tuple[str, ...]:
+        """Return what it was told so."""
+        return self._folder.told_before()
 
     def used_bytes(self) -> int:
         """Return what the folder takes on the host's disk."""

@@ -16,4 +16,4 @@ def pass_gate(run: LiveRun, iteration: int, name: str, commands: Sequence[str]) 
     head = bring_out(run)
     tier = Tier(name, iteration, head, run.mirror.head(run.order.base_branch), clean=True)
     with clean_room(run, GATE, head_name(run)) as room:
-        return run_tier(run, room, tier, commands, run.order.validation.setup)
+        return run_tier(run, room, tier, commands, set_up=run.order.validation.setup)

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from ledger.events.guard import GuardsJudged, Violation
 from runner import guards
+from runner.bounding import bound_refusals
 from runner.changes import Known, change_of
 from runner.exporting import bring_out
 from runner.findings import question, reason
@@ -32,7 +33,7 @@ def clear(run: LiveRun, start: str) -> bool:
     really leaves.
 
     Each finding is given back once, and each time counts as an iteration. Raises Finish (guardrail) for one
-    that is still there, and whatever a turn raises.
+    that is still there, Park where the iterations are used up, and whatever a turn raises.
     """
     worked = False
     while True:
@@ -42,8 +43,9 @@ def clear(run: LiveRun, start: str) -> bool:
         judged = judge(run, bring_out(run))
         if not run.history.guards.denied:
             return worked
-        if run.history.guards.stands or run.history.iterations > _iterations(run):
+        if run.history.guards.stands:
             raise _refused(judged)
+        bound_refusals(run, judged)
         repair_change(run)
         worked = True
 
@@ -126,10 +128,6 @@ def _finding(name: str, action: str, found: Breach) -> Violation:
 def _refused(judged: GuardsJudged) -> Finish:
     denied = tuple(one for one in judged.findings if one.action == "deny")
     return failed("guardrail", reason(denied, judged.left_out))
-
-
-def _iterations(run: LiveRun) -> int:
-    return run.order.limits.iterations * run.allowance.factor
 
 
 def _digest(what: object) -> str:

@@ -50,9 +50,7 @@ class History:
     version: int = 0
     state: RunState = RunState.QUEUED
     session_id: str = ""
-    briefed: str = ""  # the newest briefing's digest
     instructed: Instructed = field(default_factory=Instructed)
-    unread: bool = False  # no turn of this run has carried that briefing to its end
     plan: Plan | None = None
     questions: list[Question] = field(default_factory=list)
     asked: int = 0  # with those that the board asked
@@ -69,7 +67,7 @@ class History:
     steering: dict[int, str] = field(default_factory=dict)  # not yet heard
     rounds: Rounds = field(default_factory=Rounds)
     validation: happened.ValidationEnded | None = None
-    checking: str = ""  # the commit whose checks were the last to touch the workspace
+    checking: str = ""  # the commit whose checks began in the workspace, and were not tidied up after yet
     waived: str = ""  # the commit that goes without checks
     iterations: int = 0
     guards: Refusals = field(default_factory=Refusals)
@@ -176,13 +174,8 @@ def _ended(self: History, _event: Any, _seq: int) -> None:
     self.state = RunState.ENDED
 
 
-def _briefed(self: History, event: Any, _seq: int) -> None:
-    self.unread = bool(self.briefed)
-    self.briefed = event.digest
-
-
 def _session(self: History, event: Any, _seq: int) -> None:
-    self.session_id = event.session_id
+    self.session_id = self.instructed.session_id = event.session_id
 
 
 def _proposed(self: History, event: Any, _seq: int) -> None:
@@ -220,6 +213,7 @@ def _answered(self: History, event: Any, _seq: int) -> None:
 
 def _turn_started(self: History, event: Any, seq: int) -> None:
     self.turn = Turn(event.phase, event.turn, seq)
+    self.instructed.session_id = event.session_id
     self.checking = ""
     self.turns[event.turn] = ""
 
@@ -227,7 +221,6 @@ def _turn_started(self: History, event: Any, seq: int) -> None:
 def _turn_ended(self: History, event: Any, _seq: int) -> None:
     self.turns[event.turn] = event.outcome
     if event.outcome in ("done", "asked"):
-        self.unread = False
         self.instructed.carry()
     if self.turn is not None and self.turn.turn == event.turn:
         self.turn.outcome = event.outcome
@@ -271,6 +264,7 @@ def _validated(self: History, event: Any, _seq: int) -> None:
     self.validation = event
     self.iterations = max(self.iterations, event.iteration)
     self.full_runs += event.tier == "full"
+    self.checking = ""
 
 
 def _round_began(self: History, event: Any, _seq: int) -> None:
@@ -311,7 +305,6 @@ def _session_lost(self: History, event: Any, _seq: int) -> None:
     self.lost.add(event.session_id)
     if self.session_id == event.session_id:
         self.session_id = ""
-        self.instructed.forget()
 
 
 def _awaited(self: History, event: Any, _seq: int) -> None:
@@ -346,7 +339,7 @@ _STEPS: dict[type[Event], Any] = {
     happened.RunRequeued: _requeued,
     happened.RunParked: _parked,
     happened.RunEnded: _ended,
-    happened.BriefingMade: _briefed,
+    happened.BriefingMade: lambda self, event, _seq: self.instructed.brief(event.digest),
     instruction.InstructionsStacked: lambda self, event, _seq: self.instructed.stack(event),
     instruction.SkillsChosen: lambda self, event, _seq: self.instructed.consider(event),
     happened.SessionStarted: _session,

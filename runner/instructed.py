@@ -10,12 +10,18 @@ Digests = dict[tuple[str, str], str]  # by kind and name
 
 @dataclass(slots=True)
 class Instructed:
-    """The fold. `known` are the layers that a turn which ended by itself has carried to the session."""
+    """The fold. A session knows what a turn that ended by itself has carried to it: `told` are its layers,
+    `read` are the sessions that have the newest briefing.
+    """
 
     digest: str = ""
     considered: tuple[SkillConsidered, ...] = ()
     layers: Digests = field(default_factory=dict)
-    known: Digests = field(default_factory=dict)
+    briefed: str = ""  # the newest briefing's digest
+    told: dict[str, Digests] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    session_id: str = ""  # of the newest turn
+    _rewritten: bool = False
 
     def stack(self, event: Any) -> None:
         """Take the newest stack."""
@@ -26,10 +32,22 @@ class Instructed:
         """Take which skills were considered."""
         self.considered = event.considered
 
-    def carry(self) -> None:
-        """A turn has carried the stack to the session."""
-        self.known = self.layers
+    def brief(self, digest: str) -> None:
+        """Take the newest briefing; the first one of a run is nothing new to who has worked on the card."""
+        self._rewritten = self._rewritten or bool(self.briefed)
+        self.briefed = digest
+        self.read.clear()
 
-    def forget(self) -> None:
-        """The session that knew it is gone."""
-        self.known = {}
+    def carry(self) -> None:
+        """The newest turn has carried it all to its session."""
+        if self.session_id:
+            self.told[self.session_id] = self.layers
+            self.read.add(self.session_id)
+
+    def known(self, session_id: str) -> Digests:
+        """Return the layers that a session has."""
+        return self.told.get(session_id, {})
+
+    def unread(self, session_id: str) -> bool:
+        """Whether the briefing was written anew, and not for this session."""
+        return self._rewritten and session_id not in self.read

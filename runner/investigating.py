@@ -33,6 +33,7 @@ def _prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
     if run.workspace.fresh:
         forget_session(run)
         run.checkout.clone(order.branch, order.base_branch, Heads("", base))
+        run.workspace.settle()
     if not run.checkout.commit(_BEFORE):
         set_up(run, base)
         run.checkout.mark(_BEFORE, "What set-up left")
@@ -47,12 +48,13 @@ def _hand_in(run: LiveRun, base: str) -> None:
     run_id = run.order.run_id
     said = FindingsInput.model_validate(run.history.finish)
     changed = run.checkout.changed_since(_BEFORE, _MESSAGE)
-    discarded = tuple(one_line(path) for path in changed[:MOST_DISCARDED])
+    discarded = tuple(one_line(path) for path in changed.names[:MOST_DISCARDED])
+    omitted = len(changed.names) - len(discarded) + changed.more
     seen = _Reader(run, base)
     findings = tuple(seen.finding(one) for one in said.findings)
     follow_ups = tuple(FollowUp(one.title, one.body, one.reason) for one in said.follow_ups)
     run.log.append(
-        FindingsReported(run_id, base, said.summary, findings, follow_ups, discarded),
+        FindingsReported(run_id, base, said.summary, findings, follow_ups, discarded, omitted),
         FinalReported(run_id, said.summary, (), (), ()),
         RunEnded(run_id, Ending.SUCCEEDED, "", "", one_line(run.history.last_line)),
     )

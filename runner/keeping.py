@@ -23,7 +23,7 @@ def told(run: LiveRun, name: str, kind: str, stored: Stored) -> tuple[RunEvent, 
     again = any(digest == stored.digest for _, digest in known)  # it is there once, under whatever name
     held = {digest: size for (_, digest), size in known.items()}
     if not again and sum(held.values()) + stored.size_bytes > run.order.limits.kept_bytes:
-        return (ArtifactDropped(run_id, name, stored.digest, SHARE),)
+        return (ArtifactDropped(run_id, name, stored.digest, SHARE, kind, stored.size_bytes),)
     return (ArtifactKept(run_id, name, kind, stored.digest, stored.size_bytes),)
 
 

@@ -12,15 +12,17 @@ from runner.briefing import digest_of
 from runner.child import finish
 from runner.clean_room import clear_away
 from runner.errors import BackendError, NetworkError, RunnerError, UnsandboxedError
-from runner.exporting import head_name
+from runner.exporting import bring_out, head_name
 from runner.instructions import told
 from runner.keeping import keep
 from runner.leaving import failed
 from runner.live import LiveRun
 from runner.mirror import Heads
-from runner.rebasing import take_in_base, take_in_pushes
+from runner.rebasing import go_back_to_head, take_in_base, take_in_pushes
 from runner.redact import redact
 from runner.shell import note_hosts, start_command
+from runner.stage_machine import may_edit
+from runner.stage_passing import stands_at
 
 _SETUP_S = 900.0
 _KEEP_S = 420.0  # packing or unpacking what set-up left: nothing can renew the claim meanwhile
@@ -36,7 +38,7 @@ def admit(run: LiveRun, *, allow_unsandboxed: bool) -> None:
     order = run.order
     run.step(RunState.PREPARING)
     digest = digest_of(order.briefing)
-    if run.history.briefed != digest:
+    if run.history.instructed.briefed != digest:
         told = BriefingMade(order.run_id, order.briefing, digest, order.briefing_omitted, order.issue)
         run.log.append(told, *keep(run, "briefing.md", "briefing", order.briefing))
     _instruct(run)
@@ -68,37 +70,46 @@ def prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
         if not _bring_back(run, heads):
             run.checkout.clone(order.branch, order.base_branch, heads)
         set_up(run, heads.base)
+        run.workspace.settle()  # not before: a set-up that was cut short, or failed, is no set-up
     else:
         run.checkout.fetch(order.branch, order.base_branch, heads)
-        _clear_after_checks(run)
-    take_in_pushes(run, heads.branch)
+        _clear_after_commands(run)
+    if take_in_pushes(run, heads.branch) and run.history.stages.open is not None:
+        bring_out(run)  # a stage that may not edit is left at that commit
     if run.history.turn is None:
         take_in_base(run, heads.base)
     return _start(run, heads.branch or heads.base)
 
 
-def _clear_after_checks(run: LiveRun) -> None:
-    """Take away what checks left in the workspace, where a claim was killed before it could."""
-    checking = run.history.checking
-    if checking and run.checkout.commit() == checking:
-        run.checkout.restore(checking)
+def _clear_after_commands(run: LiveRun) -> None:
+    """Take away what checks and clean-up commands left in the workspace or did to the branch, where a claim
+    was killed before it could: nothing else was at work there.
+    """
+    visit, stage = run.history.stages.open, run.stage
+    if run.history.checking:
+        run.checkout.restore(run.history.checking)
+    elif visit is not None and stage is not None and not may_edit(stage):
+        run.checkout.restore(stands_at(run, visit))
+        go_back_to_head(run)
 
 
 def _bring_back(run: LiveRun, heads: Heads) -> bool:
-    """Check out what the stages so far handed over, from the mirror; False when there was no such stage.
+    """Check out what the stages so far handed over, from the mirror; False when there was no such stage, or
+    what it handed over is where a new checkout begins.
 
     Raises Finish when it was handed over elsewhere: the stage that is due could not go on from it.
     """
     handed = [visit.snapshot.head for visit in run.history.stages.visits if visit.snapshot is not None]
-    kept = run.mirror.recall(head_name(run))
-    if not handed or (not kept and run.mirror.commit(handed[-1])):
+    if not handed or handed[-1] == (heads.branch or heads.base):
         return False
-    if not kept or not run.mirror.commit(handed[-1]):
+    if not run.mirror.commit(handed[-1]):
         raise failed("repository", "the workspace is gone, and with it what the stages made: retry")
+    if not run.mirror.recall(head_name(run)):  # it is what the run began at, or the ref was lost
+        run.mirror.remember(head_name(run), handed[-1])
     order = run.order
     run.checkout.clone_from(f"refs/cardinal/{head_name(run)}", order.branch, order.base_branch)
-    run.workspace.settle()
     run.checkout.fetch(order.branch, order.base_branch, heads)
+    go_back_to_head(run)
     return True
 
 
@@ -140,9 +151,10 @@ def set_up(run: LiveRun, base: str) -> None:
     commands = run.order.validation.setup
     if not commands:
         return
-    key = setup_key(run.order.repository, commands, run.checkout.lock_files())
+    locks = run.checkout.lock_files()
+    key = setup_key(run.order.repository, commands, locks.names)
     run.log.hold(_KEEP_S)
-    if run.workspace.restore_setup(key):
+    if not locks.more and run.workspace.restore_setup(key):
         return
     for command in commands:
         child = start_command(run, run.workspace, command, cap_bytes=_SETUP_OUTPUT_BYTES)
@@ -151,7 +163,7 @@ def set_up(run: LiveRun, base: str) -> None:
         if ran.exit_code != 0:
             why = child.fate or redact(ran.tail)[-600:]
             raise failed("repository", f"the set-up failed before an agent began: $ {command}: {why}")
-    if run.checkout.commit() == base:
+    if not locks.more and run.checkout.commit() == base:
         run.log.hold(_KEEP_S)
         try:
             run.workspace.keep_setup(key)

@@ -54,18 +54,19 @@ def compose(
     whole. `detail`: a person's words or the failing output; `skills`: where the files of the skills are.
     """
     parts = [f"Run {order.run_id}, turn {turn or phase} ({phase})."]
-    if not history.session(order.session_id):
+    session_id, instructed = history.session(order.session_id), history.instructed
+    if not session_id:
         parts += [*whole(order.stack, skills), intro(order, history)]
     else:
-        parts += [order.briefing] if phase is Phase.REVISE or history.unread else []
-        parts += news(order.stack, history.instructed.known, skills)
+        parts += [order.briefing] if phase is Phase.REVISE or instructed.unread(session_id) else []
+        parts += news(order.stack, instructed.known(session_id), skills)
     if phase is Phase.REPAIR and turn.startswith(GUARD_TURN):
         parts += [f"{detail}\n\nThen end the turn."]
     else:
         parts += [
             _core(phase, order, history, detail) if turn != CI_TURN or phase is not Phase.REPAIR else _CI
         ]
-    if order.asked and history.session(order.session_id) and turn in _FIRST_TURNS:
+    if order.asked and session_id and turn in _FIRST_TURNS:
         parts += [f"This is what {order.asked_by} asks of this run:\n{shown(order.asked)}"]
     if not history.session(order.session_id) or turn in _FIRST_TURNS or phase is Phase.STAGE:
         parts += [browser_told.told(history)]

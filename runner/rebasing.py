@@ -5,15 +5,15 @@ from runner.live import STOP, TRY_AGAIN, WITHOUT_REBASE, LiveRun
 _SHOWN = 10
 
 
-def take_in_pushes(run: LiveRun, known: str) -> None:
+def take_in_pushes(run: LiveRun, known: str) -> bool:
     """Put the work on what people pushed to the branch, which stands at `known` (empty: is not there), and
-    remember up to which commit that is done.
+    remember up to which commit that is done. Return whether there was anything new.
 
     A push carries a lease on that commit, so nothing is overwritten that was not taken in. Raises Park.
     """
     order = run.order
     if not known or known == seen(run):
-        return
+        return False
     conflicts = _put_on(run, known)
     if conflicts:
         run.ask(
@@ -22,7 +22,21 @@ def take_in_pushes(run: LiveRun, known: str) -> None:
             "Undo one of the two on the branch, then let it try again.",
             (TRY_AGAIN, STOP),
         )
-    run.mirror.remember(f"{order.run_id}-seen", known)
+    run.mirror.remember(_seen(run), known)
+    return True
+
+
+def note_head(run: LiveRun) -> None:
+    """Remember up to which push the work stands that is brought out: a checkout of it is no newer."""
+    base = run.mirror.head(run.order.base_branch)
+    run.mirror.remember(_seen_by_head(run), seen(run) or base)
+
+
+def go_back_to_head(run: LiveRun) -> None:
+    """Forget what was taken in since the work was brought out last: the checkout is that one again."""
+    then = run.mirror.recall(_seen_by_head(run))
+    if then and seen(run):
+        run.mirror.remember(_seen(run), then)
 
 
 def take_in_base(run: LiveRun, head: str) -> None:
@@ -42,7 +56,15 @@ def take_in_base(run: LiveRun, head: str) -> None:
 
 def seen(run: LiveRun) -> str:
     """Return GitHub's newest head of the branch that the work stands on; empty when there is none."""
-    return run.mirror.recall(f"{run.order.run_id}-seen")
+    return run.mirror.recall(_seen(run))
+
+
+def _seen(run: LiveRun) -> str:
+    return f"{run.order.run_id}-seen"
+
+
+def _seen_by_head(run: LiveRun) -> str:
+    return f"{run.order.run_id}-brought"
 
 
 def _put_on(run: LiveRun, commit: str) -> str:

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ledger.events.run import RunEvent
+from ledger.events.turn import BoardToolCalled
 from runner.instructions import Layer, SkillContent
 
 E = TypeVar("E", bound=RunEvent)
 HUSHED = "[private skill]"
+# What a run goes on by, as Cardinal and the policy named it: without it the events would lead nowhere.
+_NAMES = frozenset(
+    ("run_id", "question_id", "session_id", "call_id", "turn", "stage", "source", "target", "branch")
+)
+_NAMES_IN_CALLS = frozenset(("stage", "thread_id"))
 _LEAST_CHARACTERS = 16  # a shorter line is not worth hiding: half the words of the language would go
 _MOST_PHRASES = 4_000
 
@@ -25,16 +31,20 @@ class Secrecy:
         """Return the event with such lines taken out of all that it says."""
         if not self.phrases:
             return event
-        return dataclasses.replace(
-            event, **{one.name: self._hushed(getattr(event, one.name)) for one in dataclasses.fields(event)}
-        )
+        names = (one.name for one in dataclasses.fields(event) if one.name not in _NAMES)
+        told = {name: self._hushed(getattr(event, name)) for name in names}
+        if isinstance(event, BoardToolCalled):  # value by value: a line may hold a part of the JSON around it
+            told["body"] = json.dumps(self._hushed(json.loads(event.body)), ensure_ascii=False)
+        return dataclasses.replace(event, **told)
 
     def _hushed(self, value: Any) -> Any:
         if type(value) is str:
             return self.hush(value)
-        if isinstance(value, tuple):
-            return tuple(map(self._hushed, value))
-        return value
+        if isinstance(value, dict):
+            return {
+                name: one if name in _NAMES_IN_CALLS else self._hushed(one) for name, one in value.items()
+            }
+        return type(value)(map(self._hushed, value)) if isinstance(value, tuple | list) else value
 
     def hush(self, text: str) -> str:
         """Return `text` with a mark where such a line stood."""
@@ -44,8 +54,10 @@ class Secrecy:
         return text
 
 
-def secrecy_of(layers: Iterable[Layer], files: Iterable[SkillContent]) -> Secrecy:
-    """Return what must not be repeated of the private ones among the layers and of their files."""
+def secrecy_of(layers: Iterable[Layer], files: Iterable[SkillContent], before: Iterable[str] = ()) -> Secrecy:
+    """Return what must not be repeated of the private ones among the layers and of their files, nor of what
+    was told `before`: phrases of another Secrecy.
+    """
     private = {layer.name: layer for layer in layers if layer.private}
     texts = [layer.text for layer in private.values()]
     texts += [one.content.decode(errors="replace") for one in files if one.path.split("/")[0] in private]
@@ -54,7 +66,8 @@ def secrecy_of(layers: Iterable[Layer], files: Iterable[SkillContent]) -> Secrec
         for line in map(str.strip, text.splitlines()):
             if len(line) >= _LEAST_CHARACTERS:
                 phrases |= dict.fromkeys((line, json.dumps(line)[1:-1], _unescaped(line)))
-    return Secrecy(tuple(sorted(phrases, key=len, reverse=True))[:_MOST_PHRASES])
+    kept = tuple(dict.fromkeys((*phrases, *before)))[:_MOST_PHRASES]
+    return Secrecy(tuple(sorted(kept, key=len, reverse=True)))
 
 
 def _unescaped(line: str) -> str:

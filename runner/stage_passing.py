@@ -16,7 +16,7 @@ from ledger.ids import QuestionId
 from ledger.states import RunState
 from runner.child import finish
 from runner.errors import CommandTimeoutError
-from runner.exporting import bring_out
+from runner.exporting import bring_out, head_name
 from runner.fence import flat
 from runner.instructions import digest_of
 from runner.leaving import Park
@@ -44,7 +44,7 @@ def enter(run: LiveRun, due: Enter) -> None:
     log, stage = run.history.stages, due.stage
     head = run.checkout.commit()
     if not run.mirror.commit(head):
-        bring_out(run)
+        head = bring_out(run)
     run.log.append(
         StageEntered(
             run_id=run.order.run_id,
@@ -85,16 +85,16 @@ def ask(run: LiveRun, due: Ask) -> None:
 
 def leave(run: LiveRun, visit: Visit) -> None:
     """Tidy up, commit, and write down what the entry changed, used and hands over."""
-    order, stage = run.order, named(run.order.stages, visit.stage)
+    order, stage, begun = run.order, named(run.order.stages, visit.stage), visit.head
     _tidy(run, visit, stage)
     if may_edit(stage):
         said = f"Stage {stage.name} of run {order.run_id} on {order.reference}"
         head = run.checkout.commit_leftovers(said)
     else:
-        head = visit.head
+        begun = head = stands_at(run, visit)
         if stage.cleanup or run.checkout.commit() != head:
             run.checkout.restore(head)  # it may not edit: what tidying up left is no work
-    paths, lines, added = _changed(run, visit.head, head)
+    head, paths, lines, added = _changed(run, begun, head)
     known = visit.snapshot.files if visit.snapshot is not None else ()
     files = tuple(dict.fromkeys((*known, *paths)))
     many = visit.files_changed + sum(path not in known for path in paths)
@@ -147,15 +147,23 @@ def close(run: LiveRun) -> None:
         leave(run, visit)
 
 
-def _changed(run: LiveRun, before: str, head: str) -> tuple[tuple[str, ...], int, int]:
-    """Return the paths that differ between two commits, as one line each, how many lines, and how many of
-    them are new.
+def stands_at(run: LiveRun, visit: Visit) -> str:
+    """Return the commit of an entry that may not edit: as it was entered, or on what people pushed since."""
+    return run.mirror.recall(head_name(run)) or visit.head
+
+
+def _changed(run: LiveRun, before: str, head: str) -> tuple[str, tuple[str, ...], int, int]:
+    """Return HEAD as the mirror has it under its name, the paths that differ from the commit `before`, as one
+    line each, how many lines, and how many of them are new.
     """
-    if head == before:
-        return (), 0, 0
-    bring_out(run)
+    unchanged = head == before
+    if head != (run.mirror.recall(head_name(run)) or before):
+        head = bring_out(run)
+    if unchanged:
+        return head, (), 0, 0
     change = run.mirror.diff(before, head)
-    return tuple(flat(path) for path in change.paths), change.lines_changed, change.lines_added
+    paths = tuple(flat(path) for path in change.paths)
+    return head, paths, change.lines_changed, change.lines_added
 
 
 def _open_steps(run: LiveRun) -> tuple[str, ...]:

@@ -101,6 +101,9 @@ def _carry_on(
         raise Obey(stop.how, stop.by)
     demand_checks(order)
     workspace = _place(order, log)
+    # A session of the card may repeat what it was told when other skills were attached.
+    log.secrecy = secrecy_of(order.layers, order.skill_files, workspace.told_before())
+    workspace.confide(log.secrecy.phrases)
 
     def beat() -> None:
         log.beat()
@@ -159,8 +162,10 @@ def carry_out(run: LiveRun, *, allow_unsandboxed: bool) -> None:
 def _place(order: WorkOrder, log: RunLog) -> Workspace:
     backend = workspaces.load(order.workspace)
     workspace = backend.open(order.places, tenancy(order))
-    if order.investigates and not log.history.reads and not workspace.fresh:
-        workspace.destroy()  # an earlier investigation stood there, at an older commit
+    # What was cut short while it was made begins again in an empty place; and where an earlier investigation
+    # stood, it is at an older commit.
+    if workspace.fresh or (order.investigates and not log.history.reads):
+        workspace.destroy()
         workspace = backend.open(order.places, tenancy(order))
     return workspace
 

@@ -105,9 +105,8 @@ def _check(run: LiveRun, head: str) -> bool:
     if wanted.fast:
         tier = Tier("fast", iteration, head, run.mirror.head(run.order.base_branch))
         run.log.append(RoundBegan(run.order.run_id, iteration, head))
-        passed = run_tier(run, run.workspace, tier, wanted.fast)
-        run.checkout.restore(head)  # what checks leave behind is not the agent's work
-        if not passed:
+        # What checks leave behind, or do to the branch, is not the agent's work.
+        if not run_tier(run, run.workspace, tier, wanted.fast, tidy=lambda: run.checkout.restore(head)):
             return False
     full_runs = run.history.full_runs
     if full_runs >= run.order.limits.full_runs * run.allowance.factor:

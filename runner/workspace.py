@@ -94,6 +94,12 @@ class Workspace(Protocol):
         Commands can read and not change them. Raises WorkspaceError for a path that leads elsewhere.
         """
 
+    def confide(self, phrases: Sequence[str]) -> None:
+        """Remember, where the agent cannot read, what it is told here that nobody else may read."""
+
+    def told_before(self) -> tuple[str, ...]:
+        """Return what `confide` was given last in this place; nothing where it is new."""
+
     def used_bytes(self) -> int:
         """Return how much disk the place takes. Raises WorkspaceError."""
 

@@ -55,6 +55,12 @@ def when(at: datetime | None) -> str:
     return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
+def gone(dropped: str) -> str:
+    """Return why an artifact is not in the store, as ArtifactDropped has it, in words; empty while it is."""
+    whys = {"share": "not kept: the run had left its share", "": ""}
+    return whys.get(dropped, f"dropped: {dropped}")
+
+
 def _word(cell: object) -> str:
     if isinstance(cell, datetime):
         return when(cell)

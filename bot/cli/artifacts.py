@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from bot.cli import _desk
-from bot.cli._show import block, json_option, show, table
+from bot.cli._show import block, gone, json_option, show, table
 from bot.orders import artifacts_of
 from ledger.errors import CardinalError
 from ledger.views import artifacts
@@ -43,7 +43,7 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
                 one.name,
                 one.kind,
                 one.size_bytes,
-                (one.dropped and f"dropped: {one.dropped}") or one.at,
+                gone(one.dropped) or one.at,
                 one.digest,
             )
             for one in found
@@ -68,7 +68,7 @@ def _content(run: str, digest: str, found: tuple[artifacts.ArtifactRow, ...]) ->
         raise NoArtifactError(run, digest, because)
     (row,) = named.values()
     if row.dropped:
-        raise NoArtifactError(run, digest, f"it was dropped ({row.dropped})")
+        raise NoArtifactError(run, digest, gone(row.dropped))
     raw = Store(artifacts_of(_desk.settings())).read(row.digest)
     if raw is None:
         raise NoArtifactError(run, digest, "the file is gone from the store, or its disk has changed it")

@@ -8,7 +8,7 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _briefing, _desk
-from bot.cli._show import block, json_option, line, show, when
+from bot.cli._show import block, gone, json_option, line, show, when
 from bot.texts import beside as texts
 from bot.texts.stages import used
 from ledger.events.findings import FindingsReported
@@ -139,8 +139,8 @@ def _run_text(story: RunStory) -> Iterable[str]:
         ended = f"exit code {check.exit_code} after {check.duration_s:.1f} s"
         yield f"{check.tier} {check.iteration}: {line(check.command)}: {ended}"
     for one in story.artifacts:
-        gone = f", dropped: {one.dropped}" if one.dropped else ""
-        yield f"{one.kind} {one.digest[:12]}: {line(one.name)} ({one.size_bytes} bytes{gone})"
+        size = ", ".join(filter(None, (f"{one.size_bytes} bytes", gone(one.dropped))))
+        yield f"{one.kind} {one.digest[:12]}: {line(one.name)} ({size})"
     if story.report is not None:
         yield "report:"
         yield from block(story.report.done)

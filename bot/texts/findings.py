@@ -29,7 +29,7 @@ def write(story: Story, found: FindingsReported, made: Mapping[int, MadeRow], *,
             quote(found.summary, 4_000),
             *(_finding(number, one, blob) for number, one in enumerate(found.findings, start=1)),
             reproduction.told(story.played),
-            _discarded(found.discarded),
+            _discarded(found.discarded, found.discarded_omitted),
             _follow_ups(found, made, here),
             f"Read at {code(found.base[:12])}; nothing was changed. {told.spent(story)}",
             "Next: `/cardinal fix` lets an agent act on this, with these findings in its briefing.",
@@ -62,14 +62,13 @@ def _reference(one: Reference, blob: str) -> str:
     return f"[{name}]({blob}/{escaped(one.path, safe='/')}{mark})"
 
 
-def _discarded(paths: tuple[str, ...]) -> str:
-    if not paths:
+def _discarded(paths: tuple[str, ...], omitted: int) -> str:
+    if not paths and not omitted:
         return ""
-    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-    named = ", ".join(code(path, 120) for path in paths[:MOST_NAMED])
-    return (
-        f"⚠️ Its workspace had changed {named}{more}: an investigation changes nothing, so that is discarded."
-    )
+    left = max(0, len(paths) - MOST_NAMED) + omitted
+    more = (f"at least {left} more" if omitted else f"{left} more") if left else ""
+    named = " and ".join(filter(None, (", ".join(code(path, 120) for path in paths[:MOST_NAMED]), more)))
+    return f"⚠️ Its workspace had changed {named}: an investigation changes nothing, so that is discarded."
 
 
 def _follow_ups(found: FindingsReported, made: Mapping[int, MadeRow], here: str) -> str:

@@ -26,9 +26,11 @@ class ArtifactDropped(RunEvent):
     """A file is not in the store, or no more. `reason`: age, space, or share: the run had kept enough.
 
     What a browser left may be dropped at once, without a digest: for its size, or for its shape, when it is
-    not what its name says.
+    not what its name says. `kind` and `size_bytes` are told of one for which the run had no room.
     """
 
     name: str
     digest: str
     reason: str
+    kind: str = ""
+    size_bytes: int = 0

@@ -51,7 +51,8 @@ class InvestigationBegun(RunEvent):
 class FindingsReported(RunEvent):
     """What was found at the commit `base`: the deliberate end of an investigation.
 
-    `follow_ups` are counted from 1. `discarded` are paths that its place had changed nevertheless.
+    `follow_ups` are counted from 1. `discarded` are paths that its place had changed nevertheless, and
+    `discarded_omitted` at least how many more there are.
     """
 
     base: str
@@ -59,6 +60,7 @@ class FindingsReported(RunEvent):
     findings: tuple[Finding, ...]
     follow_ups: tuple[FollowUp, ...]
     discarded: tuple[str, ...]
+    discarded_omitted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ledger.views.runs import runs
 
 @dataclass(frozen=True, slots=True)
 class ArtifactRow:
-    """One artifact. `dropped` is why it is not in the store any more, empty while it is."""
+    """One artifact. `dropped` is why it is not in the store, empty while it is: age, space or share."""
 
     seq: int
     run_id: RunId
@@ -73,6 +73,10 @@ def _kept(db: Connection, it: Recorded, event: ArtifactKept) -> None:
 
 
 @fold.on(ArtifactDropped)
-def _dropped(db: Connection, _it: Recorded, event: ArtifactDropped) -> None:
+def _dropped(db: Connection, it: Recorded, event: ArtifactDropped) -> None:
     mine = (artifacts.c.run_id == event.run_id) & (artifacts.c.digest == event.digest)
     db.execute(artifacts.update().where(mine, _KEPT).values(dropped=event.reason))
+    named = select(func.count()).where(mine, artifacts.c.name == event.name)
+    if not db.scalar(named):  # it was never kept: who looks for it reads why
+        told = {name: getattr(event, name) for name in ("run_id", "name", "kind", "digest", "size_bytes")}
+        db.execute(artifacts.insert().values(seq=it.seq, at=it.at, dropped=event.reason, **told))

@@ -14,7 +14,7 @@ from runner.order import Guards, Validation
 from tests.runner.test_guards import KEY
 from tests.runner.test_kill import DyingLog, die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import LIMITS, World, checks
+from tests.runner.world import BRANCH, LIMITS, World, checks, git
 
 MANY = replace(LIMITS, iterations=9, full_runs=9)
 # Counts how often it was played, and says so in a file: the files are new each time.
@@ -194,6 +194,33 @@ def test_set_up_that_fails_at_the_start_is_no_fault_of_an_agents(world: World) -
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "repository")
     assert "the set-up failed before an agent began: $ echo no such package" in world.ended().detail
     assert world.of("TurnStarted") == []
+
+
+COMMITS = "echo odd > odd.txt; git add -A; git -c user.name=x -c user.email=x@y commit -qm Odd"
+
+
+@pytest.mark.parametrize("spoils", [f"touch litter; {COMMITS}", "git reset -q --hard HEAD~1"])
+def test_a_round_that_was_cut_short_counts_once_and_leaves_the_work_as_it_was(
+    world: World, spoils: str
+) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Hello"}, FINISH])
+    order = world.order(validation=checks(fast=[spoils, "true"], full=["grep Hello hello.txt"]))
+    assert die_at(world, order, "CommandChecked", after=True)
+    world.again(order, "reclaimed")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert [(one.tier, one.iteration) for one in world.of("ValidationEnded")] == [("fast", 1), ("full", 1)]
+    assert git(world.origin, "ls-tree", "--name-only", BRANCH).split() == ["README.md", "hello.txt"]
+    assert git(world.origin, "rev-list", "--count", f"main..{BRANCH}") == "1"
+
+
+def test_a_fast_round_that_passed_is_no_gate_when_the_policy_has_no_other_any_more(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH])
+    order = world.order(validation=checks(fast=["true"], full=["true"]))
+    assert die_at(world, order, "ValidationEnded", after=True)
+    assert [one.clean for one in world.of("ValidationEnded")] == [False]
+    world.again(replace(order, validation=checks(fast=["true"])), "reclaimed")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert [one.clean for one in world.of("ValidationEnded")] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,30 @@ def repo(world: World) -> Path:
     return world.places.workspaces / "x" / "repo"
 
 
+def test_names_that_are_together_longer_than_a_line_may_be_are_all_there(
+    world: World, checkout: Checkout
+) -> None:
+    names = {f"{number:05}{'x' * 120}" for number in range(9_000)}
+    for name in names:
+        (repo(world) / name).touch()
+    changed = checkout.changed_since(checkout.commit(), "Left behind")
+    assert set(changed.names) == names
+    assert not changed.more
+
+
+def test_a_name_that_is_too_long_to_be_read_is_no_other_name_and_is_missed(
+    world: World, checkout: Checkout
+) -> None:
+    blob = git(repo(world), "hash-object", "-w", "README.md")
+    rows = "".join(f"100644 blob {blob}\t{name}\n" for name in ("a" * 1_200_000, "ü-lock.json", "x"))
+    made = subprocess.run(("git", "mktree"), input=rows, cwd=repo(world), capture_output=True, text=True)
+    head = git(repo(world), "commit-tree", "-m", "x", made.stdout.strip())
+    git(repo(world), "update-ref", "HEAD", head)
+    listing = checkout.lock_files()
+    assert listing.names == (f"{blob} ü-lock.json",)
+    assert listing.more
+
+
 def test_a_run_with_a_plan_and_a_gate_starts_few_commands_of_cardinals_own(world: World) -> None:
     started: list[list[str]] = []
     listening = True

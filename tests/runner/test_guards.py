@@ -145,11 +145,20 @@ def test_another_finding_is_given_back_too_but_not_without_end(world: World) -> 
     work = [HELLO, run("echo a > a.min.js"), COMMIT, FINISH]
     undo = "git reset -q --soft origin/main; git rm -qf '*.min.js'; echo a > b$(date +%N).min.js"
     world.scenario(plan=[PLAN], work=work, repair=[run(undo), COMMIT])
-    world.run(world.order(guards=rules("generated")))
-    assert world.ended().reason == "guardrail", world.ended()
+    order = world.order(guards=rules("generated"))
+    parked = world.run(order)
+    assert isinstance(parked, RunParked)
+    assert parked.why == "limit"
     turns = [turn.turn for turn in world.of("TurnStarted") if turn.turn.startswith("repair-guard")]
     assert turns == ["repair-guard-1", "repair-guard-2"]  # as many as the order allows iterations
+    asked = world.only("QuestionAsked").text
+    assert ".min.js' looks made by a tool" in asked
+    assert "The attempts to get it right are used up. Shall the agent go on" in asked
     assert nothing_left(world)
+    mends = [run("git reset -q --soft origin/main; git rm -qf '*.min.js'"), COMMIT]
+    world.scenario(plan=[PLAN], work=work, repair=mends)
+    world.answer(order, "1")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
 
 
 def test_what_python_and_desktops_leave_lying_is_not_committed(world: World) -> None:

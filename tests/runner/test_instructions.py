@@ -1,9 +1,14 @@
 """The stack of an agent's instructions: its order, what a session hears again, what is kept of it."""
 
+import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
+from ledger.event import Recorded
+from ledger.events.run import BriefingMade, RunEvent, SessionStarted
+from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.ids import RunId
 from runner.agent import Phase
 from runner.history import History
@@ -14,7 +19,7 @@ from runner.scripted.player import title_of
 from runner.secrecy import HUSHED, secrecy_of
 from tests.runner.test_story import ORDER
 
-AT = "/workspace/skills"
+AT, RUN = "/workspace/skills", RunId("r1")
 PROFILE = own(LayerKind.PROFILE, "python_service", "built in", "# Python\nUse pytest.")
 SKILL = Layer(
     LayerKind.SKILL, "cache", "repository", "# How\nUse it.", "d1", "1.2", files=("references/keys.md",)
@@ -59,11 +64,41 @@ def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_
     fresh = compose(Phase.WORK, order, History(), skills=AT)
     assert all(part in fresh for part in (order.briefing, "Be kind.", "Use pytest.", "Use it.", "`finish`"))
     known = {(str(layer.kind), layer.name): layer.digest for layer in order.stack}
-    later = compose(Phase.WORK, order, History(session_id="s", instructed=Instructed(known=known)), skills=AT)
+    goes_on = History(session_id="s", instructed=Instructed(told={"s": known}))
+    later = compose(Phase.WORK, order, goes_on, skills=AT)
     assert not any(part in later for part in ("Be kind.", "Use pytest.", "Use it."))
     other = compose(Phase.WORK, order, History(session_id="s"), skills=AT)  # told in an earlier run, perhaps
     assert "Use it." in other
     assert "changed" not in other
+
+
+def test_each_session_hears_what_it_was_not_told_itself() -> None:
+    def turn(name: str, session_id: str) -> tuple[RunEvent, ...]:
+        started = TurnStarted(RUN, "stage", name, ""), SessionStarted(RUN, session_id, "scripted", "1")
+        return (*started, TurnEnded(RUN, name, "done", 0, 0.0))
+
+    def stacked(*layers: Layer) -> RunEvent:
+        return told(RUN, stack("fix", "", ORDER.briefing, layers))
+
+    first, second = stacked(SKILL), stacked(replace(SKILL, digest="d2"))
+    events = (
+        *(BriefingMade(RUN, "", "b1", ()), first, *turn("work", "a")),
+        *(BriefingMade(RUN, "", "b2", ()), second, *turn("other", "b")),
+    )
+    known = History()
+    at = datetime(2026, 11, 22, tzinfo=UTC)
+    known.take(Recorded(seq, "run:r1", seq, at, event) for seq, event in enumerate(events, start=1))
+    order = replace(ORDER, layers=(replace(SKILL, digest="d2"),))
+    heard = {}
+    for session_id in ("a", "b", "c"):
+        known.session_id = session_id
+        heard[session_id] = compose(Phase.WORK, order, known, skills=AT)
+    assert "The skill cache changed since you read it" in heard["a"]
+    assert ORDER.briefing in heard["a"]
+    assert "Use it." not in heard["b"]
+    assert ORDER.briefing not in heard["b"]
+    assert "Use it." in heard["c"]  # a turn that did not end may not have told it
+    assert "changed" not in heard["c"]
 
 
 def test_a_session_hears_what_changed_and_what_holds_no_longer() -> None:
@@ -120,6 +155,29 @@ def test_lines_of_private_skills_are_taken_out_of_what_an_agent_says(line: str) 
     secrecy = secrecy_of((layer, SKILL), files)
     assert HUSHED in secrecy.hush(line)
     assert secrecy.hush("ok. Use it.") == "ok. Use it."
+
+
+@pytest.mark.parametrize(
+    "line", ['", "changed": ["It is all of it', '{"done": "As the oracle said', 'done": "']
+)
+def test_what_a_call_says_stays_json_whatever_a_private_line_looks_like(line: str) -> None:
+    secrecy = secrecy_of((replace(PRIVATE, text=f"{line}\nAsk the oracle, always."),), ())
+    body = {"done": "Ask the oracle, always. As the oracle said", "changed": ["It is all of it"]}
+    body |= {"stage": "Ask the oracle, always.", "open": line}
+    call = BoardToolCalled(RUN, "Ask the oracle, always.", "c1", "finish", json.dumps(body))
+    hushed = secrecy.hushed(call)
+    said = json.loads(hushed.body)
+    assert said["done"] == f"{HUSHED} As the oracle said"
+    assert said["changed"] == ["It is all of it"]
+    assert (said["stage"], hushed.session_id) == ("Ask the oracle, always.",) * 2  # a name leads somewhere
+    assert said["open"] == (HUSHED if len(line) >= 16 else line)
+
+
+def test_what_was_told_before_stays_private_when_other_skills_are_attached_now() -> None:
+    before = secrecy_of((PRIVATE,), ())
+    now = secrecy_of((replace(PRIVATE, text="The temple is in Delphi."),), (), before.phrases)
+    said = "Always ask the oracle first. The temple is in Delphi."
+    assert now.hush(said) == f"{HUSHED} {HUSHED}"
 
 
 def test_what_everybody_may_read_is_not_taken_out() -> None:

@@ -59,6 +59,16 @@ def test_a_run_keeps_no_more_than_its_share_and_says_what_it_does_not_keep(world
     assert {one.reason for one in world.of("ArtifactDropped")} == {"share"}
 
 
+def test_what_is_the_same_counts_once_against_the_share_and_under_every_name(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH])
+    enough = dataclasses.replace(LIMITS, kept_bytes=600)
+    twice = ["echo " + "x" * 400, "printf '%s\\n' " + "x" * 400]
+    world.run(world.order(limits=enough, validation=checks(fast=twice[:1], full=twice)))
+    logs = [one for one in world.of("ArtifactKept") if one.kind == "log"]
+    assert len(logs) == 3
+    assert len({one.digest for one in logs}) == 1
+
+
 def test_the_store_keeps_one_file_for_the_same_text_and_notices_damage(tmp_path: Path) -> None:
     store = Store(tmp_path / "artifacts")
     first, second = store.keep("hello\n"), store.keep("hello\n")

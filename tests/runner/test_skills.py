@@ -70,6 +70,22 @@ def test_a_private_skill_is_in_the_prompt_and_nowhere_else(world: World) -> None
     assert world.only("SkillsChosen").considered == (CHOSEN,)
 
 
+def test_a_session_repeats_nothing_private_that_it_was_told_when_other_skills_were_attached(
+    world: World,
+) -> None:
+    world.scenario(plan=[PLAN], work=[ASK, {"note": f"As I know: {SECRET}"}, EDIT, FINISH])
+    order = skilled(world)
+    world.run(order)
+    world.answer(replace(order, layers=(), skill_files=(), considered=()), "a")
+    assert world.only("Noted").text == "As I know: [private skill]"
+    world.lease = None
+    world.scenario(plan=[PLAN], work=[{"note": f"And yet: {SECRET}"}, EDIT, FINISH])
+    world.run(world.order(run_id="r2", attempt=2))
+    assert world.only("Noted", "r2").text == "And yet: [private skill]"
+    (world.places.scenarios / "test.yml").unlink()
+    assert "MARKER" not in everything_written(world)
+
+
 def test_the_files_of_a_skill_can_be_read_and_neither_changed_nor_committed(world: World) -> None:
     place = "/workspace/skills/oracle/references"
     root = "/workspace/skills"

@@ -10,11 +10,11 @@ import pytest
 
 from ledger.states import Ending
 from runner.instructions import digest_of
-from runner.order import Stage, Tools
+from runner.order import Stage, Tools, WorkOrder
 from runner.stage_machine import ONCE_MORE
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, MOIN, PLAN
-from tests.runner.world import World, checks, copy_world, git
+from tests.runner.world import BRANCH, World, checks, copy_world, git
 
 READS = Tools(edit="deny")
 IMPLEMENT = Stage("implement", "senior-engineer", "Build it well.", "d1", next=("verify",), ends=False)
@@ -110,6 +110,8 @@ def test_the_snapshot_has_what_git_says_the_notes_and_what_is_open(told: World) 
     assert second.files == ()
     assert third.notes == ("Moin is the word",)
     assert fourth.open_points == ("nobody greets at night",)
+    published = git(told.origin, "rev-list", f"main..{BRANCH}").split()
+    assert {one.head for one in (first, second, third, fourth)} < set(published)
     assert first.head != third.head
 
 
@@ -263,11 +265,14 @@ def test_a_failing_check_goes_to_the_last_stage_that_may_edit_in_its_session(wor
     stages = {"implement": [used(0.1), EDIT, go("verify")], "verify": [FINISH]}
     world.scenario(plan=[PLAN], stages=stages, repair=[used(0.2), MOIN])
     ends = replace(VERIFY, next=("implement",), ends=True)
-    world.run(world.order(stages=(IMPLEMENT, ends), validation=checks(full=["grep Moin hello.txt"])))
+    tidied = replace(IMPLEMENT, cleanup=("cat hello.txt",))
+    world.run(world.order(stages=(tidied, ends), validation=checks(full=["grep Moin hello.txt"])))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.show("hello.txt") == "Moin"
     session = world.of("SessionStarted")[1].session_id
     assert played(world, "repair-1") == [session]
+    # The clean-up belongs to leaving, and it was left twice.
+    assert [one.tail.strip() for one in world.of("StageTidied")] == ["Hello", "Moin"]
     assert (world.only("StageReopened").stage, world.only("StageReopened").why) == ("implement", "repair")
     left = world.of("StageLeft")[-1]
     assert (left.stage, left.entry, left.files_changed, left.lines_changed) == ("implement", 1, 1, 3)
@@ -305,6 +310,63 @@ def test_a_workspace_that_is_gone_is_made_anew_with_what_the_stages_handed_over(
     assert len(world.of("SessionLost")) == 2
     assert world.show("hello.txt") == "Hello"
     assert entries(world) == [("implement", 1), ("verify", 1), ("note", 1)]
+
+
+def gone_while_it_asks(world: World) -> WorkOrder:
+    """Let a stage hand over, the next one ask, and the place go; return the order to go on with."""
+    ask = {"ask": {"question": "Which?"}}
+    world.scenario(plan=[PLAN], stages={"implement": [EDIT, go("verify")], "verify": [ask]})
+    order = world.order(stages=STAGES)
+    assert world.run(order).why == "question"
+    shutil.rmtree(world.places.workspaces / "PVTI_1")
+    world.scenario(plan=[PLAN], stages={"verify": [go("note")], "note": [FINISH]})
+    return order
+
+
+def test_what_was_handed_over_is_found_again_also_when_its_name_in_the_mirror_is_gone(world: World) -> None:
+    order = gone_while_it_asks(world)
+    (mirror,) = world.places.mirrors.glob("*.git")
+    git(mirror, "update-ref", "-d", "refs/cardinal/r1-head")
+    world.answer(order, "Hello")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert world.show("hello.txt") == "Hello"
+
+
+def test_what_was_handed_over_and_is_nowhere_any_more_ends_the_run(world: World) -> None:
+    order = gone_while_it_asks(world)
+    shutil.rmtree(world.places.mirrors)
+    world.answer(order, "Hello")
+    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "repository")
+    assert "what the stages made: retry" in world.ended().detail
+
+
+def test_a_place_that_is_made_anew_stands_on_what_people_pushed_before(world: World) -> None:
+    pushed = world.commit({"theirs.txt": "Hi\n"}, BRANCH)
+    order = gone_while_it_asks(world)
+    (mirror,) = world.places.mirrors.glob("*.git")
+    again = world.commit({"theirs.txt": "Hi again\n"}, BRANCH)
+    git(mirror, "fetch", "--quiet", str(world.origin), f"+{BRANCH}:{BRANCH}")
+    git(mirror, "update-ref", "refs/cardinal/r1-seen", again, pushed)  # by a claim that was killed after it
+    world.answer(order, "Hello")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert world.show("theirs.txt") == "Hi again"
+    assert git(world.origin, "merge-base", again, BRANCH) == again
+
+
+def test_work_that_was_taken_back_is_not_brought_back(world: World) -> None:
+    back = {"run": "git reset --quiet --hard HEAD~1"}
+    asks = replace(NOTE, approval=True)
+    stages = {"implement": [EDIT, go("verify")], "verify": [go("implement")]}
+    world.scenario(
+        plan=[PLAN], stages=stages | {"implement-2": [back, go("verify")], "verify-2": [go("note")]}
+    )
+    order = world.order(stages=(IMPLEMENT, VERIFY, asks))
+    assert world.run(order).why == "question"
+    shutil.rmtree(world.places.workspaces / "PVTI_1")
+    world.scenario(plan=[PLAN], stages={"note": [NOTES, FINISH]})
+    world.answer(order, "yes")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert git(world.origin, "ls-tree", "--name-only", BRANCH).split() == ["NOTES.md", "README.md"]
 
 
 MOMENTS = (

@@ -2,12 +2,16 @@
 
 import os
 import time
+from datetime import timedelta
+
+import pytest
 
 from bot import orders, tidying
 from ledger.ids import CardId
-from runner import workspaces
+from runner import leftovers, workspaces
 from runner.workspace import Tenancy
 from tests.bot.core.cardinal import Cardinal
+from tests.runner.world import git
 
 
 def opened(cardinal: Cardinal, name: str) -> None:
@@ -53,6 +57,57 @@ def test_the_place_of_an_investigation_goes_when_its_run_has_ended(cardinal: Car
     cardinal.settle()
     tidying.tidy(cardinal.shop)
     assert there(cardinal) == set()
+
+
+def test_what_dead_claims_were_exporting_goes_and_that_of_living_ones_stays(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    cardinal.begin(run_id)
+    generation = cardinal.leases[run_id].generation
+    mirrors = orders.places(cardinal.shop).mirrors
+    for name in (f"{run_id}-{generation}", f"{run_id}-{generation + 1}", "r99-1"):
+        (mirrors / f"{name}.quarantine" / "objects").mkdir(parents=True)
+        (mirrors / f"{name}.bundle").touch()
+    tidying.tidy(cardinal.shop)
+    left = {f"{run_id}-{generation}.quarantine", f"{run_id}-{generation}.bundle"}
+    assert {one.name for one in mirrors.iterdir()} == left
+
+
+def test_refs_stay_while_their_run_goes_on_and_go_with_its_place_or_after_two_weeks(
+    cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works, ended, gone = (cardinal.new(column="In Progress") for _ in range(3))
+    cardinal.settle()
+    ids = [cardinal.run_of(item).run_id for item in (works, ended, gone)]
+    for run_id in ids:
+        cardinal.begin(run_id)
+    for run_id in ids[1:]:
+        cardinal.finish(run_id, files={"a.txt": b"1\n"})
+    cardinal.settle()
+    opened(cardinal, ended.node_id)
+    mirror = orders.places(cardinal.shop).mirrors / "acme_shop-1.git"
+    mirror.mkdir(parents=True)
+    git(mirror, "init", "--quiet", "--bare")
+    head = git(mirror, "commit-tree", "-m", "x", git(mirror, "hash-object", "-wt", "tree", "/dev/null"))
+    for run_id in (*ids, "r99"):
+        for name in ("start", "head"):
+            git(mirror, "update-ref", f"refs/cardinal/{run_id}-{name}", head)
+    git(mirror, "update-ref", "refs/heads/main", head)
+
+    def refs() -> list[str]:
+        return git(mirror, "for-each-ref", "--format=%(refname:lstrip=2)").split()
+
+    monkeypatch.setattr(leftovers, "MOST_RUNS", 1)
+    tidying.tidy(cardinal.shop)
+    assert len(refs()) == 7  # of one run at a time
+    monkeypatch.undo()
+    tidying.tidy(cardinal.shop)
+    kept = [f"{run_id}-{name}" for run_id in sorted(ids[:2]) for name in ("head", "start")]
+    assert refs() == [*kept, "main"]
+    monkeypatch.setattr(tidying, "REF_AGE", timedelta(0))
+    tidying.tidy(cardinal.shop)
+    assert refs() == [f"{ids[0]}-head", f"{ids[0]}-start", "main"]
 
 
 def test_a_chat_whose_worker_died_is_forgotten_once_no_answer_can_come_any_more(cardinal: Cardinal) -> None:

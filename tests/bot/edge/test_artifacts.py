@@ -38,6 +38,8 @@ def kept(engine: Engine, config: Config) -> str:
             ArtifactKept(R1, f"full 1: {HOSTILE}", "log", stored.digest, stored.size_bytes),
             ArtifactKept(R1, "report.md", "report", "f" * 64, 7),
             ArtifactDropped(R1, "report.md", "f" * 64, "age"),
+            ArtifactDropped(R1, "full 2: pytest", "e" * 64, "share", "log", 9_000_000),
+            ArtifactDropped(R1, "full 2: pytest", "e" * 64, "share", "log", 9_000_000),
             at=AT,
         )
     return stored.digest
@@ -53,6 +55,7 @@ def test_they_are_listed_with_their_digests_and_with_what_is_gone(call: Call, ke
     for listed in (call("artifacts", "r1").stdout, call("show", "r1").stdout):
         assert kept[:12] in listed
         assert "dropped: age" in listed
+        assert listed.count("not kept: the run had left its share") == 1
         assert "\x1b" not in listed
 
 
@@ -64,7 +67,7 @@ def test_one_comes_out_by_the_beginning_of_its_digest(call: Call, kept: str, tmp
 
 @pytest.mark.parametrize(
     ("digest", "said"),
-    [("abc", "at least 6"), ("0" * 64, "lists what there is"), ("f" * 64, "was dropped (age)")],
+    [("abc", "at least 6"), ("0" * 64, "lists what there is"), ("f" * 64, "dropped: age")],
 )
 def test_what_cannot_be_had_is_one_sentence(call: Call, kept: str, digest: str, said: str) -> None:
     result = call("artifacts", "r1", "--get", digest)

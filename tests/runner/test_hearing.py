@@ -1,0 +1,64 @@
+"""What an agent says, as it is heard: what people allowed is found again, though private words are hushed."""
+
+from pathlib import Path
+from typing import Any, cast
+
+from runner import agents
+from runner.agent import PermissionAsked, Phase, Task
+from runner.hearing import Hearing
+from runner.live import LiveRun
+from runner.order import Tools
+from runner.secrecy import Secrecy
+from tests.runner.world import World
+
+PRIVATE = "ask the oracle at midnight"
+COMMAND = f"deploy --why '{PRIVATE}'"
+WRITTEN = "deploy --why '[private skill]'"
+
+
+class Asking:
+    """A dialogue whose agent wants to run one command, and hears the answer."""
+
+    def __init__(self) -> None:
+        self.answers: list[bool] = []
+
+    def decode(self, _line: str) -> tuple[PermissionAsked, ...]:
+        return (PermissionAsked("a1", "run", "Bash", COMMAND),)
+
+    def permit(self, _ask_id: str, *, allowed: bool, why: str) -> bytes | None:
+        self.answers.append(allowed)
+        return None
+
+
+def heard(
+    world: World, granted: tuple[str, ...] = (), refused: tuple[str, ...] = ()
+) -> tuple[Hearing, Asking]:
+    """Return how it went when the agent asked."""
+    order, log = world.claim(world.order())
+    log.secrecy = Secrecy((PRIVATE,))
+    nothing = cast(Any, None)  # no part of this turn
+    run = LiveRun(order, log, world.clock, agents.load("scripted"), nothing, nothing, nothing)
+    tools = Tools(ask=("deploy*",))
+    task = Task(Phase.WORK, "work", "", order.run_id, "s", "test", False, 5, 1.0, Path("/"), tools=tools,
+                granted=granted, refused=refused)  # fmt: skip
+    asking = Asking()
+    hearing = Hearing(run, task, cast(Any, asking), lambda _: None)
+    hearing.line("")
+    return hearing, asking
+
+
+def test_a_command_is_asked_about_without_its_private_words(world: World) -> None:
+    hearing, asking = heard(world)
+    assert (hearing.parks, asking.answers) == (True, [])
+    assert world.only("PermissionAwaited").command == WRITTEN
+    assert PRIVATE not in world.only("QuestionAsked").text
+
+
+def test_leave_for_a_command_is_found_again_by_its_hushed_words(world: World) -> None:
+    hearing, asking = heard(world, granted=(WRITTEN,))
+    assert (hearing.parks, asking.answers) == (False, [True])
+
+
+def test_what_people_refused_stays_refused_by_its_hushed_words(world: World) -> None:
+    hearing, asking = heard(world, refused=(WRITTEN,))
+    assert (hearing.parks, asking.answers) == (False, [False])
