@@ -106,9 +106,9 @@ def altered(path: str, before: str, after: str) -> tuple[str, ...]:
     read = _READERS[_name(path)]
     try:
         old, new = (read(text) if text.strip() else {} for text in (before, after))
+        return tuple(sorted(key for key in {*old, *new} if old.get(key) != new.get(key)))
     except (ValueError, configparser.Error, RecursionError):
         return ("it",)
-    return tuple(sorted(key for key in {*old, *new} if old.get(key) != new.get(key)))
 
 
 def _name(path: str) -> str:
