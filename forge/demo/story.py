@@ -183,9 +183,7 @@ def _broken(stage: Stage) -> str:
 
 def _kept(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "QA")
-    seen = stage.sees(
-        "the card says why it stays a draft", stage.patience_s, Status="QA", Progress="checks failed"
-    )
+    seen = stage.sees("the card says why", stage.patience_s, Progress="stays a draft: the checks failed")
     pull = stage.pull_read()
     if not pull["draft"] or pull["merged"]:
         raise StoryError("the red gate keeps the pull request a draft", 0, f"draft: {pull['draft']}")

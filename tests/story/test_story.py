@@ -26,7 +26,7 @@ def test_the_demo_plays_the_whole_story_and_saw_every_step(tmp_path: Path) -> No
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=220,
+        timeout=260,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
