@@ -260,7 +260,14 @@ def test_every_outward_intent_has_its_file_and_every_file_its_intent() -> None:
 
 @pytest.mark.parametrize("intent_class", outward())
 def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: type[intents.Intent]) -> None:
-    shapes = {"int": 7, "RunId": RunId("r1"), "str": 'x "y" \u202e\n', "QuestionId": "r1-q1", "CardId": "c"}
+    shapes = {
+        "int": 7,
+        "bool": True,
+        "RunId": RunId("r1"),
+        "str": 'x "y" \u202e\n',
+        "QuestionId": "r1-q1",
+        "CardId": "c",
+    }
     fields = intent_class.__dataclass_fields__.values()
     intent = intent_class(**{one.name: shapes[getattr(one.type, "__name__", one.type)] for one in fields})
     draft = acts.draft(intent, stage.clock(), None)
