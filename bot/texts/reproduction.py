@@ -3,20 +3,23 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from bot.texts import address
 from bot.texts.safe import code, line
 from ledger.events.reproduction import BEFORE, FAILED, PASSED
-from ledger.ids import RunId
 from ledger.views.reproductions import ReproductionRow
 from rules.words import count
 
 
-def told(played: tuple[ReproductionRow, ...]) -> str:
-    """Return a list of what was played before and after the work, the newest of each; empty without any."""
+def told(played: tuple[ReproductionRow, ...], site: str) -> str:
+    """Return a list of what was played before and after the work, the newest of each; empty without any.
+
+    `site` is where Cardinal's pages are, empty where they are not served.
+    """
     newest = {one.phase: one for one in played}
     if not newest:
         return ""
     rows = [_one(newest[phase], newest) for phase in newest]
-    kept = _kept(newest.values())
+    kept = _kept(newest.values(), site)
     return "\n".join(("**In a browser**", "", *rows, *((f"- {kept}",) if kept else ())))
 
 
@@ -44,18 +47,13 @@ def _errors(row: ReproductionRow) -> str:
     return f" ({count(row.error_count, 'error')} on the console)" if row.error_count else ""
 
 
-def _kept(played: Iterable[ReproductionRow]) -> str:
+def _kept(played: Iterable[ReproductionRow], site: str) -> str:
     rows = list(played)
     kinds = Counter(kind for row in rows for kind in row.kept)
     if not kinds:
         return ""
-    named = ", ".join(kind if many == 1 else f"{many} {_plural(kind)}" for kind, many in kinds.items())
-    return f"Kept: {named}: `cardinal artifacts {_run(rows)}` where Cardinal runs"
-
-
-def _plural(kind: str) -> str:
-    return {"console": "consoles"}.get(kind, f"{kind}s")
-
-
-def _run(rows: list[ReproductionRow]) -> RunId:
-    return rows[0].run_id
+    named = ", ".join(kind if many == 1 else f"{many} {kind}s" for kind, many in kinds.items())
+    run_id = rows[0].run_id
+    if site:
+        return f"Kept: [{named}]({address.of_run(site, run_id)})"
+    return f"Kept: {named}: `cardinal artifacts {run_id}` where Cardinal runs"

@@ -170,11 +170,29 @@ def test_a_page_reaches_neither_the_internet_nor_the_host_nor_the_result(shop: W
     assert "reached" not in app
 
 
-def test_an_app_that_never_listens_or_ends_at_once_ends_no_run(shop: World) -> None:
-    played = look(shop, wanted(start="echo 'no such module'; exit 3"))
+# What an app could do to the program beside it: as the same user it may at least stop it.
+STOPS = (
+    "for p in /proc/[0-9]*; do [ $p = /proc/1 ] || ! grep -qs 'brow[s]e.py' $p/cmdline"
+    " || kill -STOP ${p#/proc/}; done; sleep 600"
+)
+
+
+@pytest.mark.parametrize(
+    ("start", "limits", "said"),
+    [
+        ("echo 'no such module'; exit 3", {}, "the app ended with exit code 3 before it answered"),
+        ("sleep 600", {"ready_s": 2}, "the app did not answer at http://127.0.0.1:3000/ within "),
+        (STOPS, {"limit_s": 15}, "the reproduction was stopped after "),
+    ],
+)
+def test_an_app_that_ends_never_listens_or_stops_the_browser_ends_no_run(
+    shop: World, start: str, limits: dict[str, float], said: str
+) -> None:
+    played = look(shop, wanted(start=start, **limits))
     assert (played.outcome, played.step) == (UNPLAYABLE, 0)
-    assert played.said == "the app ended with exit code 3 before it answered"
-    assert kept(shop, "before-app.txt") == b"no such module\n"
+    assert played.said.startswith(said), played
+    if "exit 3" in start:
+        assert kept(shop, "before-app.txt") == b"no such module\n"
 
 
 def test_a_step_that_hangs_ends_in_its_time_with_what_was_seen_so_far(shop: World) -> None:

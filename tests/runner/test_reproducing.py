@@ -145,14 +145,15 @@ def test_a_set_up_that_fails_there_is_the_reason(world: World) -> None:
 
 
 def test_a_person_who_cancels_meanwhile_is_obeyed(world: World) -> None:
-    order = worked(world, validation=checks(setup=["test ! -e hello.txt || sleep 300"]))
+    slow = checks(setup=["test ! -e hello.txt || { touch begun; sleep 300; }"])
+    order = worked(world, validation=slow)
     claimed, log = world.claim(order)
 
     class Cancelled(RunLog):
-        """Cancels once the steps are played."""
+        """Cancels once the set-up runs there."""
 
         def beat(self) -> None:
-            room = world.places.workspaces / f"{BROWSER}PVTI_1/repo/hello.txt"
+            room = world.places.workspaces / f"{BROWSER}PVTI_1/repo/begun"
             if room.exists() and not world.of("RunStopAsked"):
                 world.write(RunStopAsked(RUN, "cancel", "ann", "said so"))
             super().beat()
