@@ -154,7 +154,7 @@ def test_a_swallowed_exit_code_is_a_question_with_file_and_rule_and_nothing_leav
     assert "'scripts/check' is run by the checks (rule 'checks: ask')" in asked
     assert nothing_left(world)
     world.answer(order, "Stop here")
-    assert world.ended().reason == "gave_up"
+    assert world.ended().reason == "stopped"
     assert nothing_left(world)
 
 

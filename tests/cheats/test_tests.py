@@ -197,7 +197,7 @@ def test_an_agent_that_deletes_the_failing_test_gets_a_question_and_publishes_no
     assert "'tests/test_cart.py' is gone, with 2 tests (rule 'tests: ask')" in asked.text
     assert nothing_left(world)
     world.answer(order, "Stop here")
-    assert world.ended().reason == "gave_up"
+    assert world.ended().reason == "stopped"
     assert nothing_left(world)
 
 
