@@ -25,7 +25,7 @@ def write(story: Story) -> str:
             *(findings(story) or ("_The report follows when the run is done._",)),
             evidence.shown(story),
             left.pointer(story),
-            reproduction.told(story.played),
+            reproduction.told(story.played, story.site),
             f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"
             f" · {told.dollars(story.card_usd)} for this card so far"
             f" · the conversation and the plan are on {issue}",

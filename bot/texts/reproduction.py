@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from bot.texts import address
 from bot.texts.safe import code, line
 from ledger.events.reproduction import BEFORE, FAILED, PASSED
 from ledger.ids import RunId
@@ -10,13 +11,15 @@ from ledger.views.reproductions import ReproductionRow
 from rules.words import count
 
 
-def told(played: tuple[ReproductionRow, ...]) -> str:
-    """Return a list of what was played before and after the work, the newest of each; empty without any."""
+def told(played: tuple[ReproductionRow, ...], site: str = "") -> str:
+    """Return a list of what was played before and after the work, the newest of each; empty without any.
+    `site`: where Cardinal's pages are, which show what was kept.
+    """
     newest = {one.phase: one for one in played}
     if not newest:
         return ""
     rows = [_one(newest[phase], newest) for phase in newest]
-    kept = _kept(newest.values())
+    kept = _kept(newest.values(), site)
     return "\n".join(("**In a browser**", "", *rows, *((f"- {kept}",) if kept else ())))
 
 
@@ -44,12 +47,14 @@ def _errors(row: ReproductionRow) -> str:
     return f" ({count(row.error_count, 'error')} on the console)" if row.error_count else ""
 
 
-def _kept(played: Iterable[ReproductionRow]) -> str:
+def _kept(played: Iterable[ReproductionRow], site: str) -> str:
     rows = list(played)
     kinds = Counter(kind for row in rows for kind in row.kept)
     if not kinds:
         return ""
     named = ", ".join(kind if many == 1 else f"{many} {_plural(kind)}" for kind, many in kinds.items())
+    if site:
+        return f"Kept: [{named}]({address.of_run(site, _run(rows))})"
     return f"Kept: {named}: `cardinal artifacts {_run(rows)}` where Cardinal runs"
 
 

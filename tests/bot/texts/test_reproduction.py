@@ -68,6 +68,9 @@ def test_the_newest_of_each_counts_and_what_was_kept_is_named() -> None:
         lines[4]
         == "- Kept: console, 3 screenshots, trace, video: `cardinal artifacts r1` where Cardinal runs"
     )
+    linked = told((before, *after), "https://cardinal.example.com").splitlines()[4]
+    where = "https://cardinal.example.com/runs/r1/artifacts"
+    assert linked == f"- Kept: [console, 3 screenshots, trace, video]({where})"
 
 
 def test_what_a_page_made_of_it_is_harmless() -> None:
