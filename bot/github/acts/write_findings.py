@@ -32,7 +32,7 @@ def key(intent: WriteFindings) -> EntryKey:
 def carry_out(hub: "Hub", desk: "Desk", intent: WriteFindings, entry: Entry) -> Outcome:
     """Post or edit the comment."""
     with book.reading(desk.engine) as db:
-        story = story_of(db, intent.run_id)
+        story = story_of(db, intent.run_id, desk.config.public_url)
         talk = talk_of_run(db, story.card, story.run, desk)
         found = findings.get(db, intent.run_id)
         made = findings.follow_ups_made(db, intent.run_id)
