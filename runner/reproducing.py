@@ -25,7 +25,7 @@ from runner.texts import one_line, tail
 from runner.workspace import Workspace
 
 _PYTHON = "/opt/browser/bin/python"  # in the image
-_OUTPUT_BYTES = 5_000_000
+_OUTPUT_BYTES = 20_000_000
 _SAVING_S = 20.0  # of its time, in which the program ends by itself and saves what it recorded
 _LEAST_S = 5.0
 _NO_CONTAINER = (
@@ -48,11 +48,12 @@ def play_before(run: LiveRun, base: str) -> None:
 
 def play_after(run: LiveRun, start: str) -> None:
     """Play them on what the gate let pass, once for each such commit. Raises Obey."""
-    wanted, head = run.order.reproduction, run.checkout.commit()
+    wanted = run.order.reproduction
     played = [one for one in run.history.played if isinstance(one, ReproductionPlayed)]
-    if wanted is None or not played or head in ("", start):
+    if wanted is None or not played:
         return
-    if all((one.phase, one.head) != (AFTER, head) for one in played):
+    head = run.checkout.commit()
+    if head not in ("", start) and all((one.phase, one.head) != (AFTER, head) for one in played):
         _play(run, wanted, AFTER, head)
 
 

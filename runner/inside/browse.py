@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urljoin, urlsplit
-from urllib.request import ProxyHandler, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
 
 from playwright.sync_api import (
     Browser,
@@ -155,9 +155,16 @@ def serving(command: str, out: Path) -> Iterator[subprocess.Popen[bytes]]:
             log.wait(timeout=2)
 
 
+class Staying(HTTPRedirectHandler):
+    """Follows no redirect: that there is one is an answer."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Make no request of it; it becomes an HTTPError."""
+
+
 def wait_ready(app: subprocess.Popen[bytes], address: str, until: float) -> str:
     """Return why the app does not answer at its address, or nothing; whatever it answers is an answer."""
-    opener = build_opener(ProxyHandler({}))
+    opener = build_opener(ProxyHandler({}), Staying())
     began = time.monotonic()
     while time.monotonic() < until:
         if app.poll() is not None:
@@ -180,7 +187,7 @@ class Player:
         self.page, self._address, self._until = page, address, until
 
     def play(self, verb: str, first: str, second: str) -> None:
-        """Play one step. Raises KeyError for a verb that is not known here."""
+        """Play one step; its verb is one of those below."""
         getattr(self, f"_{verb}")(first, second)
 
     def left_ms(self, most_s: float) -> float:
