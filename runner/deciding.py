@@ -49,7 +49,50 @@ _OF_TESTS = re.compile(
     r"|Test\s?/|\baliases\b"
 )
 _TEST_DEPENDENCY = re.compile(r"^\s*(?:test|androidTest)\w*(?:Implementation|Api|RuntimeOnly|CompileOnly)\b")
-_WORDS = re.compile(r"""[\s;&|<>()"'=`$,{}]+""")
+_PARTS = re.compile(r"[;&|(){}`\n]")  # of a shell line: each begins with a program
+_WORDS = re.compile(r"""[\s<>"'=$,]+""")
+_ASSIGNED = re.compile(r"^\s*(?:\w{1,100}=\S*\s+){1,20}|^\s+")
+_ELSEWHERE = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd|-C|--(?:prefix|directory|cwd))\b")
+_TOLD_BY = re.compile(r"--.*|-c")  # settings, or a shell line
+_RUNNERS = frozenset(
+    [
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "ksh",
+        "source",
+        ".",
+        "python",
+        "python3",
+        "pypy3",
+        "node",
+        "deno",
+        "bun",
+        "ruby",
+        "perl",
+        "php",
+        "lua",
+        "tsx",
+        "ts-node",
+        "exec",
+        "env",
+        "time",
+        "nice",
+        "timeout",
+        "sudo",
+        "xargs",
+        "if",
+        "then",
+        "else",
+        "do",
+        "while",
+        "until",
+        "!",
+        "run",
+        "npx",
+    ]
+)
 _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
 _MOST_WORDS = 5_000
 Sections = dict[str, object]
@@ -74,16 +117,27 @@ def named(path: str, commands: Iterable[str]) -> bool:
 
 
 def _fits(path: str, line: str) -> bool:
-    words = [folded(word) for word in _WORDS.split(line)[:_MOST_WORDS]]
-    elsewhere = {"cd", "-c", "--prefix", "--directory", "--cwd"} & set(words)
-    for before, word in zip(["", *words], words, strict=False):
-        places = {posixpath.normpath(word)} if word else set()
-        if before == "-m" and _MODULE.fullmatch(word):
-            module = word.replace(".", "/")
-            places = {f"{module}.py", f"{module}/__main__.py", f"{module}/__init__.py"}
-        if path in places or (elsewhere and any(path.endswith(f"/{place}") for place in places)):
-            return True
-    return False
+    elsewhere = _ELSEWHERE.search(line) is not None
+    return any(
+        path == place or (elsewhere and path.endswith(f"/{place}"))
+        for part in _PARTS.split(line)
+        for place in _run_by(_WORDS.split(_ASSIGNED.sub("", part))[:_MOST_WORDS])
+    )
+
+
+def _run_by(words: list[str]) -> Iterator[str]:
+    """Yield what a command runs or is told by: what it only looks at, as `test -f` does, decides nothing."""
+    before = "exec"  # at the beginning stands a program
+    for at, word in enumerate(words):
+        if not word:
+            continue
+        if at and words[at - 1] == "-m" and _MODULE.fullmatch(word):
+            module = folded(word.replace(".", "/"))
+            yield from (f"{module}.py", f"{module}/__main__.py", f"{module}/__init__.py")
+        elif before in _RUNNERS or (at and _TOLD_BY.fullmatch(words[at - 1])):
+            yield posixpath.normpath(folded(word))
+        if not word.startswith("-") and not word.isdigit():
+            before = word.rsplit("/", 1)[-1]
 
 
 def by_lines(path: str) -> bool:

@@ -5,7 +5,7 @@ import difflib
 import subprocess
 from typing import Any
 
-from ledger.events.guard import Finding
+from ledger.events.guard import Violation
 from ledger.states import Ending
 from rules.policy_repository import Guardrails
 from runner import guards
@@ -93,7 +93,7 @@ def mirror_of(world: World) -> Mirror:
     return Mirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None)
 
 
-def brought_out(world: World, line: str, *, before: str = "true") -> tuple[Finding, ...]:
+def brought_out(world: World, line: str, *, before: str = "true") -> tuple[Violation, ...]:
     """Return what the guards of a silent policy find in what a shell line makes of the shop, after people
     did what `before` says.
     """

@@ -92,6 +92,7 @@ def test_what_alters_the_checks_is_found_with_why(how: str) -> None:
     assert said in told
 
 
+LOOKS = ("ruff check .", "pytest -q tests", "test -f src/hello.py && grep -q b docs/a.md")
 ORDINARY = {
     "a module and its test": (new("src/cart.py"), new("tests/test_cart.py")),
     "a fixture": (new("tests/fixtures/carts.py"), new("tests/fixtures/cart.json")),
@@ -106,13 +107,14 @@ ORDINARY = {
     ),
     "code about coverage": (new("insurance/coverage.py"), new("docs/makefile.md"), new("check.py")),
     "templates and settings": (new("web/index.html"), new("app.yml"), new(".gitignore"), new("Dockerfile")),
+    "what the checks only look at": (new("src/hello.py"), altered("docs/a.md", "a\n", "b\n")),
     "a script that no check names": (new("scripts/deploy"), new("other/run.sh2")),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", ORDINARY)
 def test_ordinary_work_on_a_project_is_not_asked_about(what: str) -> None:
-    assert found("checks", *ORDINARY[what], checked_by=(*LINES, "ruff check .", "pytest -q tests")) == []
+    assert found("checks", *ORDINARY[what], checked_by=(*LINES, *LOOKS)) == []
 
 
 def test_a_commit_on_the_way_is_not_what_is_checked(world: World) -> None:
