@@ -399,7 +399,7 @@ def test_an_app_that_is_suspended_is_not_taken_for_installed(town: Town) -> None
     (town.root / "mine.pem").write_text(pem)
     code, said = town.ends("--org", "acme", "--existing", str(app.id), "--key", "mine.pem", "--poll")
     assert code != 0
-    assert "suspended" in said
+    assert "an owner lifts it at" in said
 
 
 def test_a_home_inside_a_git_repository_is_hidden_from_it(town: Town) -> None:
