@@ -390,19 +390,3 @@ def test_several_boards_are_named_and_none_is_guessed(town: Town) -> None:
     code, said = town.ends("--board", "acme/2")
     assert code == 0, said
     assert town.settings["CARDINAL_BOARD"] == "acme/2"
-
-
-def test_an_app_that_is_suspended_is_not_taken_for_installed(town: Town) -> None:
-    app, pem = town.forge.store.apps.register(town.acme, "Mine", "mine")
-    installed = town.forge.store.apps.install(app, town.acme, actor=town.alice)
-    town.forge.store.access.suspend(installed, actor=town.alice)
-    (town.root / "mine.pem").write_text(pem)
-    code, said = town.ends("--org", "acme", "--existing", str(app.id), "--key", "mine.pem", "--poll")
-    assert code != 0
-    assert "suspended" in said
-
-
-def test_a_home_inside_a_git_repository_is_hidden_from_it(town: Town) -> None:
-    (town.root / ".git").mkdir()
-    finished(town, *HOOK)
-    assert "/.cardinal/" in (town.root / ".git" / "info" / "exclude").read_text().splitlines()
