@@ -39,7 +39,8 @@ class Lines(logging.Formatter):
 def set_up(config: Config) -> None:
     """Send every record of at least the configured level to standard error, instead of elsewhere."""
     lines = logging.StreamHandler(sys.stderr)
-    lines.setFormatter(Lines([config.webhook_secret.reveal(), config.private_key.reveal()]))
+    hidden = (config.webhook_secret, config.private_key, config.client_secret)
+    lines.setFormatter(Lines([one.reveal() for one in hidden]))
     root = logging.getLogger()
     root.handlers[:] = [lines]
     root.setLevel(config.log_level.upper())

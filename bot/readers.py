@@ -5,9 +5,10 @@ from collections import deque
 from datetime import datetime, timedelta
 
 from bot.clock import Clock
-from bot.github import people
+from bot.github import people, repositories
 from bot.github.errors import GithubError
 from bot.github.hub import Hub
+from bot.github.posting import CLOCK_SLACK
 from bot.github.timed import Timed
 from ledger.errors import CardinalError
 from ledger.visits import Visit
@@ -55,32 +56,39 @@ class Readers:
 
     def __init__(self, hub: Hub, clock: Clock) -> None:
         self._hub = hub
-        self._known: Timed[tuple[str, int, str], bool] = Timed(clock, keep_s=KEPT_S, most=MOST_KEPT)
+        self._known: Timed[tuple[str, int, str], datetime | None] = Timed(
+            clock, keep_s=KEPT_S, most=MOST_KEPT
+        )
         self._pace = Pace(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
         self._turn = threading.Lock()
 
-    def may(self, visit: Visit, repositories: frozenset[str]) -> bool:
-        """Tell whether the visitor may read all of the repositories; False for none.
+    def may(self, visit: Visit, names: frozenset[str], since: datetime) -> bool:
+        """Tell whether the visitor may read all of the repositories, as they were `since`; False for none.
 
-        Raises BusyError when that cannot be asked now.
+        One that was made later under an old name is another one. Raises BusyError when that cannot be asked
+        now.
         """
         if not self._turn.acquire(timeout=TURN_S):
             raise BusyError("others are being asked about")
         try:
-            return bool(repositories) and all(self._reads(visit, one) for one in sorted(repositories))
+            return bool(names) and all(self._reads(visit, one, since) for one in sorted(names))
         finally:
             self._turn.release()
 
-    def _reads(self, visit: Visit, repository: str) -> bool:
+    def _reads(self, visit: Visit, repository: str, since: datetime) -> bool:
         key = (repository.casefold(), visit.user_id, visit.login)
-        return self._known.get(key, lambda: self._asked(visit, repository))
+        born = self._known.get(key, lambda: self._asked(visit, repository))
+        return born is not None and born <= since + CLOCK_SLACK
 
-    def _asked(self, visit: Visit, repository: str) -> bool:
+    def _asked(self, visit: Visit, repository: str) -> datetime | None:
+        """Return when the repository was made; None where the visitor may not read it."""
         if not self._pace.take(visit.user_id):
             raise BusyError("it was asked too often")
         if self._hub.budget.spare(LAST) > 0:
             raise BusyError("GitHub's rate limit is nearly reached")
         try:
-            return people.reads(self._hub, repository, visit.login, visit.user_id)
+            if not people.reads(self._hub, repository, visit.login, visit.user_id):
+                return None
+            return repositories.born_at(self._hub, repository)
         except GithubError as error:
             raise BusyError("GitHub did not say") from error

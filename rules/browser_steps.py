@@ -11,11 +11,13 @@ MOST_STEPS = 40
 STEP_BYTES = 500
 _TEXT_CHARACTERS = 100_000
 _HEADING = re.compile(
-    r"[ \t]*(?:#{1,6}[ \t]+)?(?:\*\*|__)?steps(?: to reproduce)?(?:\*\*|__)?[ \t]*:?[ \t]*(?:\*\*|__)?[ \t]*",
+    # No blank can be counted in two ways: a stranger's line must not take long.
+    r"[ \t]*(?:#{1,6}[ \t]+)?(?:\*\*|__)?steps(?: to reproduce)?(?:\*\*|__)?"
+    r"(?:[ \t]*:)?(?:[ \t]*(?:\*\*|__))?[ \t]*",
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(
-    r"[ \t]*(?:[-*][ \t]+)?(?:\*\*)?address(?:\*\*)?[ \t]*:[ \t]*(?:\*\*)?[ \t]*[`<]?(\S{1,500}?)[`>]?[ \t]*",
+    r"[ \t]*(?:[-*][ \t]+)?(?:\*\*)?address(?:\*\*)?[ \t]*:[ \t]*(?:\*\*[ \t]*)?[`<]?(\S{1,500}?)[`>]?[ \t]*",
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"[ \t]*(?:[0-9]{1,3}[.)]|[-*+])[ \t]+(?:\[[ xX]\][ \t]+)?(.*)")
@@ -88,7 +90,8 @@ def read(text: str, app: str) -> Script | None:
         return None
     if len(listed) > MOST_STEPS:
         return Script(problem=f"The card has {len(listed)} steps, and at most {MOST_STEPS} are played.")
-    address = next((found[1] for line in lines if (found := _ADDRESS.fullmatch(line))), "")
+    short = (line for line in lines if len(line) <= STEP_BYTES + 100)
+    address = next((found[1] for line in short if (found := _ADDRESS.fullmatch(line))), "")
     opened = _inside(address or app, app)
     if not opened:
         return Script(problem=_elsewhere(f"`Address:` {code(address, 100)}", app))

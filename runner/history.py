@@ -228,6 +228,7 @@ def _turn_ended(self: History, event: Any, _seq: int) -> None:
 
 def _called(self: History, event: Any, seq: int) -> None:
     self.calls.add((event.session_id, event.call_id))
+    self.attached += event.tool == "attach"  # also what was not kept
     if event.tool in ("finish", "findings"):
         self.finish, self.finish_seq = json.loads(event.body), seq
     elif event.tool == "thread":
@@ -289,7 +290,6 @@ def _pushed(self: History, event: Any, _seq: int) -> None:
 
 def _kept(self: History, event: Any, _seq: int) -> None:
     self.artifacts[event.name, event.digest] = event.size_bytes
-    self.attached += event.kind in artifact.ATTACHED
 
 
 def _reported(self: History, _event: Any, _seq: int) -> None:

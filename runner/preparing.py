@@ -5,6 +5,7 @@ import logging
 from hashlib import sha256
 
 from ledger.events.agent import SessionLost
+from ledger.events.artifact import BRIEFING
 from ledger.events.instruction import SkillsChosen
 from ledger.events.run import BriefingMade
 from ledger.states import RunState
@@ -40,7 +41,7 @@ def admit(run: LiveRun, *, allow_unsandboxed: bool) -> None:
     digest = digest_of(order.briefing)
     if run.history.instructed.briefed != digest:
         told = BriefingMade(order.run_id, order.briefing, digest, order.briefing_omitted, order.issue)
-        run.log.append(told, *keep(run, "briefing.md", "briefing", order.briefing))
+        run.log.append(told, *keep(run, "briefing.md", BRIEFING, order.briefing))
     _instruct(run)
     run.heed_answers()
     if order.workspace not in run.agent.backends:

@@ -65,7 +65,7 @@ def enter(run: LiveRun, due: Enter) -> None:
 
 def brief(run: LiveRun, visit: Visit) -> None:
     """Write down what the agent of the entry is told, before its first turn; again after a kill there."""
-    told = run.secrecy.hush(cut(redact(of_stage(run.order, run.history)), _TOLD_BYTES))
+    told = cut(run.secrecy.hush(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
     run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(told), told))
 
 

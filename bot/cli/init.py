@@ -145,7 +145,8 @@ def _public(given: str, webhook: str) -> str:
             "--public has an address without a path: --public https://cardinal.example.com"
         )
     ours = parts.path in ("", "/", WEBHOOK_PATH) and not parts.query  # else it is a relay's
-    return f"{parts.scheme}://{parts.netloc}" if ours and parts.netloc else ""
+    host = parts.netloc.rpartition("@")[2]  # a name and password are for the webhook's door, not for people
+    return f"{parts.scheme}://{host}" if ours and host else ""
 
 
 def _is_local(host: str) -> bool:

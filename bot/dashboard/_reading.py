@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bot.dashboard._site import Site
 from ledger import book
+from ledger.events.artifact import BRIEFING
 from ledger.ids import RunId
 from ledger.views import artifacts, cards, runs
 from ledger.views.artifacts import ArtifactRow
@@ -25,16 +26,16 @@ class Left:
 def found(site: Site, visit: Visit, run: str) -> Left | None:
     """Return what the run left; None where there is no such run, or the visitor may not know of it.
 
-    Raises BusyError. The briefing of a run tells of the issue, which may be in another repository than
-    the work: the visitor has to be able to read both.
+    Raises BusyError. The visitor has to be able to read the repository of the work and that of the issue.
+    The briefing is for the operator alone: it tells of other cards, and of comments that may be gone.
     """
     if not RUN.fullmatch(run):
         return None
     with book.reading(site.engine) as db:
         known = runs.get(db, RunId(run))
         card = cards.get(db, known.card_id) if known is not None else None
-        files = artifacts.of_run(db, RunId(run))
+        files = tuple(one for one in artifacts.of_run(db, RunId(run)) if one.kind != BRIEFING)
     if known is None or card is None:
         return None
     about = frozenset(filter(None, (known.repository, card.repository)))
-    return Left(card, files) if site.readers.may(visit, about) else None
+    return Left(card, files) if site.readers.may(visit, about, known.queued_at) else None

@@ -27,7 +27,6 @@ def _text(suffix: str = "") -> Shape:
 
 
 SHAPES: Mapping[str, Shape] = {
-    "briefing": _text(".md"),
     "console": _text(".txt"),
     "file": _text(),
     "log": _text(".txt"),

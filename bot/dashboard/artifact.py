@@ -15,7 +15,7 @@ from ledger.visits import Visit
 from runner.store import Store
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 GONE, DAMAGED = "This file is gone", "the file is gone from the store, or its disk has changed it"
 
 

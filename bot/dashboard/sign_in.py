@@ -71,15 +71,11 @@ def _came_back(site: Site) -> Response:
     begun = _begun(site)
     if not compare_digest(begun["state"].encode(), request.args.get("state", "").encode()):
         raise SignInError(f"this answer is not for this browser: {AGAIN}")
-    now = site.clock()
-    with book.writing(site.engine) as db:
-        first = visits.spend(db, begun["state"], now=now, ttl_s=VALID_S)
-    if not first:
-        raise SignInError(f"this answer was used before: {AGAIN}")
     code = request.args.get("code", "")
     if not CODE.fullmatch(code):
         raise signing_in.refused(request.args.get("error", ""))
-    person = _person(site, code, begun["verifier"])
+    person = _person(site, code, begun)
+    now = site.clock()
     word = secrets.token_urlsafe(WORD_BYTES)
     with book.writing(site.engine) as db:
         visits.end(db, site.word())
@@ -90,14 +86,21 @@ def _came_back(site: Site) -> Response:
     return answer
 
 
-def _person(site: Site, code: str, verifier: str) -> Person:
-    """Ask GitHub who it is; of the few threads only some may wait for that at once."""
+def _person(site: Site, code: str, begun: dict[str, str]) -> Person:
+    """Ask GitHub who it is; of the few threads only some may wait for that at once, and only so many try.
+
+    What comes back is used up only then: whoever has no account writes nothing at all.
+    """
     if not site.at_github.acquire(blocking=False):
         raise SignInError(MANY)
     try:
         if not site.sign_ins.take("sign-in"):
             raise SignInError(MANY)
-        return signing_in.who(site.config, code, verifier)
+        with book.writing(site.engine) as db:
+            first = visits.spend(db, begun["state"], now=site.clock(), ttl_s=VALID_S)
+        if not first:
+            raise SignInError(f"this answer was used before: {AGAIN}")
+        return signing_in.who(site.config, code, begun["verifier"])
     finally:
         site.at_github.release()
 

@@ -10,6 +10,7 @@ import requests
 
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError, UnavailableError
 from bot.github.hub import repository_path
+from bot.github.wire import as_it_is
 
 if TYPE_CHECKING:
     from bot.github.hub import Hub
@@ -155,7 +156,9 @@ def _downloaded(address: str) -> str:
     """Return the end of a text; it is asked for without any token, for the address itself is the key."""
     tail = b""
     asked = {"Range": f"bytes=-{TAIL_BYTES}"}
-    with requests.get(address, headers=asked, timeout=_WAIT_S, stream=True, allow_redirects=False) as answer:
+    with requests.get(
+        address, headers=asked, auth=as_it_is, timeout=_WAIT_S, stream=True, allow_redirects=False
+    ) as answer:
         if answer.status_code not in (200, 206):
             return ""
         seen = 0

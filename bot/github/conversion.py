@@ -7,7 +7,7 @@ from typing import Any
 import requests
 
 from bot.github.errors import UnavailableError, from_answer
-from bot.github.wire import ACCEPT, API_VERSION, CONNECT_S, USER_AGENT
+from bot.github.wire import ACCEPT, API_VERSION, CONNECT_S, USER_AGENT, as_it_is
 from bot.secret import Secret
 
 READ_S = 30.0
@@ -39,6 +39,7 @@ def convert(api_url: str, code: str) -> Converted:
         answer = requests.post(
             f"{api_url}/app-manifests/{code}/conversions",
             headers=headers,
+            auth=as_it_is,
             timeout=(CONNECT_S, READ_S),
             allow_redirects=False,
         )

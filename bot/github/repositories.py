@@ -1,4 +1,6 @@
-"""Reads what a run needs to know of a repository."""
+"""Reads what Cardinal needs to know of a repository."""
+
+from datetime import datetime
 
 from bot.github.hub import Hub, repository_path
 
@@ -15,6 +17,11 @@ def look_up(hub: Hub, repository: str) -> tuple[str, bool]:
     """
     found = hub.rest("GET", repository_path(repository)).body
     return str(found["full_name"]), bool(found.get("archived"))
+
+
+def born_at(hub: Hub, repository: str) -> datetime:
+    """Return when the repository was made; being renamed or transferred does not change that."""
+    return datetime.fromisoformat(hub.rest("GET", repository_path(repository)).body["created_at"])
 
 
 def head(hub: Hub, repository: str) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import requests
 
 from bot.config import Config
-from bot.github.wire import ACCEPT, API_VERSION, USER_AGENT
+from bot.github.wire import ACCEPT, API_VERSION, USER_AGENT, as_it_is
 from ledger.errors import CardinalError
 
 BACK = "/sign-in/back"
@@ -102,6 +102,7 @@ def _asked(method: str, address: str, headers: dict[str, str], form: dict[str, s
             address,
             headers={**headers, "User-Agent": USER_AGENT},
             data=form,
+            auth=as_it_is,
             timeout=WAIT_S,
             allow_redirects=False,
         )

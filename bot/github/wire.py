@@ -31,6 +31,13 @@ class Answer:
     body: Any
 
 
+def as_it_is(asked: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Give a request no other credentials: without an `auth`, requests puts what ~/.netrc says of the host
+    in place of our header. Source: requests.readthedocs.io, "netrc Authentication".
+    """
+    return asked
+
+
 class Speaker(Auth):
     """Gives PyGithub the token of the moment, as far as `reach` says, and keeps it out of its debug log."""
 

@@ -3,7 +3,7 @@
 from bot.texts import address
 from bot.texts.safe import code, folded
 from bot.texts.story import Story
-from ledger.events.artifact import ATTACHED
+from ledger.events.artifact import ATTACHED, BRIEFING
 from ledger.views.artifacts import ArtifactRow
 from rules.words import count
 
@@ -22,7 +22,7 @@ def pointer(story: Story) -> str:
 
 def listed(story: Story) -> str:
     """Return the run's files; without pages only what its agent attached, and the command that gets it."""
-    kept = tuple(one for one in story.left if not one.dropped)
+    kept = tuple(one for one in story.left if not one.dropped and one.kind != BRIEFING)
     run_id = story.run.run_id
     if story.site and kept:
         rows = [f"- {one.kind}: {_link(story, one)}" for one in kept[:MOST_FILES]]

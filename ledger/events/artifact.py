@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ledger.events.run import RunEvent
 
 FILE, PAGE = "file", "page"
+BRIEFING = "briefing"  # for the operator alone
 ATTACHED = (FILE, PAGE)  # the kinds of what an agent attached itself
 
 

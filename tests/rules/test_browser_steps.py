@@ -119,3 +119,12 @@ def test_too_many_steps_and_too_long_ones_are_refused() -> None:
 def test_any_text_is_read_to_some_end(text: str, more: str) -> None:
     script = read(f"Steps:\n- {text}\n{more}", APP)
     assert script is None or isinstance(script, Script)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("line", ["address:{}x y", "steps{}x", "{}steps to reproduce{}:{}**{}x"])
+def test_no_line_holds_the_reading_up(line: str) -> None:
+    blanks = " " * 60_000
+    assert read(f"Steps:\n1. open /cart\n{line.format(*[blanks] * 4)}\n", APP) == read(
+        "Steps:\n1. open /cart\n", APP
+    )

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 
-from ledger.events.artifact import ArtifactKept
+from ledger.events.turn import BoardToolCalled
 from ledger.states import Ending
 from runner.board_tools import ATTACHED_BYTES, BadCall, check_call, offered
 from runner.store import Store
@@ -14,8 +14,8 @@ PLAN = [{"plan": {"summary": "Measure.", "steps": ["Measure"]}}]
 KEY = "AKIA" + "Q7XJ2M4PLWN3RZTB"
 
 
-def kept(number: int, kind: str = "file") -> ArtifactKept:
-    return ArtifactKept(RUN, f"{number}.txt", kind, f"{number:064x}", 1)
+def called(number: int, tool: str = "attach") -> BoardToolCalled:
+    return BoardToolCalled(RUN, "s1", f"a{number}", tool, '{"name": "a.txt"}')
 
 
 def test_the_text_is_for_the_store_and_the_event_has_its_name_only() -> None:
@@ -25,11 +25,11 @@ def test_the_text_is_for_the_store_and_the_event_has_its_name_only() -> None:
     assert [json.loads(one.body) for one in done.events] == [{"name": "a /b.csv"}]  # type: ignore[attr-defined]
 
 
-def test_the_eleventh_file_is_refused_and_logs_do_not_count() -> None:
-    nine = [kept(number) for number in range(9)]
-    logs = [kept(number, "log") for number in range(20, 40)]
+def test_the_eleventh_file_is_refused_whatever_was_kept_of_the_others() -> None:
+    nine = [called(number) for number in range(9)]
+    logs = [called(number, "note") for number in range(20, 40)]
     assert effect(call("attach", name="a", content="b"), history(*nine, *logs)).attaches is not None
-    done = effect(call("attach", name="a", content="b"), history(*nine, kept(10, "page")))
+    done = effect(call("attach", name="a", content="b"), history(*nine, called(10)))
     assert "10 files already" in str(done.reply["error"])
     assert (done.events, done.attaches) == ((), None)
 

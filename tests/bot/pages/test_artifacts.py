@@ -1,5 +1,6 @@
 """What a run left: for whoever may read its repositories; nothing at all, for everybody else."""
 
+from datetime import timedelta
 from pathlib import Path
 
 from bot import orders
@@ -134,6 +135,21 @@ def test_a_login_that_is_somebody_elses_by_now_opens_nothing(pages: Pages) -> No
     assert bob.get(page_of(run_id)).status_code == 404
 
 
+def test_a_repository_that_was_made_later_under_an_old_name_opens_nothing(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    assert bob.get(page_of(run_id)).status_code == 200
+    pages.cardinal.repo.created_at = pages.cardinal.clock() + timedelta(hours=1)
+    pages.cardinal.clock.forward(181)
+    assert bob.get(page_of(run_id)).status_code == 404
+
+
+def test_a_briefing_is_for_the_operator_alone(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    digest = pages.keep(run_id, "briefing.md", "briefing", "# What another card reports\n")
+    assert "briefing" not in bob.get(page_of(run_id)).text
+    assert bob.get(file_at(run_id, digest, "briefing.md")).status_code == 404
+
+
 def test_when_github_cannot_be_asked_nothing_is_shown_and_nobody_asks(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     pages.cardinal.shop.hub.budget.close(300)
@@ -162,6 +178,7 @@ def test_no_name_in_an_address_leads_anywhere_and_the_files_name_is_cardinals(pa
         assert bob.get(f"/artifacts/{run_id}/{digest}/{name}").status_code == 404
     for wrong in (digest.upper(), digest[:63], "..%2f" + digest):
         assert bob.get(f"/artifacts/{run_id}/{wrong}/log.txt").status_code == 404
+    assert bob.get(file_at(run_id, digest, "__init__.py")).status_code == 200
     served = bob.get(f"/artifacts/{run_id}/{digest}/evil.exe")
     assert served.headers["Content-Disposition"] == 'inline; filename="etc-pass-wd-X-Evil-1.txt"'
     assert "X-Evil" not in served.headers

@@ -9,12 +9,15 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from flask import Blueprint
+from sqlalchemy import func, select
 
 from bot import config as configuration
 from bot.app import make_app
 from bot.dashboard._site import Site
 from bot.dashboard.sign_in import own_path
 from bot.readers import Pace
+from ledger import book
+from ledger.tables import spent_states
 from tests.bot.core.cardinal import Clock
 from tests.bot.pages.world import PUBLIC, WAIT_S, Browser, Pages
 from tests.published.court import Court
@@ -99,6 +102,24 @@ def test_a_code_is_worth_nothing_twice_or_in_another_sign_in(pages: Pages) -> No
         refused = mallory.get(f"/sign-in/back?code={code}&state={state}")
         assert (refused.status_code, "used before or is too old" in refused.text) == (403, True)
     assert not signed_in(mallory)
+
+
+def test_who_comes_back_without_a_code_writes_nothing(pages: Pages) -> None:
+    bob = pages.browser("bob", signed_in=False)
+    state = asked(bob.begins())["state"]
+    assert bob.get(f"/sign-in/back?state={state}&error=access_denied").status_code == 403
+    with book.reading(pages.cardinal.shop.engine) as db:
+        assert db.scalar(select(func.count()).select_from(spent_states)) == 0
+
+
+def test_what_the_operators_netrc_says_of_github_signs_nobody_in(
+    pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login alice password hers\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    bob = pages.browser("bob")
+    assert signed_in(bob)
 
 
 def test_who_takes_more_than_ten_minutes_begins_again(pages: Pages) -> None:

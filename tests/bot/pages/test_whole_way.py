@@ -30,7 +30,7 @@ def test_somebody_opens_the_log_that_a_check_names_and_it_has_the_digest_of_the_
     assert arrived.headers["Location"] == f"/runs/{run_id}/artifacts"
     listed = bob.get(arrived.headers["Location"])
     assert listed.status_code == 200
-    for name in ("report.md", "briefing.md", "timings.csv", ".patch"):
+    for name in ("report.md", "timings.csv", ".patch"):
         assert name in listed.text
     (digest, link), *_ = re.findall(r"\[`([0-9a-f]{64})`\]\((\S+)\)", str(check.output["summary"]))
     log = bob.follows(link)
