@@ -45,6 +45,7 @@ SHAPES: Mapping[str, Type | Keys] = {
     ),
     "go_to_stage": Keys({"stage": str, "summary": str}, {"open_points": list}),
     "findings": Keys({"summary": str}, {"findings": list, "follow_ups": list}),
+    "attach": Keys({"name": str, "content": str}),
     "sleep": _NUMBER,
     "usage": Keys({}, {"usd": _NUMBER, "in": int, "out": int, "cache_read": int, "cache_write": int}),
     "todo": list,
