@@ -48,7 +48,7 @@ _ASSERTION = re.compile(
     \bassert(?!\w)\ ?[^=\s] | \b\w{0,40}[aA]ssert\w{0,60}\ ?[!(.] | \bexpect\w{0,20}!?\ ?\(
     | \.(?:should|must)(?:_\w{1,40})?\b | \brequire\.\w{1,40}\( | \bt\.(?:Error|Fatal)f?\(
     | \bpytest\.(?:raises|warns)\( | ^Then\b | ^\[\[?\ .{1,200}\ \]\]?$ | \bverify\(
-    | \bis_expected\.(?:to|not_to)\b | \b(?:EXPECT|ASSERT)_[A-Z_]{1,40}\ ?\(
+    | \bis_expected\.(?:to|not_to|to_not)\b | \b(?:EXPECT|ASSERT)_[A-Z_]{1,40}\ ?\(
     """,
     re.VERBOSE,
 )
@@ -76,7 +76,7 @@ _OFF = re.compile(
     | ^(?:skip|pending)(?:\ ["'(]|\(|$) | ,\ :(?:skip|focus)\b | @(?:module)?tag\ :skip\b
     | \bskip:\ ?(?:true|["'])
     | ^(?:RSpec\.)?(?:it|test|describe|context|specify)\b[^{]{0,300}\bpending:\ ?(?:true|["'])
-    | @Test\ ?\(.{0,200}?\benabled\ ?=\ ?false\b | \bGTEST_SKIP\b | \bTEST(?:_[FP])?\ ?\(.{0,100}?\bDISABLED_
+    | @Test\ ?\(.{0,200}?\benabled\ ?=\ ?false\b | \bGTEST_SKIP\b | \b(?:TYPED_)?TEST(?:_[FP])?\ ?\(.{0,90}?\bDISABLED_
     | ^@(?:wip|skip|ignore)\b | ^//(?:go:build|\ \+build)\b
     | ^(?:if|elif|while)\ ?\(?(?:False|false|0)\b
     | \b(?:os\._exit|sys\.exit|process\.exit|System\.exit)\(\ ?0?\ ?\)
