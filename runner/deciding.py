@@ -26,7 +26,8 @@ _WHOLE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _FOLDERS = re.compile(
-    r"(?:\.github/actions|\.circleci|\.buildkite|\.husky|\.config/nextest[^/]*)/.*|(?:.*/)?\.github/actions/.*",
+    r"(?:\.github/actions|\.circleci|\.buildkite|\.husky|\.config/nextest[^/]*)/.*|(?:.*/)?\.github/actions/.*"
+    r"|(?:.*/)?(?:\.cargo/config(?:\.toml)?|\.mvn/(?:maven|jvm)\.config)",
     re.DOTALL,
 )
 _RULES = re.compile(r"\.github/cardinal(?:\.ya?ml|/.*)|(?:\.github/|docs/)?codeowners", re.DOTALL)

@@ -16,12 +16,15 @@ _CODE = (
     r"|cljc?|hs|jl|vue|svelte)"
 )
 _NAMED = re.compile(
-    rf"(?:.*/)?(?:(?:tests?[._-][^/]*|[^/]*[._-](?:tests?|spec))\.{_CODE}"
+    rf"(?:.*/)?(?:tests?\.(?:py|[cm]?[jt]sx?)|(?:tests?[._-][^/]*|[^/]*[._-](?:tests?|spec))\.{_CODE}"
     r"|[^/]*tests?\.(?:java|kts?|cs|fs|swift|scala|php)|[^/]+\.(?:bats|feature))",
     re.DOTALL,
 )
 _IN_FOLDER = re.compile(rf"(?:.*/)?(?:tests?|__tests__|specs?|e2e|testing)/.*\.{_CODE}", re.DOTALL)
 _COLLECTED = re.compile(r"(?:.*/)?(?:__tests__/.*\.[cm]?[jt]sx?|tests/[^/]*\.rs|t/[^/]*\.t)", re.DOTALL)
+_LANGUAGE = re.compile(
+    r".*\.(?:(?P<js>[cm]?[jt]sx?|vue|svelte)|(?P<jvm>java|kts?)|(?P<c>c|cc|cpp)|(\w+))", re.DOTALL
+)
 _TEST = re.compile(
     r"""
     (?:async\ )?def\ test\w*                                            # Python, Ruby's minitest
@@ -34,6 +37,8 @@ _TEST = re.compile(
     | (?:public\ )?(?:static\ )?function\ test\w*\ ?\(                  # PHPUnit
     | @test\ ["']                                                       # bats
     | test\ "                                                           # ExUnit
+    | (?:it|specify)\ ?\{                                               # RSpec in one line
+    | (?:TYPED_)?TEST(?:_[FP])?\ ?\(                                    # GoogleTest
     | Scenario(?:\ Outline)?:                                           # Gherkin
     """,
     re.VERBOSE,
@@ -43,6 +48,15 @@ _ASSERTION = re.compile(
     \bassert(?!\w)\ ?[^=\s] | \b\w{0,40}[aA]ssert\w{0,60}\ ?[!(.] | \bexpect\w{0,20}!?\ ?\(
     | \.(?:should|must)(?:_\w{1,40})?\b | \brequire\.\w{1,40}\( | \bt\.(?:Error|Fatal)f?\(
     | \bpytest\.(?:raises|warns)\( | ^Then\b | ^\[\[?\ .{1,200}\ \]\]?$ | \bverify\(
+    | \bis_expected\.(?:to|not_to|to_not)\b | \b(?:EXPECT|ASSERT)_[A-Z_]{1,40}\ ?\(
+    """,
+    re.VERBOSE,
+)
+_IMPORT = re.compile(
+    r"""
+    (?:import|from|use|using|require|\#include)\b[^();]*;?
+    | (?:import|const|let|var)\ [^=()]{1,200}=\ ?require\([^()]{1,200}\)[\w.]{0,40};?
+    | (?:[a-z_.][\w.]{0,40}\ )?"[\w.~-]{1,100}(?:/[\w.~-]{1,100}){1,20}"  # Go
     """,
     re.VERBOSE,
 )
@@ -53,13 +67,16 @@ _OFF = re.compile(
     | \b__test__\ ?=\ ?False
     | \b(?:it|test|describe|context|suite)(?:\.\w{1,20}){0,2}
       \.(?:skip\w{0,5}|todo|only|failing|fails|fixme|runIf)\b
-    | \[["'`](?:skip|todo|only)["'`]\]
+    | (?:\b(?:it|test|describe|suite)|(?<![.\w])context)(?:\.\w{1,20}){0,2}\[["'`](?:skip|todo|only)["'`]\]
+    | ^(?:it|test|describe|suite)\ ?\(["'`].{1,200}?["'`],\ ?\{[^{}]{0,100}?\btodo:\ ?(?:true|["'`])
     | (?:^|\ )(?:x|f)(?:it|describe|test|context|specify)[( ]{1,2}["'`] | \bthis\.skip\(
     | \b[tb]\.Skip(?:f|Now)?\( | \#!?\[(?:ignore|cfg\((?:any\(\)|FALSE|false))
     | @(?:Ignore|Disabled\w{0,30})\b | \[(?:Ignore|Explicit)\b | \b(?:Skip|Ignore)\ ?=\ ?["@]
     | \bassume(?:True|False|That)\( | \bmarkTest(?:Skipped|Incomplete)\( | \bXCTSkip
     | ^(?:skip|pending)(?:\ ["'(]|\(|$) | ,\ :(?:skip|focus)\b | @(?:module)?tag\ :skip\b
-    | \b(?:skip|pending):\ ?(?:true|["'])
+    | \bskip:\ ?(?:true|["'])
+    | ^(?:RSpec\.)?(?:it|test|describe|context|specify)\b[^{]{0,300}\bpending:\ ?(?:true|["'])
+    | @Test\ ?\(.{0,200}?\benabled\ ?=\ ?false\b | \bGTEST_SKIP\b | \b(?:TYPED_)?TEST(?:_[FP])?\ ?\(.{0,90}?\bDISABLED_
     | ^@(?:wip|skip|ignore)\b | ^//(?:go:build|\ \+build)\b
     | ^(?:if|elif|while)\ ?\(?(?:False|false|0)\b
     | \b(?:os\._exit|sys\.exit|process\.exit|System\.exit)\(\ ?0?\ ?\)
@@ -69,7 +86,7 @@ _OFF = re.compile(
 )
 _OFF_WORDS = re.compile(
     r"skip|xfail|failure|nottest|ignore|__test__|todo|only|fail|fixme|runif|(?:^|\s)[xf](?:it|desc|test|cont|spec)"
-    r"|\[cfg|explicit|disabled|assume|incomplete|pending|focus|@wip|build|if|while|exit",
+    r"|\[cfg|explicit|disabled|assume|incomplete|pending|focus|enabled|@wip|build|if|while|exit",
     re.IGNORECASE,
 )
 _ENVIRONMENT = re.compile(
@@ -77,11 +94,12 @@ _ENVIRONMENT = re.compile(
 )
 _HOLLOW = re.compile(
     r"""
-    \bassert!?[ (]{1,2}(?:True|true|1|not\ (?:False|0))\)?;?(?:$|[ ,\#])
-    | \bassert_?[tT]rue\(\ ?(?:True|true|1)\b | \bassert_?[fF]alse\(\ ?(?:False|false|0)\b
+    \bassert!?[ (]{1,2}(?:True|true|1|not\ (?:False|0))\)?\ ?(?:$|[,;:\#]|//|or\b|\|\|)
+    | \bassert_?[tT]rue\(\ ?(?:True|true|1)\ ?(?:$|[,)]|or\b|\|\|)
+    | \bassert_?[fF]alse\(\ ?(?:False|false|0)\ ?(?:$|[,)]|and\b|&&)
     | \bassert_?(?:[eE]quals?|eq!?|same)\(\ ?([\w."']{1,40}),\ ?\1\ ?[,)]
     | \bassert\ ([\w."']{1,40})\ ==\ \2(?:$|[ ,])
-    | \bexpect\(\ ?([\w."']{1,40})\ ?\)\.to(?:Be|Equal|StrictEqual|\.eq|\.equal|\ eq)\(?\ ?\3\ ?\)?
+    | \bexpect\(\ ?([\w."']{1,40})\ ?\)\.to(?:Be|Equal|StrictEqual|\.eq|\.equal|\ eq)\(?\ ?\3\ ?(?:[);\#]|$)
     | \bexpect\(\ ?(?:true|1)\ ?\)\.toBe(?:Truthy\(|Defined\() | \bexpect\((?:true)\)\.to\.be\.true
     | \b(?:assert|expect).{0,200}(?:\bor\ True\b|\|\|\ ?true\b)
     """,
@@ -112,6 +130,12 @@ def kind_of(path: str) -> int:
     return NEAR_TESTS if _IN_FOLDER.fullmatch(plain) else NOWHERE
 
 
+def language(path: str) -> str:
+    """Return what tells the languages of two files apart: their suffix, or one name for related suffixes."""
+    found = _LANGUAGE.fullmatch(folded(path))
+    return (found.lastgroup or found[found.re.groups]) if found else ""
+
+
 def plain(line: str) -> str:
     """Return a line without indentation and with single spaces; empty for a remark."""
     said = _SPACES.sub(" ", line).strip()
@@ -125,8 +149,8 @@ def tests_in(line: str) -> int:
 
 
 def assertions_in(line: str) -> int:
-    """Return how many assertions a plain line has."""
-    return sum(1 for _ in _ASSERTION.finditer(line))
+    """Return how many assertions a plain line has; one that only brings them in has none."""
+    return 0 if _IMPORT.fullmatch(line) else sum(1 for _ in _ASSERTION.finditer(line))
 
 
 def tricks(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

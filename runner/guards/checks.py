@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from runner import deciding, shapes
+from runner import deciding
 from runner.guard import Breach, Change, Touched, breach
 from runner.order import Guards
 
@@ -10,7 +10,7 @@ _ADVICE = "leave it as the base branch has it, so that the checks stay what they
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
-    """Yield what of the end state alters the checks; a file of tests is looked at by the guard `tests`."""
+    """Yield what of the end state alters the checks; tests given to a runner are for the guard `tests`."""
     rule = f"checks: {rules.action('checks')}"
     for one in change.touched:
         if not one.commit and (what := _what(one, rules)):
@@ -20,7 +20,7 @@ def look(change: Change, rules: Guards) -> Iterator[Breach]:
 def _what(one: Touched, rules: Guards) -> str:
     if what := deciding.whole(one.path):
         return what
-    if shapes.kind_of(one.path) != shapes.TEST_FILE and deciding.named(one.path, rules.checks):
+    if deciding.named(one.path, rules.checks):
         return "is run by the checks"
     if deciding.has_sections(one.path):
         return _sections(one)

@@ -10,6 +10,7 @@ from runner.order import Guards
 _ADVICE = "leave the tests as they are and repair the code; ask people where a test itself is wrong"
 _MOST_LINES = 3  # of one file, each of a kind of its own
 _Count = Callable[[str], int]
+_Trick = tuple[str, str, bool]  # what it does, the plain line, whether it is indented
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
@@ -21,8 +22,9 @@ def look(change: Change, rules: Guards) -> Iterator[Breach]:
     rule = f"tests: {rules.action('tests')}"
     ends = [one for one in change.touched if not one.commit]
     files = [one for one in ends if shapes.kind_of(one.path) != shapes.NOWHERE]
+    before = Counter(trick for one in ends for _, trick in _tricks(one.path, enumerate(one.gone)))
     for one in ends:
-        said = {what: number for number, what in reversed(tuple(shapes.tricks(one.path, one.lines)))}
+        said = {what: number for number, what in reversed(tuple(_new_tricks(one, before)))}
         for what, number in sorted(said.items(), key=lambda item: item[1])[:_MOST_LINES]:
             yield breach(one, rule, what, _ADVICE, line=number)
     tests, asserts = _lost(files, shapes.tests_in), _lost(files, shapes.assertions_in)
@@ -39,10 +41,32 @@ def look(change: Change, rules: Guards) -> Iterator[Breach]:
             yield breach(one, rule, what, _ADVICE)
 
 
+def _tricks(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Trick]]:
+    """Yield each line that makes checks see less, with its number."""
+    texts = dict(lines)
+    for number, what in shapes.tricks(path, texts.items()):
+        yield number, (what, shapes.plain(texts[number]), texts[number][:1].isspace())
+
+
+def _new_tricks(one: Touched, before: Counter[_Trick]) -> Iterator[tuple[int, str]]:
+    """Yield the tricks of a file that did not stand in the change's files before, and take the others away.
+
+    At the margin a line may switch off a whole file: one that was indented is not the same there.
+    """
+    for number, (what, text, indented) in _tricks(one.path, one.lines):
+        known = ((what, text, was) for was in (True, False) if indented or not was)
+        moved = next((trick for trick in known if before[trick] > 0), None)
+        if moved is None:
+            yield number, what
+        else:
+            before[moved] -= 1
+
+
 def _lost(files: list[Touched], count: _Count) -> dict[str, int]:
     """Return by path how many of a kind each file has less, but for lines that another one has more now.
 
-    A line counts as moved once, and only into a file in which runners look for tests as surely.
+    A line counts as moved once, and only into a file of its language in which runners look for tests as
+    surely.
     """
     gone = {one.path: _counting(count, one.gone) for one in files}
     new = {one.path: _counting(count, (text for _, text in one.lines)) for one in files}
@@ -58,7 +82,8 @@ def _moved(path: str, lines: Counter[str], more: dict[str, Counter[str]], count:
     """Return how many of these lines others have more, and take them from there."""
     found = 0
     for other, gained in more.items():
-        if shapes.kind_of(other) >= shapes.kind_of(path):
+        same = shapes.language(other) == shapes.language(path)
+        if same and shapes.kind_of(other) >= shapes.kind_of(path):
             both = lines & gained
             found += _sum(count, both)
             lines, more[other] = lines - both, gained - both

@@ -15,6 +15,9 @@ LINES = (
     "cd web && sh go",
     "python3 -m tools.verify",
     "pytest tests/test_cart.py",
+    "python3 -m pytest -q tests/test_cart.py",
+    "./run_tests.sh && sh scripts/run-tests.sh",
+    "python3 ci/run_tests.py",
 )
 PACKAGE = {"name": "shop", "version": "1.0.0", "scripts": {"test": "jest"}, "dependencies": {"a": "1"}}
 PROJECT = '[project]\nname = "shop"\ndependencies = ["a"]\n[tool.pytest.ini_options]\naddopts = "-q"\n'
@@ -66,6 +69,11 @@ DECIDES = {
     "a script of the checks": (altered("scripts/check", "a\n", "true\n"), "is run by the checks"),
     "a script before a pipe": (altered("run.sh", "a\n", "true\n"), "is run by the checks"),
     "a script in a folder": (altered("web/go", "a\n", ""), "is run by the checks"),
+    "a script that is called like a test": (altered("run_tests.sh", "a\n", "true\n"), "is run by the checks"),
+    "the same in a folder": (altered("scripts/run-tests.sh", "a\n", "true\n"), "is run by the checks"),
+    "the same in Python": (altered("ci/run_tests.py", "a\n", "b\n"), "is run by the checks"),
+    "settings of cargo": (new(".cargo/config.toml", '[alias]\ntest = "version"\n'), WHOLE),
+    "settings of maven": (new(".mvn/maven.config", "-DskipTests\n"), WHOLE),
     "a module of the checks": (new("tools/verify.py"), "is run by the checks"),
     "scripts of package.json": (package(scripts={"test": "true"}), "in `scripts`"),
     "jest in package.json": (package(jest={"testPathIgnorePatterns": ["."]}), "in `jest`"),
