@@ -59,8 +59,8 @@ def tidy(shop: "Shop") -> tuple[str, ...]:
             log.warning("not tidied backend=%s reason=%s", name, error)
     done += _gateways(places, alive)
     done += _exports(places, alive)
-    done += _refs(shop, places)
     done += retention.drop(shop)
+    done += _refs(shop, places)  # the last: it may wait for mirrors
     for sentence in done:
         log.info("tidied %s", sentence)
     return tuple(done)

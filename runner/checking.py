@@ -108,7 +108,8 @@ def _check(run: LiveRun, room: Workspace, tier: Tier, command: str) -> tuple[Com
     """Run one command and return its outcome with its redacted output, and what the store has of that; one
     that takes too long or writes too much has failed like any other.
     """
-    child = start_command(run, room, command, cap_bytes=run.order.limits.output_bytes, env=_ENVIRONMENT)
+    cap_bytes = run.order.limits.output_bytes
+    child = start_command(run, room, command, cap_bytes=cap_bytes, env=_ENVIRONMENT, of_column=tier.clean)
     output = CheckLog()
     timeout_s = run.order.limits.timeout_s or _MOST_S
     began = time.monotonic()

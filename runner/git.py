@@ -41,7 +41,7 @@ _ENVIRONMENT: Mapping[str, str] = {
 }
 _FILE_BYTES = 4_000_000_000
 _OUTPUT_BYTES = 64_000_000
-_LOCK_S = 120
+LOCK_S = 120
 
 
 def arguments(settings: Mapping[str, str] = SETTINGS) -> tuple[str, ...]:
@@ -57,15 +57,16 @@ def run_git(
     timeout_s: float,
     credentials: Mapping[str, str] | None = None,
     lock: Path | None = None,
+    lock_s: int = LOCK_S,
     given: bytes = b"",
 ) -> Ran:
     """Run one git command on the host and return what it did, whatever its exit code.
 
     `given` is what it reads; the caller sees to it that an answer to less of it is noticed. `lock`: a file
-    that only one such command holds at a time, waited for at most two minutes. Raises
-    SpawnError and CommandTimeoutError.
+    that only one such command holds at a time, waited for at most `lock_s`; git is not
+    begun when that is over. Raises SpawnError and CommandTimeoutError.
     """
-    queue = () if lock is None else ("flock", "--no-fork", "--timeout", str(_LOCK_S), str(lock))
+    queue = () if lock is None else ("flock", "--no-fork", "--timeout", str(lock_s), str(lock))
     child = Child(
         (*queue, *arguments(), *words),
         env={**_ENVIRONMENT, **(credentials or {})},

@@ -189,16 +189,18 @@ class Hearing:
         """Answer at once where the policy knows, else ask people and park."""
         run_id = self._run.order.run_id
         command = one_line(redact(asked.command), 2_000)
-        # What people said is known by the command as it was written down: without lines of private skills.
-        written = self._run.secrecy.hush(command)
+        marked = command + permission.mark(asked.command, command, self._run.order.card_id)
+        # What people said is known by the command as it was written down: without lines of private skills,
+        # and before there were marks, without one.
+        written = {self._run.secrecy.hush(command), self._run.secrecy.hush(marked)}
         meant = (asked.command,)
         granted, refused = self._task.granted, self._task.refused
         judged = permission.judge(
             asked,
             self._task.tools,
-            permission.Leave((*granted, *(meant if written in granted else ())), self._task.allowed),
+            permission.Leave((*granted, *(meant if written & {*granted} else ())), self._task.allowed),
             read_only=self._task.read_only,
-            refused=(*refused, *(meant if written in refused else ())),
+            refused=(*refused, *(meant if written & {*refused} else ())),
         )
         if judged.verdict is permission.Verdict.ASK and not self.parks:
             self.batch.flush(now=True)
@@ -206,7 +208,7 @@ class Hearing:
             text = redact(permission.question(asked, judged.why))
             self._run.log.append(
                 QuestionAsked(run_id, question_id, "permission", text, permission.CHOICES),
-                PermissionAwaited(run_id, question_id, one_line(asked.tool, 100), command),
+                PermissionAwaited(run_id, question_id, one_line(asked.tool, 100), marked),
             )
             self.parks = True
             return

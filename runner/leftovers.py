@@ -15,6 +15,7 @@ MOST_RUNS = 500  # whose refs are removed at once, of one mirror
 _REFS = "refs/cardinal/"
 _EXPORTS = ("*.bundle", "*.quarantine")
 _GIT_S = 60.0
+LOCK_S = 10  # a mirror that a fetch holds for longer has its turn the next time
 
 
 def exports(mirrors: Path) -> Iterator[tuple[Path, RunId, int]]:
@@ -46,7 +47,7 @@ def forget(mirror: Path, run_ids: Iterable[RunId]) -> None:
     """Remove all refs of these runs, at most MOST_RUNS of them. Raises GitError."""
     gone = set(list(run_ids)[:MOST_RUNS])
     rows = "".join(f"delete {ref}\n" for run_id, ref in _refs(mirror) if run_id in gone)
-    _git(mirror, "update-ref", "--stdin", given=rows.encode())
+    _git(mirror, "update-ref", "--stdin", given=rows.encode(), lock=mirror / "cardinal.lock")
 
 
 def _refs(mirror: Path) -> Iterator[tuple[RunId, str]]:
@@ -54,9 +55,17 @@ def _refs(mirror: Path) -> Iterator[tuple[RunId, str]]:
         yield RunId(ref.removeprefix(_REFS).rpartition("-")[0]), ref
 
 
-def _git(mirror: Path, *words: str, given: bytes = b"") -> Ran:
-    lock = mirror / "cardinal.lock"
-    ran = run_git(words, folder=mirror, beat=lambda: None, timeout_s=_GIT_S, lock=lock, given=given)
+def _git(mirror: Path, *words: str, given: bytes = b"", lock: Path | None = None) -> Ran:
+    """Run one git command there, waiting for nobody but where it writes. Raises GitError."""
+    ran = run_git(
+        words,
+        folder=mirror,
+        beat=lambda: None,
+        timeout_s=_GIT_S,
+        lock=lock,
+        lock_s=LOCK_S,
+        given=given,
+    )
     if ran.exit_code != 0:
         raise GitError(words[0], one_line(redact(ran.tail)))
     return ran

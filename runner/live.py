@@ -122,11 +122,12 @@ class LiveRun:
             " smaller, or raise `resources: {disk_mb: …}` of the column, then retry"
         )
 
-    def network(self) -> dict[str, str]:
-        """Let the gateway reach what the policy grants in the stage that is open, or outside of any; return
-        the environment that leads commands there; empty: none.
+    def network(self, *, of_column: bool = False) -> dict[str, str]:
+        """Let the gateway reach what the policy grants in the stage that is open, or outside of any, which is
+        the column's; return the environment that leads commands there; empty: none.
         """
-        layout, tools = self.workspace.layout, self.stage.tools if self.stage else self.order.tools
+        stage = None if of_column else self.stage
+        layout, tools = self.workspace.layout, stage.tools if stage else self.order.tools
         if self.gateway is not None:
             self.gateway.narrow(tools.network, tools.hosts)
         if self.gateway is None or tools.network == "none" or not layout.proxy:

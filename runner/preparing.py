@@ -158,7 +158,7 @@ def set_up(run: LiveRun, base: str) -> None:
     if not locks.more and run.workspace.restore_setup(key):
         return
     for command in commands:
-        child = start_command(run, run.workspace, command, cap_bytes=_SETUP_OUTPUT_BYTES)
+        child = start_command(run, run.workspace, command, cap_bytes=_SETUP_OUTPUT_BYTES, of_column=True)
         ran = finish(child, what=command, timeout_s=_SETUP_S, beat=run.beat)
         note_hosts(run)
         if ran.exit_code != 0:

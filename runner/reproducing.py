@@ -104,7 +104,7 @@ def _in_room(run: LiveRun, room: Workspace, wanted: Reproduction, seen: Browsed,
         return max(0.0, wanted.limit_s - (time.monotonic() - began))
 
     for command in run.order.validation.setup:
-        child = start_command(run, room, command, cap_bytes=_OUTPUT_BYTES)
+        child = start_command(run, room, command, cap_bytes=_OUTPUT_BYTES, of_column=True)
         ran = finish(child, what=f"set-up ({command})", timeout_s=left_s(), beat=beat)
         note_hosts(run)
         if ran.exit_code != 0:

@@ -9,10 +9,18 @@ from runner.workspace import Workspace
 
 
 def start_command(
-    run: LiveRun, room: Workspace, command: str, *, cap_bytes: int, env: Mapping[str, str] | None = None
+    run: LiveRun,
+    room: Workspace,
+    command: str,
+    *,
+    cap_bytes: int,
+    env: Mapping[str, str] | None = None,
+    of_column: bool = False,
 ) -> Child:
-    """Start a shell line in `room`. Raises SpawnError or WorkspaceError."""
-    network = run.network()
+    """Start a shell line in `room`; with `of_column` it is no part of a stage that may be open, and has the
+    column's network. Raises SpawnError or WorkspaceError.
+    """
+    network = run.network(of_column=of_column)
     return room.start(
         ("/bin/sh", "-c", command),
         env={"CI": "1"} | network | dict(env or {}),

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 from runner.commits import Commit, own
+from runner.errors import LongHistoryError
 from runner.live import LiveRun
 from runner.rebasing import seen
 
@@ -53,7 +54,7 @@ def rebased(run: LiveRun, head: str) -> tuple[Commit, ...]:
 def missing(run: LiveRun, head: str) -> tuple[Commit, ...]:
     """Return people's commits that `head` has neither as they are nor rebased: left out, or altered.
 
-    A merge is not rebased, and Cardinal's own commits are nobody's.
+    A merge is not rebased, Cardinal's own commits are nobody's, and what the base has by now is not lost.
     """
     gone, committer = rebased(run, head), run.order.committer
     if not gone:
@@ -63,10 +64,20 @@ def missing(run: LiveRun, head: str) -> tuple[Commit, ...]:
         _likeness(run, one) for one in run.mirror.commits(head, *published(run)) if _signed(one) in signed
     )
     left = Counter(_likeness(run, one) for one in gone) - there
+    if left:
+        left -= Counter(_likeness(run, one) for one in _new_in_base(run) if _signed(one) in signed)
     ours = f"{committer.name} <{committer.email}>"
     return tuple(
         one for one in gone if left[_likeness(run, one)] and one.author != ours and len(one.parents) == 1
     )
+
+
+def _new_in_base(run: LiveRun) -> tuple[Commit, ...]:
+    """Return the commits of the base that people's branch did not have, or none of more than can be read."""
+    try:
+        return run.mirror.commits(run.mirror.head(run.order.base_branch), seen(run))
+    except LongHistoryError:  # people are asked about each commit that may be among them
+        return ()
 
 
 def _signed(commit: Commit) -> tuple[str, str, str]:

@@ -3,6 +3,7 @@
 import pytest
 
 from ledger.states import Ending
+from runner import mirror
 from tests.cheats.shop import (
     BRANCH,
     BREAK,
@@ -151,3 +152,30 @@ def test_a_history_of_thousands_is_not_read_and_not_published(world: World) -> N
     cheat(world, run(many))
     assert (world.ended().ending, nothing_left(world)) == (Ending.FAILED, True), world.ended()
     assert "1,000" in world.ended().detail
+
+
+def picked_meanwhile(world: World) -> str:
+    """Play a run where main has a person's commit of the branch by now; return that commit."""
+    theirs = world.commit({"theirs.txt": "x\n"}, BRANCH, "By Ann")
+    world.commit({"other.txt": "y\n"})
+    clone = world.root / "picker"
+    git(world.root, "clone", "--quiet", str(world.origin), str(clone))
+    git(clone, "cherry-pick", theirs)
+    git(clone, "push", "--quiet", "origin", "HEAD:main")
+    world.scenario(plan=[PLAN], work=[run("echo x > new.txt"), COMMIT, FINISH])
+    world.run(world.order())
+    return theirs
+
+
+def test_what_main_has_by_now_is_not_missing_where_the_rebase_dropped_it(world: World) -> None:
+    picked_meanwhile(world)
+    assert world.ended().ending is Ending.SUCCEEDED, world.of("QuestionAsked")
+    assert git(world.origin, "log", "--format=%an", f"main..{BRANCH}").splitlines() == ["cardinal[bot]"]
+
+
+def test_where_main_has_more_than_can_be_read_people_are_asked(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror, "_MOST_COMMITS", 1)
+    theirs = picked_meanwhile(world)
+    assert f"{theirs[:8]} by 'Ann <ann@example.org>'" in world.only("QuestionAsked").text

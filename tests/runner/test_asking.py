@@ -12,14 +12,26 @@ from runner.hearing import Hearing
 from runner.live import LiveRun
 from runner.mirror import Mirror
 from runner.order import Tools
+from runner.redact import redact
 from runner.secrecy import Secrecy
 from runner.tenancy import tenancy
+from runner.texts import one_line
 from tests.runner.agents.claude_lines import LAYOUT, asking, written
 from tests.runner.test_guards import KEY
 from tests.runner.world import World
 
 PRIVATE = "the tills of the north are counted at noon"
 COMMAND = f"git push https://bob:{KEY}@example.org; echo {PRIVATE}"
+
+
+def begun(world: World) -> LiveRun:
+    """Return a run of whose skills one line is private."""
+    order, log = world.claim(world.order())
+    log.secrecy = Secrecy((PRIVATE,))
+    room = workspaces.load("local").open(order.places, tenancy(order))
+    mirror = Mirror(order.places.mirrors, order.repository, world.remote, log.beat)
+    checkout = Checkout(room, mirror.path, order.committer, log.beat)
+    return LiveRun(order, log, world.clock, agents.load("claude"), room, mirror, checkout)
 
 
 def hearing(world: World, run: LiveRun, sent: list[bytes], **said: tuple[str, ...]) -> Hearing:
@@ -35,12 +47,7 @@ def hearing(world: World, run: LiveRun, sent: list[bytes], **said: tuple[str, ..
 def test_a_command_with_a_secret_is_asked_about_without_it_and_known_again(
     world: World, said: str, behavior: str
 ) -> None:
-    order, log = world.claim(world.order())
-    log.secrecy = Secrecy((PRIVATE,))
-    room = workspaces.load("local").open(order.places, tenancy(order))
-    mirror = Mirror(order.places.mirrors, order.repository, world.remote, log.beat)
-    checkout = Checkout(room, mirror.path, order.committer, log.beat)
-    run = LiveRun(order, log, world.clock, agents.load("claude"), room, mirror, checkout)
+    run = begun(world)
     sent: list[bytes] = []
     line = json.dumps(asking("Bash", {"command": COMMAND}))
     first = hearing(world, run, sent)
@@ -59,3 +66,31 @@ def test_a_command_with_a_secret_is_asked_about_without_it_and_known_again(
     other = hearing(world, run, sent, **{said: (asked,)})
     other.line(json.dumps(asking("Bash", {"command": "git push --force"})))
     assert other.parks
+
+
+def wish(world: World, run: LiveRun, command: str, **said: tuple[str, ...]) -> bool:
+    """Return whether people are asked when the agent wants to run the command."""
+    heard = hearing(world, run, [], **said)
+    heard.line(json.dumps(asking("Bash", {"command": command})))
+    return heard.parks
+
+
+LONG = f"git push origin {'x' * 2_500}"
+SECRET = f"git push https://{KEY}@example.org"
+ALIKE = [(SECRET, SECRET.replace(KEY, KEY[:-1] + "_")), (LONG, f"{LONG} --force")]
+
+
+@pytest.mark.parametrize(("first", "other"), ALIKE)
+def test_leave_for_a_command_is_none_for_one_that_is_written_down_alike(
+    world: World, first: str, other: str
+) -> None:
+    run = begun(world)
+    assert wish(world, run, first)
+    asked = world.only("PermissionAwaited").command
+    assert not wish(world, run, first, granted=(asked,))
+    assert wish(world, run, other, granted=(asked,))
+
+
+@pytest.mark.parametrize("command", [SECRET, LONG])
+def test_leave_that_was_written_down_before_there_were_marks_still_counts(world: World, command: str) -> None:
+    assert not wish(world, begun(world), command, granted=(one_line(redact(command), 2_000),))

@@ -21,7 +21,7 @@ from ledger.events.reproduction import (
 )
 from ledger.events.run import RunStopAsked
 from ledger.states import Ending
-from runner import agents, browser_files, workspaces
+from runner import agents, browser_files, browser_told, workspaces
 from runner.browsed import Browsed
 from runner.browser_files import keep_files
 from runner.checkout import Checkout
@@ -296,3 +296,23 @@ def test_what_is_said_is_short_one_line_and_without_secrets() -> None:
     assert (len(seen.errors), seen.error_count) == (10, 5000)
     assert all(len(one.encode()) <= 400 and token not in one and one.isprintable() for one in seen.errors)
     assert told(step(1, f"{token}\n# Heading"), steps=1)[2] == "[redacted] # Heading"
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "without"),
+    [
+        ("first", "fix", False),
+        ("revision", "fix", True),
+        ("repair", "fix", True),
+        ("retry", "fix", True),
+        ("retry", "investigate", False),
+    ],
+)
+def test_who_works_on_a_branch_hears_that_it_was_the_base_that_was_played(
+    world: World, kind: str, mode: str, *, without: bool
+) -> None:
+    order, log = world.claim(world.order(kind=kind, mode=mode))
+    log.append(played())
+    said = browser_told.told(order, log.history)
+    assert "so it is reproduced." in said
+    assert ("without the commits of the card's branch: these may have mended it" in said) is without

@@ -15,7 +15,8 @@ from runner.checkout import Checkout
 from runner.gateway.link import NETWORK, Gateway, Terms
 from runner.live import LiveRun
 from runner.mirror import Mirror
-from runner.order import Stage, Tools
+from runner.order import Stage, Tools, Validation
+from runner.preparing import set_up
 from runner.workspace import Tenancy
 from runner.workspaces.local import Local
 from tests.runner.gateway.world import Line
@@ -84,7 +85,12 @@ def leave(run: LiveRun, stage: str, entry: int = 1) -> None:
 
 def ask(run: LiveRun, host: str) -> tuple[int, str]:
     """Ask for a page of the host as a command in the workspace would, and return the proxy's answer."""
-    run.network()  # as before every command and every turn
+    run.network()  # as before every command of the stage and every turn
+    return reach(run, host)
+
+
+def reach(run: LiveRun, host: str) -> tuple[int, str]:
+    """Ask for a page of the host with what may be reached just now."""
     assert run.gateway is not None
     line = Line(run.gateway.folder, NETWORK)
     try:
@@ -124,3 +130,16 @@ def test_an_order_for_more_than_the_claim_has_widens_nothing(run: LiveRun, host:
     enter(run, "wider")
     status, why = ask(run, "elsewhere.test")
     assert (status, "of the column" in why) == (403, True)
+
+
+def test_a_set_up_is_no_part_of_the_stage_that_is_open_and_reaches_what_the_column_may(
+    run: LiveRun, host: str
+) -> None:
+    order = run.order
+    heads = run.mirror.fetch_heads(order.branch, order.base_branch)
+    run.checkout.clone(order.branch, order.base_branch, heads)
+    enter(run, "offline")
+    assert ask(run, host)[0] == 403
+    set_up(replace(run, order=replace(order, validation=Validation(setup=("true",)))), heads.base)
+    assert reach(run, host)[0] == 200
+    assert ask(run, host)[0] == 403  # the stage's own commands have no more than before

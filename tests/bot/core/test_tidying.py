@@ -1,14 +1,17 @@
 """What nobody works in any more is removed; what somebody works in stays."""
 
+import fcntl
 import os
 import time
 from datetime import timedelta
 
 import pytest
 
-from bot import orders, tidying
+from bot import orders, retention, tidying
 from ledger.ids import CardId
 from runner import leftovers, workspaces
+from runner.errors import GitError
+from runner.store import Store
 from runner.workspace import Tenancy
 from tests.bot.core.cardinal import Cardinal
 from tests.runner.world import git
@@ -130,3 +133,26 @@ def test_the_sockets_of_dead_claims_go_and_those_of_living_ones_stay(cardinal: C
         (gateways / name).mkdir(parents=True)
     tidying.tidy(cardinal.shop)
     assert {one.name for one in gateways.iterdir()} == {f"{run_id}-{generation}"}
+
+
+def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
+    cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftovers, "LOCK_S", 1)
+    mirror = orders.places(cardinal.shop).mirrors / "acme_shop-1.git"
+    mirror.mkdir(parents=True)
+    git(mirror, "init", "--quiet", "--bare")
+    head = git(mirror, "commit-tree", "-m", "x", git(mirror, "hash-object", "-wt", "tree", "/dev/null"))
+    git(mirror, "update-ref", "refs/cardinal/r99-head", head)
+    with (mirror / "cardinal.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert leftovers.runs_in(mirror) == ("r99",)
+        with pytest.raises(GitError):
+            leftovers.forget(mirror, ["r99"])
+        assert tidying.tidy(cardinal.shop) == ()
+    store = Store(orders.artifacts_of(cardinal.shop.config))
+    digest = store.keep("of nobody").digest
+    long_ago = time.time() - retention.ORPHAN_S - 60
+    os.utime(orders.artifacts_of(cardinal.shop.config) / digest[:2] / digest, (long_ago, long_ago))
+    # What waits for nobody goes first.
+    assert tidying.tidy(cardinal.shop) == ("1 files of no run", f"the refs of 1 runs in {mirror.name}")
