@@ -30,7 +30,8 @@ INSTALLED = ("uninstalled", "suspended")
 def check(shop: "Shop", *, thoroughly: bool) -> bool:
     """Compare what the App may reach with what is known, and append what differs; return whether it works.
 
-    One call as the App; `thoroughly`, and now and then, the repositories are compared as well.
+    One call as the App; `thoroughly`, and now and then, the repositories are compared as well, and cards
+    looked at that wait for one.
     """
     board_id = known_boards.served(shop)
     if board_id is None:
@@ -42,7 +43,6 @@ def check(shop: "Shop", *, thoroughly: bool) -> bool:
         return False
     if thoroughly or _is_due(shop):
         _check_repositories(shop, board_id)
-    if thoroughly:
         _ask_again(shop, board_id)
     return True
 

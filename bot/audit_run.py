@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from bot.audit_record import Summary, Taken, Told, fields, row
+from bot.audit_record import Row, Summary, Taken, Told, fields, row
 from ledger.event import Event
 from ledger.events import agent, artifact, board, budget, conversation, placement, policy, pull
 from ledger.events import run as runs
+from rules.command_line import WORKFLOWS
+from runner.question import Question
 
 _COSTS = ("usd", "input_tokens", "output_tokens", "turns", "seconds")
 
@@ -77,8 +79,22 @@ def _answered(summary: Summary, told: Told, event: Any) -> None:
     for asked in summary.questions:
         if asked["question_id"] == event.question_id and not asked["at"]:
             asked |= {"answer": event.text, "by": event.by, "at": told.at}
-            if asked["asker"] == "guard" and summary.guards:
-                summary.guards[-1] |= {"leave_by": event.by, "leave": event.text}
+            if asked["asker"] in ("guard", WORKFLOWS) and summary.guards:
+                _leave(summary.guards[-1], event)
+            if asked["asker"] == WORKFLOWS and _agreed(asked, event.text):
+                given = {"what": "files of CI", "for": "the very files that were shown"}
+                summary.leave.append({"at": told.at, "by": event.by, **given})
+
+
+def _agreed(asked: Row, text: str) -> bool:
+    told = asked["question_id"], asked["asker"], asked["text"], asked["choices"]
+    return Question(*told, seq=0, answer=text).agreed()
+
+
+def _leave(judged: Row, event: Any) -> None:
+    """Note who answered what the guards asked: files of CI and all else are two questions."""
+    for name, said in (("leave_by", event.by), ("leave", event.text)):
+        judged[name] = f"{judged[name]}, {said}" if judged[name] else said
 
 
 def _worded(summary: Summary, told: Told, event: Any) -> None:

@@ -86,6 +86,7 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Cho
         snapshots.board_stops(db, board_id),
         slots=max(0, slots - len(held)),
         losses=snapshots.board_losses(db, board_id),
+        owner=boards.owner_of(db, board_id),
     )
 
 

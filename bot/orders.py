@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 BYTES_PER_MB = 1_000_000
 _WORKFLOW = ".github/workflows/any.yml"
 MOST_CHECKS = 6  # red checks whose output a run is given
+MOST_ANSWERS = 50  # about files of CI that are looked through, the newest first
 _NOT_BRIEFED = (Briefing("", "", ()), "")
 COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
@@ -198,13 +199,16 @@ def _basis(shop: "Shop", run_id: RunId) -> _Basis:
             *_leave(db, card.card_id),
             policy,
             _failing(db, card),
-            _agreed(db, run_id),
+            _agreed(db, card.card_id),
         )
 
 
-def _agreed(db: Connection, run_id: RunId) -> bool:
-    """Tell whether a person let this very run publish files of CI: which ones, the runner looks at."""
-    asked = (one for one in questions.of_run(db, run_id) if one.asker == WORKFLOWS and one.answered_at)
+def _agreed(db: Connection, card_id: CardId) -> bool:
+    """Tell whether a person let a run of the card publish files of CI: which ones, the runner looks at.
+
+    A later run's branch holds them too, and GitHub refuses it to a token that may not write them.
+    """
+    asked = questions.answered(db, card_id, WORKFLOWS, limit=MOST_ANSWERS)
     return any(
         Question(one.question_id, one.asker, one.text, one.choices, 0, one.answer).agreed() for one in asked
     )

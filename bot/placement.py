@@ -33,7 +33,7 @@ def decide(shop: "Shop", seen: CardLook | None) -> RepositoryResolved | None:
     placed = placing.resolve(policy, _hints(shop, seen, author)) if shared else _own(seen.repository)
     if known is not None and _is_kept(known, placed):
         return None  # what became of that repository since, access tells: renamed, archived, out of reach
-    placed = _reached(shop, placed) if shared else placed
+    placed = _trusted(shop, _reached(shop, placed), author) if shared else placed
     now = RepositoryResolved(seen.card_id, placed.repository, placed.rule, placed.value, placed.problem)
     was = known and RepositoryResolved(seen.card_id, known.repository, known.rule, known.value, known.problem)
     return None if now == was else now
@@ -54,6 +54,16 @@ def _hints(shop: "Shop", seen: CardLook, author: str) -> Hints:
     # Whoever wrote the description is asked about only where it says something.
     trusted = bool(lines) and people.may_write(people.role(shop.hub, seen.repository or "", author))
     return Hints(seen.labels, lines, seen.repo_field, author, trusted)
+
+
+def _trusted(shop: "Shop", placed: Placed, author: str) -> Placed:
+    """Return the decision, or a question where a line names a repository that its author may not write to:
+    what a run reads there is told in the home's issue.
+    """
+    if placed.rule != "line" or people.may_write(people.role(shop.hub, placed.repository, author)):
+        return placed
+    why = "where its author has no write access: an owner gives it there, or name another one"
+    return placing.unreachable(placed, why)
 
 
 def _reached(shop: "Shop", placed: Placed) -> Placed:

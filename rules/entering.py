@@ -17,7 +17,7 @@ from rules.leaving import is_leaving, leave, returned
 from rules.occasion import Occasion
 from rules.placing import ASKS
 from rules.policy import Policy
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import RunSeen, Snapshot, is_about_reach
 
 CARD_MARK = "<!-- cardinal:card:"  # ends the text of an issue that an agent asked for
 UNDRAGGED = "an agent asked for this card: /cardinal retry, or drag it out and in again, to start work on it"
@@ -117,7 +117,9 @@ def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: d
     if waits:
         return enter(policy, snapshot, now)
     # The repository that it named before may be out of reach, which does not concern it any more.
-    return settle(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
+    # Why else it is blocked, it is not for a label to take back.
+    out_of_reach = bool(snapshot.lost) or is_about_reach(snapshot.because)
+    return settle(policy, snapshot) if snapshot.state is CardState.BLOCKED and out_of_reach else Decision()
 
 
 def restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: datetime) -> Decision:

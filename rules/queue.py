@@ -10,7 +10,7 @@ from ledger.limits import Limit
 from ledger.states import Archetype
 from rules.money import Grant, Purse, Share
 from rules.policy import Policy
-from rules.snapshot import Halt, Loss, Stop
+from rules.snapshot import Halt, Loss, Stop, is_outside, outside
 from rules.words import code, count, ordinal, plain
 
 MOST_CHECKS = 2  # runs that only check, at the same time on a board: they cost a worker, and no dollars
@@ -71,9 +71,12 @@ def choose(
     *,
     slots: int,
     losses: Sequence[Loss] = (),
+    owner: str = "",
 ) -> Choice:
-    """Choose by the card's place in its column, then by age; `slots` is the number of free workers."""
-    gate = _Gate(policy, load, stops, slots, losses)
+    """Choose by the card's place in its column, then by age; `slots` is the number of free workers, `owner`
+    the board's, outside of whom nothing starts.
+    """
+    gate = _Gate(policy, load, stops, slots, losses, owner)
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
     places: Counter[str] = Counter()
@@ -117,8 +120,15 @@ class _Gate:
     """The limits, with the runs that were let through counted in."""
 
     def __init__(
-        self, policy: Policy, load: Load, stops: Sequence[Stop], slots: int, losses: Sequence[Loss]
+        self,
+        policy: Policy,
+        load: Load,
+        stops: Sequence[Stop],
+        slots: int,
+        losses: Sequence[Loss],
+        owner: str,
     ) -> None:
+        self._owner = owner
         self._policy, self._stops, self._slots, self._losses = policy, stops, slots, losses
         self._total, self._checks = load.total, load.checks
         self._halt, self._may_probe = load.halt, bool(load.halt and load.halt.probing and not load.halt.probe)
@@ -150,6 +160,8 @@ class _Gate:
     def _obstacles(self, run: Waiting) -> Iterator[str]:
         if lost := lost_by(self._losses, run.repository):
             yield lost
+        if self._owner and is_outside(run.repository, self._owner):
+            yield outside(run.repository, self._owner)
         if stopped := stopped_by(self._stops, run.card_id, run.column):
             yield stopped
         if run.models:

@@ -188,6 +188,7 @@ class Stop:
 
 # Without these nothing can be done at all; without others some things wait.
 CORE_PERMISSIONS = ("contents:", "issues:", "pull_requests:", "organization_projects:")
+_OUT_OF_REACH = "{target} is out of reach ({reason}): see `cardinal doctor`"
 _LOST = {
     "uninstalled": "the App is not installed on {target} any more: install it again, `cardinal init` "
     "shows where",
@@ -224,9 +225,33 @@ class Loss:
     @property
     def sentence(self) -> str:
         """What people read, with their next step."""
-        said = _LOST.get(self.reason, "{target} is out of reach ({reason}): see `cardinal doctor`")
+        said = _LOST.get(self.reason, _OUT_OF_REACH)
         names = {"target": self.target, "reason": self.reason, "detail": self.detail}
         return said.format(**{name: plain(text, 140) for name, text in names.items()})
+
+
+_OUTSIDE = " is outside of "
+# What each of these sentences says and no other does, whatever it names.
+_OF_REACH = (
+    *(said.removeprefix("{target}").partition("{")[0] for said in (*_LOST.values(), _OUT_OF_REACH)),
+    _OUTSIDE,
+)
+
+
+def is_outside(repository: str, owner: str) -> bool:
+    """Tell whether a repository belongs to somebody else."""
+    return repository.partition("/")[0].casefold() != owner.casefold()
+
+
+def outside(repository: str, owner: str) -> str:
+    """Return the sentence about a repository that was given to another owner."""
+    next_step = "name another repository, or transfer it back"
+    return f"{plain(repository, 140)}{_OUTSIDE}{plain(owner, 60)}: {next_step}"
+
+
+def is_about_reach(because: str) -> bool:
+    """Tell whether a card's reason is that its repository, or all of them, were out of reach."""
+    return any(words in because for words in _OF_REACH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +329,7 @@ class Snapshot:
         place = self.target.repository if self.target else ""
         if not place or not self._is_elsewhere(place):
             return ""
-        owner = plain(self.board_owner, 60)
-        return f"{plain(place, 140)} is outside of {owner}: name another repository, or transfer it back"
+        return outside(place, self.board_owner)
 
     @property
     def foreign(self) -> bool:
@@ -313,8 +337,7 @@ class Snapshot:
         return self.repository is not None and self._is_elsewhere(self.repository)
 
     def _is_elsewhere(self, repository: str) -> bool:
-        owner = self.board_owner.casefold()
-        return bool(owner) and repository.partition("/")[0].casefold() != owner
+        return bool(self.board_owner) and is_outside(repository, self.board_owner)
 
     @property
     def live_run(self) -> RunSeen | None:

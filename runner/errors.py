@@ -135,7 +135,10 @@ class PushRefusedError(RepositoryError):
     """A rule of the repository refused the push."""
 
     def __init__(self, branch: str, detail: str) -> None:
-        super().__init__(f"{branch} was not pushed: a branch protection or rule refuses it. GitHub: {detail}")
+        of_ci = "update workflow" in detail  # "refusing to allow a GitHub App to create or update workflow"
+        leave = " A maintainer gives leave with `/cardinal allow workflows`; then retry." if of_ci else ""
+        why = f"a branch protection or rule refuses it. GitHub: {detail}{leave}"
+        super().__init__(f"{branch} was not pushed: {why}")
 
 
 class MovedBranchError(RepositoryError):

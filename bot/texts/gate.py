@@ -12,7 +12,7 @@ from ledger.views.checks import CheckRow
 from ledger.views.runs import RunRow
 from rules.buttons import Button
 from rules.gating import CHECK
-from rules.words import sentence
+from rules.words import plain, sentence
 
 NAME = "cardinal/gate"
 SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 characters
@@ -101,12 +101,16 @@ def _details(seen: Seen) -> dict[str, str]:
     return {"details_url": address.of_run(seen.site, RunId(run_id))} if seen.site and run_id else {}
 
 
-def of_group(seen: Seen, number: int) -> dict[str, Any]:
+def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
     """Return the check run's fields for a commit of the merge queue, which holds the commit that was seen.
+    `objection`: why what was seen does not count any more.
 
     It always has a conclusion: the queue waits for one, and a gate that has not passed must not let through.
     """
     found = verdict(replace(seen, live=None))
+    if objection:
+        again = f"{sentence(plain(objection, 300))} Then put #{number} into the queue again."
+        found = Verdict("action_required", "The gate has to look again", again)
     said = (
         f"The queue merges #{number} at {code(seen.head[:12])}. The gate ran on that commit, and is not run"
         " again here: what the commits do together is for the checks of the repository."

@@ -55,6 +55,14 @@ def of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
     return many(db, QuestionRow, query.order_by(questions.c.asked_at, questions.c.question_id))
 
 
+def answered(db: Connection, card_id: CardId, asker: str, *, limit: int) -> tuple[QuestionRow, ...]:
+    """Return what that asker was answered in all runs of the card, the newest answers first."""
+    mine = questions.c.run_id.in_(select(runs.c.run_id).where(runs.c.card_id == card_id))
+    said = mine & (questions.c.asker == asker) & questions.c.answered_at.is_not(None)
+    order = (questions.c.answered_at.desc(), questions.c.question_id)
+    return many(db, QuestionRow, pick(QuestionRow, questions).where(said).order_by(*order).limit(limit))
+
+
 @fold.on(QuestionAsked)
 def _asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
     card_id = db.scalar(select(runs.c.card_id).where(runs.c.run_id == event.run_id))

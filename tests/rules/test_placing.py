@@ -10,7 +10,7 @@ from rules.intents import Say
 from rules.inward import ChangeCardState, QueueRun
 from rules.placing import ASKS, LOOKING, Hints, Placed, is_shared, lines_of, problem, resolve
 from rules.policy import Policy, parse
-from rules.snapshot import Snapshot, TargetSeen
+from rules.snapshot import Loss, Snapshot, TargetSeen
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 
@@ -159,6 +159,27 @@ def test_a_card_that_is_told_its_repository_goes_on_if_it_waited_for_that(
     snapshot: Snapshot, starts: bool
 ) -> None:
     assert ("QueueRun" in kinds(asks(snapshot, RESOLVED))) is starts
+
+
+@pytest.mark.parametrize(
+    ("because", "kept"),
+    [
+        (
+            "the checks were changed on the base branch since it passed them. `/cardinal check`",
+            True,
+        ),
+        (Loss("acme/web", "archived").sentence, False),
+        (Loss("acme", "suspended").sentence, False),
+        (Loss("acme", "permissions", "issues: write").sentence, False),
+        (Loss("acme/web", "removed").sentence, False),
+        (Loss("acme/web", "other").sentence, False),
+        ("beta/web is outside of acme: name another repository, or transfer it back", False),
+    ],
+)
+def test_a_label_takes_back_no_reason_but_those_about_reach(because: str, kept: bool) -> None:
+    target = TargetSeen("acme/api", "")
+    snapshot = card("Review", CardState.BLOCKED, target=target, because=because, run=ended(), pull=pull())
+    assert ("ChangeCardState" not in kinds(asks(snapshot, RESOLVED))) is kept
 
 
 def test_an_open_pull_request_says_where_the_work_is() -> None:

@@ -28,6 +28,14 @@ def test_the_card_higher_in_its_column_starts_first_then_the_older() -> None:
     assert chosen(waits(1, rank=2), waits(3, rank=1), waits(2, rank=1)).starts == ("r2", "r3", "r1")
 
 
+def test_what_was_given_to_another_owner_waits_until_it_is_back() -> None:
+    away, here = waits(1, repository="beta/shop"), waits(2, repository="Acme/shop")
+    found = choose(POLICY, (away, here), IDLE, (), slots=10, owner="acme")
+    assert found.starts == ("r2",)
+    said = "beta/shop is outside of acme: name another repository, or transfer it back"
+    assert found.reasons == {"r1": f"1st in the queue: {said}"}
+
+
 def test_a_column_runs_no_more_than_its_limit() -> None:
     load = replace(IDLE, total=1, by_column={"In Progress": 1})
     found = chosen(*(waits(n) for n in range(1, 7)), load=load)

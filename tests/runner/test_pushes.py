@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ledger.states import Ending
+from runner.errors import PushRefusedError
 from tests.runner.test_staging import FINISH as STAGED
 from tests.runner.test_staging import IMPLEMENT, NOTE, NOTES, VERIFY, go
 from tests.runner.test_story import EDIT, FINISH, PLAN
@@ -60,3 +61,16 @@ def test_what_people_push_while_a_stage_that_only_reads_is_open_stays(world: Wor
     names = git(world.origin, "ls-tree", "--name-only", BRANCH).split()
     assert names == ["NOTES.md", "README.md", "hello.txt", "theirs.txt"]
     assert world.of("StageLeft")[1].files_changed == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("refusing to allow a GitHub App to create or update workflow `.github/workflows/ci.yml`", True),
+        ("GH013: a required workflow is not configured", False),
+    ],
+)
+def test_a_push_that_github_refuses_for_its_files_of_ci_names_the_way_on(said: str, told: bool) -> None:
+    sentence = str(PushRefusedError("cardinal/7-totals", said))
+    assert said in sentence
+    assert ("`/cardinal allow workflows`" in sentence) is told

@@ -2,14 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from bot.github import gates
-from bot.github.act import Outcome
+from bot.github import definition, gates
+from bot.github.act import GivenUpError, Outcome
 from bot.github.errors import RefusedError
 from bot.github.subjects import card_of, pull_of
 from bot.texts import gate
 from ledger import book
 from ledger.ids import EntryKey
 from ledger.outbox import Entry
+from ledger.views.cards import CardRow
 from rules.intents import CheckGroup
 
 if TYPE_CHECKING:
@@ -36,10 +37,19 @@ def carry_out(hub: "Hub", desk: "Desk", intent: CheckGroup, entry: Entry) -> Out
     pull = pull_of(card)
     if pull is None or pull.number != intent.number or card.pull_state != "open":
         return Outcome("", "")
-    says = gate.of_group(seen, intent.number)
+    says = gate.of_group(seen, intent.number, _objection(hub, desk, card))
     try:
         return gates.publish(hub, desk, entry, repository=pull.repository, head=intent.head, says=says)
     except RefusedError as error:
         if "No commit found" in error.because:
             return Outcome("", "")
         raise
+
+
+def _objection(hub: "Hub", desk: "Desk", card: CardRow) -> str:
+    """Return why what the gate saw of the pull request's commit does not count any more; empty if it does."""
+    try:
+        definition.demand_same(hub, desk, card, card.pull_head)
+    except GivenUpError as error:
+        return error.because
+    return ""

@@ -6,7 +6,7 @@ import pytest
 
 from forge.store.models import CheckRun
 from ledger.events.pull import PullChanged
-from ledger.events.run import BranchPushed, RunParked, RunStopAsked
+from ledger.events.run import BranchPushed, RunParked, RunStopAsked, ValidationEnded
 from ledger.states import RunState
 from rules.intents import CheckGroup, WriteCheck
 from tests.bot.acts.conftest import BRANCH, Stage
@@ -96,3 +96,16 @@ def test_a_commit_of_the_queue_that_is_gone_needs_no_check(stage: Stage) -> None
     gone, there = CheckGroup(stage.card_id, number, "e" * 40), CheckGroup(stage.card_id, number, head)
     assert stage.do(gone, there).given_up == 0
     assert [one.status for one in checks(stage, head)] == ["completed"]
+
+
+@pytest.mark.parametrize(("definition", "conclusion"), [("", "success"), ("e" * 64, "action_required")])
+def test_a_commit_of_the_queue_is_let_through_by_the_checks_of_now_alone(
+    stage: Stage, definition: str, conclusion: str
+) -> None:
+    head = pulled(stage)
+    number = stage.past.row(stage.card_id).pull_number
+    assert number is not None
+    ended = ValidationEnded(RUN, 2, "full", True, head, "b" * 40, "local", clean=True, definition=definition)
+    stage.happen(ended)
+    assert stage.do(CheckGroup(stage.card_id, number, head)).given_up == 0
+    assert [one.conclusion for one in checks(stage, head)] == [conclusion]

@@ -358,7 +358,10 @@ def test_a_placed_repository_that_was_given_away_stops_its_cards_until_it_is_bac
     assert run_id in cardinal.ready()
 
 
-def test_a_card_that_asks_for_a_repository_goes_on_when_the_app_is_given_it(cardinal: Cardinal) -> None:
+@pytest.mark.parametrize("told", [True, False])
+def test_a_card_that_asks_for_a_repository_goes_on_when_the_app_is_given_it(
+    cardinal: Cardinal, told: bool
+) -> None:
     found, alice, store = installed(cardinal), cardinal.person("alice"), cardinal.forge.store
     cardinal.repo.private = True
     store.access.choose(found, [cardinal.home_repo], actor=alice)
@@ -370,6 +373,10 @@ def test_a_card_that_asks_for_a_repository_goes_on_when_the_app_is_given_it(card
     cardinal.settle()
     assert "where Cardinal is not installed" in cardinal.card(item).because
     store.access.choose(found, [cardinal.home_repo, cardinal.repo], actor=alice)
+    if not told:  # as with --poll
+        cardinal.mail.clear()
+        cardinal.clock.forward(700)
+        cardinal.sweep()
     cardinal.settle()
     assert cardinal.run_of(item).repository == "acme/shop"
     assert cardinal.card(item).state is CardState.QUEUED

@@ -1,10 +1,15 @@
 """The guardrails of a repository's policy, from its file to the question on the card."""
 
+import pytest
+
 from bot import orders
 from ledger import book
-from ledger.events.run import QuestionAsked
+from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded
+from ledger.ids import QuestionId
+from ledger.states import Ending
 from ledger.views import grants
 from runner import guards
+from runner.live import PUBLISH_PROTECTED, STOP
 from tests.bot.core.cardinal import Cardinal
 
 POLICY = b"""\
@@ -70,3 +75,28 @@ def test_a_yes_to_files_of_ci_is_for_these_files_and_not_for_the_card(cardinal: 
     assert [one.asker for one in cardinal.events(QuestionAsked)] == ["workflows", "workflows"]
     with book.reading(cardinal.shop.engine) as db:
         assert grants.of_card(db, cardinal.card(item).card_id, exact=False) == ()
+
+
+@pytest.mark.parametrize(("answer", "wide"), [("Yes.", True), ("Stop", False)])
+def test_a_later_run_of_a_card_with_a_yes_to_files_of_ci_may_push_the_branch_that_has_them(
+    cardinal: Cardinal, answer: str, wide: bool
+) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    first = cardinal.run_of(item).run_id
+    cardinal.begin(first)
+    asked = QuestionId(f"{first}-q1")
+    cardinal.write(
+        first,
+        QuestionAsked(first, asked, "workflows", "Publish ci.yml?", (PUBLISH_PROTECTED, STOP)),
+        QuestionAnswered(first, asked, "alice", answer),
+        RunEnded(first, Ending.FAILED, "gave_up", "It stopped.", "working"),
+    )
+    cardinal.settle()
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle()
+    later = cardinal.run_of(item).run_id
+    assert later != first
+    assert cardinal.claim(later)
+    order, remote = orders.make(cardinal.shop, later, cardinal.leases[later])
+    assert (remote.workflows, order.workflows) == (wide, False)  # the guards ask about other content

@@ -8,6 +8,7 @@ from bot import orders
 from bot.checkups import repositories
 from bot.checkups.finding import Patient
 from forge.store.board import FieldType, Item
+from forge.store.models import Role
 from ledger.events.instruction import SkillsChosen
 from ledger.events.placement import RepositoryResolved
 from ledger.events.run import RunEnded, RunQueued
@@ -100,6 +101,18 @@ def test_a_line_by_somebody_without_write_access_names_nothing(cardinal: Cardina
     card = cardinal.card(item)
     assert (card.run_id, card.state) == (None, CardState.BLOCKED)
     assert "`mallory`, who has no write access here, names `acme/shop`" in card.because
+    assert cardinal.events(RunQueued) == []
+
+
+def test_a_line_names_no_repository_that_its_author_may_not_write_to(cardinal: Cardinal) -> None:
+    repos, alice = cardinal.forge.store.repos, cardinal.person("alice")
+    repos.set_role(cardinal.repo, alice, Role.READ)
+    item = at_home(cardinal, body="Repo: acme/shop")
+    card = cardinal.card(item)
+    assert (card.run_id, card.state) == (None, CardState.BLOCKED)
+    assert "means `acme/shop`, where its author has no write access" in card.because
+    cardinal.say(item, "/cardinal investigate")
+    cardinal.settle()
     assert cardinal.events(RunQueued) == []
 
 

@@ -106,6 +106,10 @@ def in_the_work() -> tuple[Event, ...]:
         GuardsJudged(R1, HEAD, BASE, "r" * 64, (violation,), 2, "g" * 64),
         of_run.QuestionAsked(R1, QuestionId("r1-q1"), "guard", "Publish a.py?", ("Publish it", "Stop")),
         of_run.QuestionAnswered(R1, QuestionId("r1-q1"), "frank", "Publish it"),
+        of_run.QuestionAsked(R1, QuestionId("r1-q2"), "workflows", "And ci.yml?", ("Publish it", "Stop")),
+        of_run.QuestionAnswered(R1, QuestionId("r1-q2"), "gina", "yes."),
+        of_run.QuestionAsked(R1, QuestionId("r1-q3"), "workflows", "And cd.yml?", ("Publish it", "Stop")),
+        of_run.QuestionAnswered(R1, QuestionId("r1-q3"), "hugo", "Stop"),
         ValidationWaived(R1, HEAD, BASE),
         InvestigationBegun(R1, BASE),
         FindingsReported(
@@ -146,6 +150,7 @@ def test_it_says_who_approved_what_and_who_gave_leave(document: dict[str, Any]) 
         ("alice", "/cardinal skills oracle"),
         ("dave", "git push:*"),
         ("erin", "make deploy"),
+        ("gina", "files of CI"),
     }
     assert ("carol", "/cardinal check") in {(one["by"], one["what"]) for one in said["commands"]}
     assert said["hosts"] == [{"host": "evil.test", "port": 443, "allowed": False, "why": "network: none"}]
@@ -166,7 +171,7 @@ def test_it_says_what_failed_in_which_round_and_what_the_guards_found(document: 
     assert said["iterations"] == 3
     (judged,) = said["guards"]
     assert (judged["digest"], judged["rules"], judged["found"]) == ("g" * 64, "r" * 64, 3)
-    assert (judged["leave_by"], judged["leave"]) == ("frank", "Publish it")
+    assert (judged["leave_by"], judged["leave"]) == ("frank, gina, hugo", "Publish it, yes., Stop")
     (violation,) = said["violations"]
     assert (violation["rule"], violation["path"], violation["line"]) == ("secrets: deny", "a.py", 3)
     assert said["waived"][0]["head"] == HEAD

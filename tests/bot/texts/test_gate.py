@@ -63,6 +63,19 @@ def test_a_commit_of_the_queue_always_gets_a_conclusion(past: Past) -> None:
     assert "#9" in said["output"]["summary"]
 
 
+def test_a_commit_of_the_queue_is_not_let_through_on_the_word_of_checks_that_are_others_by_now(
+    past: Past,
+) -> None:
+    passed = seen(past, passed=True)
+    for found in (passed, replace(passed, passed=None, waived=True)):
+        said = gate.of_group(found, 9, "the checks were changed. `/cardinal check` runs them")
+        assert (said["conclusion"], said["output"]["title"]) == (
+            "action_required",
+            "The gate has to look again",
+        )
+        assert "`/cardinal check` runs them. Then put #9 into the queue again." in said["output"]["summary"]
+
+
 def test_hostile_output_is_fenced_and_fits_what_github_takes(past: Past) -> None:
     said = gate.write(seen(past, passed=False, tail="```\n@bob <img src=x> " + "x" * 100_000), ())
     assert len(said["output"]["summary"]) <= GITHUB_LIMIT
