@@ -76,7 +76,8 @@ _OFF = re.compile(
     | ^(?:skip|pending)(?:\ ["'(]|\(|$) | ,\ :(?:skip|focus)\b | @(?:module)?tag\ :skip\b
     | \bskip:\ ?(?:true|["'])
     | ^(?:RSpec\.)?(?:it|test|describe|context|specify)\b[^{]{0,300}\bpending:\ ?(?:true|["'])
-    | @Test\ ?\(.{0,200}?\benabled\ ?=\ ?false\b | \bGTEST_SKIP\b | \b(?:TYPED_)?TEST(?:_[FP])?\ ?\(.{0,90}?\bDISABLED_
+    | @Test\ ?\(.{0,200}?\benabled\ ?=\ ?false\b | \bGTEST_SKIP\b
+    | \b(?:TYPED_)?TEST(?:_[FP])?\ ?\(.{0,90}?\bDISABLED_
     | ^@(?:wip|skip|ignore)\b | ^//(?:go:build|\ \+build)\b
     | ^(?:if|elif|while)\ ?\(?(?:False|false|0)\b
     | \b(?:os\._exit|sys\.exit|process\.exit|System\.exit)\(\ ?0?\ ?\)
