@@ -80,7 +80,7 @@ SECRET = f"git push https://{KEY}@example.org"
 ALIKE = [(SECRET, SECRET.replace(KEY, KEY[:-1] + "_")), (LONG, f"{LONG} --force")]
 
 
-@pytest.mark.parametrize(("first", "other"), ALIKE)
+@pytest.mark.parametrize(("first", "other"), ALIKE, ids=["redacted", "cut"])
 def test_leave_for_a_command_is_none_for_one_that_is_written_down_alike(
     world: World, first: str, other: str
 ) -> None:
@@ -91,6 +91,6 @@ def test_leave_for_a_command_is_none_for_one_that_is_written_down_alike(
     assert wish(world, run, other, granted=(asked,))
 
 
-@pytest.mark.parametrize("command", [SECRET, LONG])
+@pytest.mark.parametrize("command", [SECRET, LONG], ids=["redacted", "cut"])
 def test_leave_that_was_written_down_before_there_were_marks_still_counts(world: World, command: str) -> None:
     assert not wish(world, begun(world), command, granted=(one_line(redact(command), 2_000),))
