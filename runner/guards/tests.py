@@ -22,9 +22,11 @@ def look(change: Change, rules: Guards) -> Iterator[Breach]:
     rule = f"tests: {rules.action('tests')}"
     ends = [one for one in change.touched if not one.commit]
     files = [one for one in ends if shapes.kind_of(one.path) != shapes.NOWHERE]
-    before = Counter(trick for one in ends for _, trick in _tricks(one.path, enumerate(one.gone)))
+    tricks = {one.path: tuple(_tricks(one.path, one.lines)) for one in ends}
+    old = ends if any(tricks.values()) else []  # what went is looked through only where something came
+    before = Counter(trick for one in old for _, trick in _tricks(one.path, enumerate(one.gone)))
     for one in ends:
-        said = {what: number for number, what in reversed(tuple(_new_tricks(one, before)))}
+        said = {what: number for number, what in reversed(tuple(_new_tricks(tricks[one.path], before)))}
         for what, number in sorted(said.items(), key=lambda item: item[1])[:_MOST_LINES]:
             yield breach(one, rule, what, _ADVICE, line=number)
     tests, asserts = _lost(files, shapes.tests_in), _lost(files, shapes.assertions_in)
@@ -48,12 +50,12 @@ def _tricks(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, 
         yield number, (what, shapes.plain(texts[number]), texts[number][:1].isspace())
 
 
-def _new_tricks(one: Touched, before: Counter[_Trick]) -> Iterator[tuple[int, str]]:
+def _new_tricks(there: Iterable[tuple[int, _Trick]], before: Counter[_Trick]) -> Iterator[tuple[int, str]]:
     """Yield the tricks of a file that did not stand in the change's files before, and take the others away.
 
     At the margin a line may switch off a whole file: one that was indented is not the same there.
     """
-    for number, (what, text, indented) in _tricks(one.path, one.lines):
+    for number, (what, text, indented) in there:
         known = ((what, text, was) for was in (True, False) if indented or not was)
         moved = next((trick for trick in known if before[trick] > 0), None)
         if moved is None:
