@@ -250,6 +250,7 @@ def test_doctor_looks_at_the_repositories_that_cards_are_placed_in(cardinal: Car
     store, alice = cardinal.forge.store, cardinal.person("alice")
     tools = store.repos.create(cardinal.repo.owner, "tools", private=False)
     store.repos.write_files(tools, "main", {"README.md": b"Tools.\n"}, "First", actor=alice)
+    store.repos.set_role(tools, alice, Role.WRITE)
     at_home(cardinal, body="Repo: acme/tools")  # no issue of its own is on the board
     shop = cardinal.shop
     found = repositories.checks(Patient(shop.config, shop.engine, shop.hub, cardinal.clock()))
