@@ -52,6 +52,7 @@ _OF_TESTS = re.compile(
 _TEST_DEPENDENCY = re.compile(r"^\s*(?:test|androidTest)\w*(?:Implementation|Api|RuntimeOnly|CompileOnly)\b")
 _PARTS = re.compile(r"[;&|(){}`\n]")  # of a shell line: each begins with a program
 _WORDS = re.compile(r"""[\s<>"'=$,]+""")
+_WRITTEN = re.compile(r"""\d?>{1,2}\s*[^\s<>]+""")  # a file that takes what a command says is not run by it
 _ASSIGNED = re.compile(r"^\s*(?:\w{1,100}=\S*\s+){1,20}|^\s+")
 _ELSEWHERE = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd|-C|--(?:prefix|directory|cwd))\b")
 _TOLD_BY = re.compile(r"--.*|-c")  # settings, or a shell line
@@ -122,7 +123,7 @@ def _fits(path: str, line: str) -> bool:
     return any(
         path == place or (elsewhere and path.endswith(f"/{place}"))
         for part in _PARTS.split(line)
-        for place in _run_by(_WORDS.split(_ASSIGNED.sub("", part))[:_MOST_WORDS])
+        for place in _run_by(_WORDS.split(_ASSIGNED.sub("", _WRITTEN.sub(" ", part)))[:_MOST_WORDS])
     )
 
 

@@ -18,6 +18,7 @@ LINES = (
     "python3 -m pytest -q tests/test_cart.py",
     "./run_tests.sh && sh scripts/run-tests.sh",
     "python3 ci/run_tests.py",
+    ">>log sh ci/kept.sh >log 2>&1",
 )
 PACKAGE = {"name": "shop", "version": "1.0.0", "scripts": {"test": "jest"}, "dependencies": {"a": "1"}}
 PROJECT = '[project]\nname = "shop"\ndependencies = ["a"]\n[tool.pytest.ini_options]\naddopts = "-q"\n'
@@ -74,6 +75,7 @@ DECIDES = {
     "the same in Python": (altered("ci/run_tests.py", "a\n", "b\n"), "is run by the checks"),
     "settings of cargo": (new(".cargo/config.toml", '[alias]\ntest = "version"\n'), WHOLE),
     "settings of maven": (new(".mvn/maven.config", "-DskipTests\n"), WHOLE),
+    "a script of which the output is kept": (altered("ci/kept.sh", "a\n", ""), "is run by the checks"),
     "a module of the checks": (new("tools/verify.py"), "is run by the checks"),
     "scripts of package.json": (package(scripts={"test": "true"}), "in `scripts`"),
     "jest in package.json": (package(jest={"testPathIgnorePatterns": ["."]}), "in `jest`"),
@@ -100,7 +102,7 @@ def test_what_alters_the_checks_is_found_with_why(how: str) -> None:
     assert said in told
 
 
-LOOKS = ("ruff check .", "pytest -q tests", "test -f src/hello.py && grep -q b docs/a.md")
+LOOKS = ("ruff check .", "pytest -q tests", "test -f src/hello.py && grep -q b docs/a.md", "env > build/out 2>err")
 ORDINARY = {
     "a module and its test": (new("src/cart.py"), new("tests/test_cart.py")),
     "a fixture": (new("tests/fixtures/carts.py"), new("tests/fixtures/cart.json")),
@@ -116,6 +118,7 @@ ORDINARY = {
     "code about coverage": (new("insurance/coverage.py"), new("docs/makefile.md"), new("check.py")),
     "templates and settings": (new("web/index.html"), new("app.yml"), new(".gitignore"), new("Dockerfile")),
     "what the checks only look at": (new("src/hello.py"), altered("docs/a.md", "a\n", "b\n")),
+    "what the checks write": (new("build/out"), new("err"), new("log")),
     "a script that no check names": (new("scripts/deploy"), new("other/run.sh2")),
 }  # fmt: skip
 
