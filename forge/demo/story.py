@@ -91,7 +91,15 @@ def _approved(stage: Stage) -> str:
 
 
 def _progress(stage: Stage) -> str:
-    return stage.sees("progress is on the card's face", stage.patience_s, Progress="discount")
+    def look() -> str | None:
+        shown = stage.face("Progress")
+        if "discount" in shown.lower():
+            return f"Progress: {shown}"
+        late = "needs input" in stage.face("Agent")  # on a machine that stood still the face went past it
+        told = stage.comment_with("<!-- cardinal:run:", "Writing the discount") if late else None
+        return "the agent asks already; its progress stands in the run's comment" if told else None
+
+    return wait_for("progress is on the card's face", look, limit_s=stage.patience_s)
 
 
 def _asked(stage: Stage) -> str:

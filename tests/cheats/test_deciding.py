@@ -102,7 +102,12 @@ def test_what_alters_the_checks_is_found_with_why(how: str) -> None:
     assert said in told
 
 
-LOOKS = ("ruff check .", "pytest -q tests", "test -f src/hello.py && grep -q b docs/a.md", "env > build/out 2>err")
+LOOKS = (
+    "ruff check .",
+    "pytest -q tests",
+    "test -f src/hello.py && grep -q b docs/a.md",
+    "env > build/out 2>err",
+)
 ORDINARY = {
     "a module and its test": (new("src/cart.py"), new("tests/test_cart.py")),
     "a fixture": (new("tests/fixtures/carts.py"), new("tests/fixtures/cart.json")),
