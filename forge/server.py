@@ -26,7 +26,7 @@ from forge.store import Store
 
 MAX_BODY_BYTES = 512 * 1024 * 1024  # a push may be large; the API's own limits are checked where they belong
 STOP_TIMEOUT_S = 10
-POLL_S = 0.1  # how long stopping may have to wait for the loop that accepts connections
+POLL_S = 0.02  # how long stopping may have to wait for the loop that accepts connections
 
 
 class ForgeApp(Flask):

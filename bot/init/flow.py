@@ -128,6 +128,8 @@ def _app(
         config.home, dataclasses.replace(known, owner=wishes.owner, port=front.port, state="", app=None)
     )
     place.say(f"the App's id, key and secret are in {config.home / configuration.ENV_FILE}")
+    if wishes.public_url and found.client_secret:
+        place.say(f"{wishes.public_url} will show what runs leave, to whoever may read their repository")
     return found.app_id, found.page
 
 

@@ -32,8 +32,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What a second `cardinal init` needs to go on; `port` and `state` are in a page that may be "
-    "open still."""
+    """What a second `cardinal init` needs to go on: a page with this `port` and `state` may be open still."""
 
     owner: str = ""
     state: str = ""

@@ -51,6 +51,7 @@ def test_it_registers_installs_and_makes_the_board_ready(town: Town) -> None:
     assert "An agent" in town.columns()["In Progress"]
     assert town.columns()["Todo"] == ""
     assert "--columns makes them" in said
+    assert "https://cardinal.example.com will show what runs leave" in said
     assert "`cardinal up` starts it" in said
     assert not (town.home / "setup.json").exists()
 
@@ -284,6 +285,7 @@ def test_a_key_of_another_app_is_refused(town: Town) -> None:
 
 def test_without_webhooks_the_hook_is_off_and_the_board_is_looked_at(town: Town) -> None:
     said = finished(town, "--org", "acme", "--poll")
+    assert "what runs leave" not in said
     assert town.app.webhook_active is False
     assert town.settings["CARDINAL_WEBHOOKS"] == "false"
     assert "looks at the board every" in said
