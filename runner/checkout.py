@@ -106,13 +106,15 @@ class Checkout:
             raise WorkspaceError("git rev-parse", said)
         return said
 
-    def put_on(self, onto: str, message: str) -> tuple[str, ...]:
+    def put_on(self, onto: str, message: str, *dropped: str) -> tuple[str, ...]:
         """Commit what is uncommitted and put HEAD's own commits on `onto`, unless it has that already; the
         conflicting paths when that cannot be, with everything committed as it was.
 
+        `dropped`: a commit that `onto` was written anew from, and the base: what these have is left out.
+
         Raises WorkspaceError when git fails for another reason.
         """
-        ran = self._script("rebase", scripts.PUT_ON, message, onto)
+        ran = self._script("rebase", scripts.PUT_ON, message, onto, *dropped)
         if ran.exit_code != scripts.CONFLICT:
             self._must("rebase", ran)
             return ()

@@ -69,11 +69,18 @@ LEFTOVERS = f"""
 {_LEFTOVERS}
 g rev-parse --verify --quiet --end-of-options "HEAD^{{commit}}" || true
 """
-# message commit; says which paths are in conflict
+# message commit, and for a branch that people wrote anew: where it stood before, and the base; says which
+# paths are in conflict. What any of the three has, as it is or rebased, is no work to be put on the commit:
+# `rebase` leaves it out for an upstream that has them all behind it.
 PUT_ON = f"""
 {_LEFTOVERS}
-! g merge-base --is-ancestor "$2" HEAD || exit 0
-! g rebase --quiet --no-autostash "$2" >&2 || exit 0
+upstream=$2
+if [ -n "$3" ] && g cat-file -e "$3^{{commit}}"; then
+  upstream=$(g commit-tree -m upstream -p "$2" -p "$3" -p "$4" "$2^{{tree}}") || exit
+elif g merge-base --is-ancestor "$2" HEAD; then
+  exit 0
+fi
+! g rebase --quiet --no-autostash --onto "$2" "$upstream" >&2 || exit 0
 g diff --name-only --diff-filter=U --no-ext-diff
 g rebase --abort >&2
 exit {CONFLICT}

@@ -18,15 +18,15 @@ _COPY_BYTES = 1 << 20
 _PROGRAM_S = 300
 _WEIGH_S = 60
 _PARTS = ("repo", "home", "out")
-_TOLD = "told.json"
+_TOLD, _STANDS = "told.json", "stands"
 _INSIDE = "workspace"
 _MOST_LINKS = 40
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 class Folder:
-    """`repo/`, `home/` and `out/` belong to the user inside; `card`, `ready`, `told.json` and `skills/`
-    beside them to the host.
+    """`repo/`, `home/` and `out/` belong to the user inside; `card`, `ready`, `stands`, `told.json` and
+    `skills/` beside them to the host.
     """
 
     def __init__(self, root: Path, card_id: CardId, uid: int, gid: int) -> None:
@@ -96,14 +96,9 @@ class Folder:
             folder.chmod(0o555)
 
     def confide(self, phrases: Sequence[str]) -> None:
-        """Write them down, readable by this user alone; none where there never were any."""
+        """Write them down; none where there never were any."""
         if phrases or (self.root / _TOLD).exists():
-            descriptor, fresh = tempfile.mkstemp(dir=self.root, prefix=_TOLD)
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-                json.dump(list(phrases), file)
-                file.flush()
-                os.fsync(file.fileno())  # a file that is half there would keep the card from going on
-            Path(fresh).replace(self.root / _TOLD)
+            self._keep(_TOLD, json.dumps(list(phrases)))
 
     def told_before(self) -> tuple[str, ...]:
         """Return what was written down last."""
@@ -111,6 +106,26 @@ class Folder:
             return tuple(map(str, json.loads((self.root / _TOLD).read_text(encoding="utf-8"))))
         except FileNotFoundError:
             return ()
+
+    def stand_on(self, commit: str) -> None:
+        """Write down the commit of GitHub's branch that the checkout goes on from."""
+        self._keep(_STANDS, commit)
+
+    def stood_on(self) -> str:
+        """Return what was written down last, or empty."""
+        try:
+            return (self.root / _STANDS).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return ""
+
+    def _keep(self, name: str, text: str) -> None:
+        """Write a file of the host's, readable by this user alone: all of it, or what it was."""
+        descriptor, fresh = tempfile.mkstemp(dir=self.root, prefix=name)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())  # a file that is half there would keep the card from going on
+        Path(fresh).replace(self.root / name)
 
     def used_bytes(self) -> int:
         """Return how much disk it takes; what vanishes meanwhile is not counted. Raises WorkspaceError."""
@@ -218,6 +233,14 @@ class Placed:
     def told_before(self) -> tuple[str, ...]:
         """Return what it was told so."""
         return self._folder.told_before()
+
+    def stand_on(self, commit: str) -> None:
+        """Remember which of GitHub's commits the work goes on from; see the contract."""
+        self._folder.stand_on(commit)
+
+    def stood_on(self) -> str:
+        """Return that commit."""
+        return self._folder.stood_on()
 
     def used_bytes(self) -> int:
         """Return what the folder takes on the host's disk."""

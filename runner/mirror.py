@@ -119,6 +119,10 @@ class Mirror:
         found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return found.out.strip() if found.exit_code == 0 else ""
 
+    def goes_on_from(self, head: str, commit: str) -> bool:
+        """Whether `commit` is in the history of `head`; one that is not here is in none."""
+        return self._git("merge-base", "--is-ancestor", "--", commit, head).exit_code == 0
+
     def tree(self, commit: str) -> str:
         """Return the name of all the files of a commit together: the same files have the same."""
         found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{tree}}")

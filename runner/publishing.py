@@ -98,8 +98,8 @@ def _push(run: LiveRun, head: str) -> None:
     order, mirror = run.order, run.mirror
     mirror.fetch(order.base_branch)
     now = mirror.head(order.branch)
-    if now == head:
-        return
-    if now not in ("", seen(run)):
+    if now not in ("", head, seen(run)):
         raise MovedBranchError(order.branch)
-    mirror.push(head, order.branch, now)
+    if now != head:
+        mirror.push(head, order.branch, now)
+    run.workspace.stand_on(head)

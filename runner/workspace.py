@@ -100,6 +100,12 @@ class Workspace(Protocol):
     def told_before(self) -> tuple[str, ...]:
         """Return what `confide` was given last in this place; nothing where it is new."""
 
+    def stand_on(self, commit: str) -> None:
+        """Remember, where the agent cannot write, which head of GitHub's branch the work goes on from."""
+
+    def stood_on(self) -> str:
+        """Return what `stand_on` was given last in this place, by any run; empty where it is new."""
+
     def used_bytes(self) -> int:
         """Return how much disk the place takes. Raises WorkspaceError."""
 

@@ -7,7 +7,7 @@ from forge.store.models import Pull, Role
 from forge.store.reviews import LineComment
 from ledger import book
 from ledger.events.pull import BranchDeleted, PullChanged, ReviewDismissed, ReviewSubmitted
-from ledger.events.run import RunStopAsked, ThreadAnswered
+from ledger.events.run import Progressed, RunStopAsked, ThreadAnswered
 from ledger.views import threads
 from tests.bot.core.cardinal import Cardinal
 
@@ -71,6 +71,34 @@ def test_the_threads_of_one_review_are_one_batch_for_the_next_run_and_each_gets_
         assert [one.author.login for one in thread.comments] == ["bob", "cardinal[bot]"]
         assert thread.resolved_by is cardinal.bot
     assert cardinal.card(item).state == "work_complete"
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_what_a_person_drops_of_the_branch_by_force_does_not_come_back_with_the_revision(
+    cardinal: Cardinal,
+) -> None:
+    def step(name: str) -> list[object]:
+        return [{"edit": {"path": name, "content": "one\n"}}, {"commit": f"Write {name}"}]
+
+    finish = {"finish": {"done": "It is there."}}
+    cardinal.scenario(work=[*step("new.txt"), *step("more.txt"), finish], revise=[*step("last.txt"), finish])
+    item = cardinal.new(column="In Progress")
+    cardinal.settle(work=True)
+    cardinal.drag(item, "Review")
+    cardinal.settle()
+    repos, alice, branch = cardinal.forge.store.repos, cardinal.person("alice"), cardinal.card(item).branch
+    left = repos.commit_of(cardinal.repo, f"{branch}~1")
+    repos.move_ref(cardinal.repo, f"refs/heads/{branch}", left, force=True, actor=alice)
+    review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES", "Only this one")
+    cardinal.settle()
+    cardinal.drag(item, "In Progress")
+    cardinal.settle(work=True)
+    assert (cardinal.run_of(item).kind, cardinal.run_of(item).ending) == ("revision", "succeeded")
+    assert repos.commit_of(cardinal.repo, f"{branch}~1") == left
+    assert repos.commit_of(cardinal.repo, branch) == cardinal.run_of(item).pushed_head
+    assert [one.run_id for one in cardinal.events(Progressed) if "anew" in one.text] == [
+        cardinal.run_of(item).run_id
+    ]
     cardinal.assert_nothing_is_stuck()
 
 
