@@ -9,7 +9,7 @@ from rules.errors import PolicyError
 from rules.policy import parse_repository
 from rules.policy_checks import NO_PROFILE, PROFILES
 from rules.policy_repository import RepositoryRules
-from rules.profile_file import parse_profile
+from rules.profile_file import ProfileFile, parse_profile
 from runner.instructions import Layer, LayerKind, own
 from runner.unseen import shown
 
@@ -70,7 +70,12 @@ def load(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> Prof
         return Profile(name, (layer,), tuple(part.SKILLS))
     path = f"{ROOT}/{name}.md"
     raw = folder.content(hub, repository, path, commit, most_bytes=PROFILE_BYTES)
+    file = parsed(path, raw)
+    return Profile(name, (own(LayerKind.PROFILE, name, path, shown(file.text)),), file.skills, firm=True)
+
+
+def parsed(path: str, raw: bytes | None) -> ProfileFile:
+    """Return what a file's bytes say as a profile; None: it cannot be read. Raises PolicyError."""
     if raw is None:
         raise PolicyError((f"{path}: it is no plain file of at most {PROFILE_BYTES} bytes",))
-    file = parse_profile(path, raw.decode("utf-8-sig", "replace"))
-    return Profile(name, (own(LayerKind.PROFILE, name, path, shown(file.text)),), file.skills, firm=True)
+    return parse_profile(path, raw.decode("utf-8-sig", "replace"))

@@ -62,6 +62,11 @@ def gather(
     return _equipment(choices, found)
 
 
+def unusable(shelf: Shelf) -> Iterator[Offer]:
+    """Yield what stands on a shelf and no run gets: its `problem` says why."""
+    return (one.offer for one in _all(shelf) if one.offer.problem)
+
+
 def _all(shelf: Shelf) -> Iterator[_Found]:
     for count, name in enumerate(shelf.names(), start=1):
         if count <= MOST_SKILLS:

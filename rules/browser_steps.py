@@ -57,6 +57,8 @@ _GRAMMAR: tuple[tuple[Verb, str, str], ...] = (
 )
 UNDERSTOOD = tuple(example for _, _, example in _GRAMMAR)
 _PATTERNS = tuple((verb, re.compile(pattern, re.IGNORECASE)) for verb, pattern, _ in _GRAMMAR)
+_WORDS = "|".join(sorted({verb.partition("_")[0] for verb in Verb}))
+_BEGINS = re.compile(rf"[\W_]*(?:{_WORDS})(?![^\W_])", re.IGNORECASE)
 _GOES = (Verb.OPEN, Verb.EXPECT_ADDRESS)
 
 
@@ -78,15 +80,16 @@ class Script:
     problem: str = ""
 
 
-def read(text: str, app: str) -> Script | None:
+def read(text: str, app: str, *, asked: bool = True) -> Script | None:
     """Return the steps below the first heading that announces some; None where there is none with a list.
 
+    Unless somebody `asked` for them, a list is prose, and none either, where no item begins with a verb.
     `app` is the address at which the app listens: a step can lead to no other place. The first step opens the
     page that an `Address:` line names, else `app` itself, unless it is an `open` of its own.
     """
     lines = text[:_TEXT_CHARACTERS].splitlines()
     listed = _listed(lines)
-    if not listed:
+    if not listed or not (asked or any(map(_BEGINS.match, listed))):
         return None
     if len(listed) > MOST_STEPS:
         return Script(problem=f"The card has {len(listed)} steps, and at most {MOST_STEPS} are played.")

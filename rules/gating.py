@@ -5,7 +5,8 @@ from rules.intents import Decision, Intent, MarkReady
 from rules.snapshot import PullSeen, Snapshot
 from rules.words import code
 
-CHECK = "`/cardinal check` runs the checks on it, without an agent"
+CHECK = "Run the checks on it with `/cardinal check` (no agent is started)"
+_AGAIN = "run the checks on it once more with `/cardinal check` (no agent is started)"
 
 
 def why_not(pull: PullSeen) -> str:
@@ -14,7 +15,7 @@ def why_not(pull: PullSeen) -> str:
         return ""
     commit = code(pull.head[:7], 7)
     if pull.gate is Gate.FAILED:
-        return f"the checks failed on its commit {commit}. Push what mends it, or {CHECK} again"
+        return f"the checks failed on its commit {commit}. Push what mends it, or {_AGAIN}"
     seen = f"Cardinal checked {code(pull.checked[:7], 7)}" if pull.checked else "somebody else pushed it"
     return f"its commit {commit} is not checked: {seen}. {CHECK}"
 

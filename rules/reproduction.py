@@ -46,7 +46,7 @@ def wanted(rules: RepositoryRules, words: Iterable[Words], *, asked: bool) -> Wa
         return Wanted(settings, absent=f"{said}\n\n{_PASTE}\n\nand ask again.")
     ignored = False
     for one in words:
-        script = browser_steps.read(one.text, settings.address)
+        script = browser_steps.read(one.text, settings.address, asked=asked)
         if script is not None and one.counts:
             return Wanted(settings, script.steps, script.problem)
         ignored = ignored or script is not None

@@ -19,7 +19,7 @@ from rules.snapshot import Snapshot
 from rules.words import count
 
 # A telephone makes one long dash of two short ones.
-_REPRODUCE = re.compile(r"(?:--|—|–)repro(?!\S)", re.IGNORECASE)
+_REPRODUCE = re.compile(r"(?<!\S)(?:--|—|–)repro(?!\S)[ \t]*", re.IGNORECASE)
 MOST_KEPT = 100  # of a card's newest runs; no policy allows as many in an hour by themselves
 
 
@@ -88,10 +88,11 @@ def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode:
     because = obstacle(policy, snapshot)
     if because:
         return say(snapshot, given, f"No run was started: {because}.")
-    flag = _REPRODUCE.match(given.argument)
-    words = given.argument[flag.end() :] if flag else given.argument
+    first, newline, below = given.argument.partition("\n")
+    first, flags = _REPRODUCE.subn("", first)
+    words = f"{first.rstrip()}{newline}{below}".strip()
     told = commanded(mode, given.by)
-    return queue(policy, snapshot, by=given.by, mode=told, asked=words.strip(), reproduces=bool(flag))
+    return queue(policy, snapshot, by=given.by, mode=told, asked=words, reproduces=flags > 0)
 
 
 def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple[QueueRun, str]:

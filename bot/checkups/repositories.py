@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bot import profiles
 from bot.checkups.finding import Finding, Level, Patient
 from bot.github import policy_file
 from bot.github.errors import NotFoundError
@@ -9,10 +10,9 @@ from bot.texts import checks_needed
 from ledger import book, listing
 from ledger.views import boards, placements
 from rules.errors import PolicyError
-from rules.policy import parse_repository
 from rules.policy_repository import RepositoryRules
 
-MOST_REPOSITORIES = 30  # that are asked about: two calls each
+MOST_REPOSITORIES = 30  # that are asked about: two calls each, a few more where there is a profile
 
 
 def checks(patient: Patient) -> Iterator[Finding]:
@@ -32,8 +32,8 @@ def checks(patient: Patient) -> Iterator[Finding]:
 
 def _of(patient: Patient, repository: str) -> Iterator[Finding]:
     try:
-        text = policy_file.read(patient.hub, repository).text
-        rules = parse_repository(text) if text else RepositoryRules()
+        text, commit = policy_file.read(patient.hub, repository)
+        rules = profiles.rules_of(patient.hub, repository, text, commit)
     except NotFoundError:
         found = f"{repository} is out of reach"
         yield Finding("checks", Level.WARN, found, "add it to the App's installation on GitHub")
@@ -41,13 +41,26 @@ def _of(patient: Patient, repository: str) -> Iterator[Finding]:
         found = f"{repository}: its {checks_needed.FILE} is refused: {error.problems[0]}"
         yield Finding("checks", Level.FAIL, found, f"correct {checks_needed.FILE}, or no run starts there")
     else:
-        if rules.waived:
-            found = f"{repository}: validation is none, so nothing checks what agents do there"
-            yield Finding("checks", Level.WARN, found, "name `fast` or `full` checks, unless that is meant")
-        elif not rules.checked:
-            found = f"{repository} names no checks, so no agent starts there"
-            yield Finding(
-                "checks", Level.WARN, found, f"write {checks_needed.LINE} into {checks_needed.FILE}"
-            )
-        else:
-            yield Finding("checks", Level.OK, f"{repository} says how work is checked")
+        yield _profile(patient, repository, commit, rules) or _checked(repository, rules)
+
+
+def _profile(patient: Patient, repository: str, commit: str, rules: RepositoryRules) -> Finding | None:
+    """Return what is wrong with a profile of the repository's own: it fails each run there. None: nothing."""
+    try:
+        profiles.load(patient.hub, repository, commit, rules)
+    except PolicyError as error:
+        found = f"{repository}: its profile is refused: {error.problems[0]}"
+        return Finding(
+            "checks", Level.FAIL, found, "correct it on the default branch, or no run starts there"
+        )
+    return None
+
+
+def _checked(repository: str, rules: RepositoryRules) -> Finding:
+    if rules.waived:
+        found = f"{repository}: validation is none, so nothing checks what agents do there"
+        return Finding("checks", Level.WARN, found, "name `fast` or `full` checks, unless that is meant")
+    if not rules.checked:
+        found = f"{repository} names no checks, so no agent starts there"
+        return Finding("checks", Level.WARN, found, f"write {checks_needed.LINE} into {checks_needed.FILE}")
+    return Finding("checks", Level.OK, f"{repository} says how work is checked")

@@ -1,10 +1,11 @@
-"""`cardinal policy`: whether a policy file would be taken, and which profiles are built in."""
+"""`cardinal policy`: would a policy file, and what lies beside it, be taken; which profiles are built in."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
+from bot.cli import _beside
 from bot.cli._show import block, json_option, line, show
 from bot.texts import checks_needed
 from rules import registry
@@ -27,10 +28,14 @@ def command() -> None:
 @click.option("--home", default="", metavar="OWNER/REPOSITORY", help="The repository that the file is in.")
 @json_option
 def validate(file: Path, home: str, as_json: bool) -> None:
-    """Check a policy file as strictly as Cardinal does. Exit code 1 when it would be refused."""
+    """Check a policy file as strictly as Cardinal does. Exit code 1 when it would be refused.
+
+    The repository's own profiles and personas, in the folder `cardinal` beside the file, are checked, too. A
+    skill there that cannot be used is told.
+    """
     problems, hints = _read(file, home)
     found = {"file": str(file), "valid": not problems, "problems": problems, "hints": hints}
-    said = [line(one) for one in problems] or [f"{file} is valid", *hints]
+    said = [line(one) for one in problems] or [f"{file} is valid", *map(line, hints)]
     show(found, as_json=as_json, text=lambda: said)
     raise SystemExit(1 if problems else 0)
 
@@ -62,18 +67,14 @@ def _described(profile: dict[str, object]) -> Iterable[str]:
 
 
 def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what is wrong with the file, and what somebody may not have meant by it."""
+    """Return what is wrong with file and folder, and what somebody may not have meant by them."""
+    beside = _beside.problems(file)
     with file.open("rb") as opened:
         raw = opened.read(MOST_BYTES)
     try:
-        policy = parse(raw.decode("utf-8"), home=home, profiles=_own(file))
+        policy = parse(raw.decode("utf-8"), home=home, profiles=_beside.own_profiles(file))
     except UnicodeDecodeError:
-        return ("the file is not UTF-8",), ()
+        return ("the file is not UTF-8", *beside), ()
     except PolicyError as error:
-        return error.problems, ()
-    return (), checks_needed.hints(policy.repository)
-
-
-def _own(file: Path) -> tuple[str, ...]:
-    """Return the repository's own profiles, which lie beside its policy file."""
-    return tuple(sorted(one.stem for one in (file.absolute().parent / "cardinal/profiles").glob("*.md")))
+        return (*error.problems, *beside), ()
+    return beside, (*checks_needed.hints(policy.repository), *_beside.hints(file))

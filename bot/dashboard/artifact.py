@@ -1,9 +1,10 @@
 """One file that a run left, by its digest: given out as what its kind is, and never as a page."""
 
-import io
+import os
 import re
 
-from flask import Response, send_file
+from flask import Response, request, send_file
+from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from bot import orders
 from bot.dashboard import _reading
@@ -37,22 +38,30 @@ def mount(site: Site) -> None:
 
 
 def _given(site: Site, visit: Visit, row: ArtifactRow) -> Response:
-    """Return the bytes, or why there are none. The name in the address is for people: ours is said."""
-    raw = None if row.dropped else Store(orders.artifacts_of(site.config)).read(row.digest)
-    if raw is None:
+    """Return the file, which is sent piece by piece, or why there is none. The name in the address is for
+    people: ours is said.
+    """
+    file = None if row.dropped else Store(orders.artifacts_of(site.config)).opened(row.digest)
+    if file is None:
         because = f"{(why_gone(row) or DAMAGED).capitalize()}."
         return site.page(GONE, because, f"Its digest was {row.digest}.", status=410, visit=visit)
     shape = shape_of(row)
     answer = send_file(
-        io.BytesIO(raw),
+        file,
         mimetype=shape.content_type,
         as_attachment=not shape.shown,
         download_name=file_name(row),
         etag=row.digest,
-        conditional=True,
+        conditional=False,
     )
+    answer.content_length = os.fstat(file.fileno()).st_size
     if shape.shown:
         answer.headers["Content-Disposition"] = f'inline; filename="{file_name(row)}"'
     answer.headers["Cache-Control"] = "private, no-cache"  # kept, and asked about each time: rights are lost
     answer.headers["Content-Security-Policy"] = shape.policy
+    try:  # by hand, for `send_file` does not know how long an open file is
+        answer.make_conditional(request.environ, accept_ranges=True, complete_length=answer.content_length)
+    except RequestedRangeNotSatisfiable:
+        answer.close()
+        raise
     return answer

@@ -96,6 +96,27 @@ def test_prose_is_no_list_of_steps(text: str) -> None:
     assert read(text, APP) is None
 
 
+@pytest.mark.parametrize("lines", [(*UNDERSTANDS,)[::4], ("**Open** the cart",), ("Go there", "`click` it")])
+def test_a_list_of_which_a_line_begins_with_a_verb_is_steps_also_where_nobody_asked(
+    lines: tuple[str, ...],
+) -> None:
+    text = "Steps:\n" + "".join(f"- {line}\n" for line in lines)
+    found = read(text, APP, asked=False)
+    assert found is not None
+    assert found == read(text, APP)
+
+
+@pytest.mark.parametrize("line", ["Go to the cart", "Opening it, I expect nothing", "checkout: wait!", ""])
+def test_a_list_of_which_no_line_begins_with_a_verb_is_prose_unless_somebody_asked_for_its_steps(
+    line: str,
+) -> None:
+    text = f"Address: http://example.org/\nSteps to reproduce:\n1. {line}\n2. Buy something\n"
+    assert read(text, APP, asked=False) is None
+    assert read(text, APP) is not None
+    many = "Steps:\n" + "- buy\n" * (MOST_STEPS + 1)
+    assert read(many, APP, asked=False) is None
+
+
 def test_a_line_that_is_not_understood_is_named_with_what_would_be() -> None:
     said = problem("Steps to reproduce:\n1. open /cart\n2. Go to the `cart` @ann <b>\n")
     assert said.startswith("Line 2 of the card's steps is not understood: ")

@@ -43,6 +43,15 @@ def test_nothing_is_merged_that_the_gate_did_not_let_through(
     assert "/cardinal check" in only(intents, Say).text
 
 
+def test_what_is_not_let_through_says_in_words_for_everybody_what_to_do_next() -> None:
+    check = "with `/cardinal check` (no agent is started)"
+    assert why_not(pull(gate=Gate.FAILED)) == (
+        "the checks failed on its commit `abc123`. Push what mends it, or run the checks on it once more"
+        f" {check}"
+    )
+    assert why_not(pull(gate=Gate.UNSEEN)).endswith(f"somebody else pushed it. Run the checks on it {check}")
+
+
 @pytest.mark.parametrize("gate", [Gate.PASSED, Gate.NOTHING])
 def test_what_passed_or_had_nothing_to_pass_is_merged(gate: Gate) -> None:
     intents = asks(card("Done", CardState.APPROVED, run=ended(), pull=pull(gate=gate), **YES), DONE)

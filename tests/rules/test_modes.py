@@ -91,11 +91,16 @@ def test_a_command_wins_and_its_words_are_for_that_run(mode: str, labels: tuple[
         ("--REPRO\nSteps:\n- open /", "Steps:\n- open /", True),
         ("—repro look", "look", True),  # as a telephone writes it
         ("--reproduce it", "--reproduce it", False),
-        ("look --repro", "look --repro", False),
+        ("look --repro", "look", True),
+        ("look --repro at the till\nand the bill", "look at the till\nand the bill", True),
+        ("look --repro\nSteps:", "look\nSteps:", True),
+        ("look –repro\tat the till", "look at the till", True),
+        ("look\nwhat --repro does", "look\nwhat --repro does", False),
+        ("look at `--repro`, and at x--repro", "look at `--repro`, and at x--repro", False),
         ("look at the till", "look at the till", False),
     ],
 )
-def test_a_reproduction_is_asked_for_by_the_first_word(
+def test_a_reproduction_is_asked_for_by_a_word_of_the_first_line(
     mode: str, said: str, words: str, reproduces: bool
 ) -> None:
     queued = only(obeyed(mode, card(), said), QueueRun)

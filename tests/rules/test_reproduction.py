@@ -66,9 +66,23 @@ def test_the_first_steps_that_count_are_played() -> None:
 
 
 def test_a_line_that_is_not_understood_is_said() -> None:
-    found = wanted(rules(), [Words("Steps:\n- buy it", counts=True), STEPS], asked=False)
+    mixed = Words("Steps:\n- open /\n- buy it", counts=True)
+    found = wanted(rules(), [mixed, STEPS], asked=False)
     assert found is not None
-    assert "Line 1 of the card's steps is not understood: `buy it`." in found.absent
+    assert "Line 2 of the card's steps is not understood: `buy it`." in found.absent
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_steps_in_prose_are_told_to_nobody_but_who_asked(counts: bool) -> None:
+    prose = Words("### Steps to reproduce\n\n1. Go to the till\n2. Buy something\n", counts)
+    assert wanted(rules(), [prose], asked=False) is None
+    found = wanted(rules(), [prose, STEPS], asked=False)
+    assert found is not None
+    assert [step.text for step in found.steps] == ["open /", 'expect "Total 90"']
+    told = wanted(rules(), [prose], asked=True)
+    assert told is not None
+    assert ("Line 1 of the card's steps is not understood" in told.absent) is counts
+    assert ("without write access" in told.absent) is not counts
 
 
 @pytest.mark.parametrize(

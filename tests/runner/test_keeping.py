@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -77,17 +78,23 @@ def test_the_store_keeps_one_file_for_the_same_text_and_notices_damage(tmp_path:
     assert file == tmp_path / "artifacts" / first.digest[:2] / first.digest
     assert file.stat().st_mode & 0o077 == 0
     file.write_bytes(b"other\n")
-    assert store.read(first.digest) is None
+    assert (store.read(first.digest), store.opened(first.digest)) == (None, None)
     store.keep("hello\n")
     assert store.read(first.digest) == b"hello\n"
+    opened = store.opened(first.digest)
+    assert opened is not None
+    with opened:
+        assert os.lseek(opened.fileno(), 0, os.SEEK_CUR) == 0  # a web server sends from there
+        assert opened.read() == b"hello\n"
     store.remove(first.digest)
     store.remove(first.digest)
-    assert store.read(first.digest) is None
+    assert (store.read(first.digest), store.opened(first.digest)) == (None, None)
 
 
 @pytest.mark.parametrize("name", ["", "../../etc/passwd", "/etc/passwd", "a" * 63, "A" * 64, "a" * 64 + "/"])
 def test_no_other_file_is_read_through_the_store(tmp_path: Path, name: str) -> None:
     assert Store(tmp_path).read(name) is None
+    assert Store(tmp_path).opened(name) is None
 
 
 def test_what_is_too_long_loses_its_middle_and_says_so(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_checks_that_were_edited_since_are_run_before_the_merge(cardinal: Cardin
     cardinal.settle(work=True)
     assert pull.merged_at is None
     assert "the checks were changed on the base branch since it passed them" in cardinal.card(item).because
-    assert cardinal.comment(item, "`/cardinal check` runs the checks on it")
+    assert cardinal.comment(item, "Run the checks on it with `/cardinal check` (no agent is started)")
     cardinal.say(item, "/cardinal check")
     cardinal.settle(work=True)
     assert cardinal.events(CommandChecked)[-1].command == "test -f sound.txt"

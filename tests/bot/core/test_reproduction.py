@@ -63,10 +63,10 @@ def test_steps_of_the_issue_and_those_with_a_command_are_read(cardinal: Cardinal
     cardinal.scenario(
         work=WORK, investigate=[{"findings": {"summary": "x", "findings": [], "follow_ups": []}}]
     )
-    item = cardinal.new(column="In Progress", body="Steps:\n1. Go to the cart\n")
+    item = cardinal.new(column="In Progress", body="Steps:\n1. open /\n2. Go to the cart\n")
     cardinal.settle(work=True)
     report = cardinal.comment(item, "is ready for your review").body
-    assert "**In a browser**\n\nLine 1 of the card's steps is not understood: `Go to the cart`." in report
+    assert "**In a browser**\n\nLine 2 of the card's steps is not understood: `Go to the cart`." in report
     cardinal.say(item, "/cardinal investigate --repro\nSteps:\n- open /cart")
     cardinal.settle(work=True)
     assert NO_PLACE in why(cardinal)[1]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.checkup import Level, Patient
+from bot.checkup import Finding, Level, Patient
 from bot.checkups import repositories
 from forge.store.board import Item
 from ledger.events.bounds import ValidationWaived
@@ -114,7 +114,33 @@ def test_the_doctor_finds_repositories_that_name_no_checks(
     set_rules(cardinal, rules)
     cardinal.new()
     cardinal.settle()
+    found = finding(cardinal)
+    assert (found.level, found.found.startswith(said)) == (level, True), found
+
+
+def finding(cardinal: Cardinal) -> Finding:
+    """Return what the doctor finds in the shop."""
     shop = cardinal.shop
     findings = list(repositories.checks(Patient(shop.config, shop.engine, shop.hub, cardinal.clock())))
     (found,) = [one for one in findings if "acme/shop" in one.found]
-    assert (found.level, found.found.startswith(said)) == (level, True), found
+    return found
+
+
+def test_the_doctor_finds_a_profile_that_fails_every_run(cardinal: Cardinal) -> None:
+    cardinal.new()
+    cardinal.settle()
+    set_rules(cardinal, "version: 1\nrepository: {validation: {fast: [x]}, profile: our_shop}\n")
+    assert "is refused: line 2: repository.profile: unknown profile `our_shop`" in finding(cardinal).found
+    for text, level, said in (
+        (
+            "---\nskils: [a]\n---\nx\n",
+            Level.FAIL,
+            "/profiles/our_shop.md: line 2: skils: unknown key `skils`",
+        ),
+        ("---\nskills: [a]\n---\nx\n", Level.OK, "acme/shop says how work is checked"),
+    ):
+        files = {".github/cardinal/profiles/our_shop.md": text.encode()}
+        alice = cardinal.person("alice")
+        cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "Profile", actor=alice)
+        found = finding(cardinal)
+        assert (found.level, said in found.found) == (level, True), found

@@ -267,6 +267,55 @@ def test_a_repositorys_own_profile_lies_beside_its_policy_file(cardinal: Cardina
     assert cardinal("policy", "validate", str(file)).exit_code == 0
 
 
+WRONG_BESIDE = {
+    "profiles/our_shop.md": (
+        "---\nskils: [cents]\n---\nCents.\n",
+        "line 2: skils: unknown key `skils`: did you",
+    ),
+    "profiles/open.md": (
+        "---\nskills: [cents]\n",
+        "the front matter has no end: put `---` on a line of its own",
+    ),
+    "profiles/vast.md": ("x" * 16_001, "it is no plain file of at most 16000 bytes"),
+    "personas/sceptic.md": ("---\nname: sceptic\n---\nDoubt.\n", "line 2: description: is missing"),
+    "personas/coder.md": (b"\xff\xfe", "the file is not UTF-8"),
+    "personas/vast.md": ("x" * 16_385, "it is no plain file of at most 16384 bytes"),
+}
+
+
+def test_what_lies_beside_the_policy_file_is_judged_with_it(cardinal: Cardinal, tmp_path: Path) -> None:
+    file, root = tmp_path / ".github/cardinal.yml", tmp_path / ".github/cardinal"
+    for folder in ("profiles", "personas", "skills/cents"):
+        (root / folder).mkdir(parents=True)
+    file.write_text("version: 1\nrepository: {validation: none, profile: our_shop}\n")
+    for name, (text, _) in WRONG_BESIDE.items():
+        (root / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    (root / "profiles/link.md").symlink_to("vast.md")
+    (root / "personas/README.md").write_text("No persona is called so.\n")
+    (root / "skills/cents/SKILL.md").write_text("No front matter.\n")
+    refused = cardinal("policy", "validate", str(file), "--json")
+    assert refused.exit_code == 1
+    problems = json.loads(refused.stdout)["problems"]
+    assert len(problems) == len(WRONG_BESIDE)
+    for name, (_, said) in WRONG_BESIDE.items():
+        assert [one for one in problems if one.startswith(f"{root / name}: ") and said in one], (
+            name,
+            problems,
+        )
+    file.write_text("version: 2\n")
+    both = cardinal("policy", "validate", str(file)).stdout.splitlines()
+    assert len(both) == 1 + len(WRONG_BESIDE)
+    for name in WRONG_BESIDE:
+        (root / name).unlink()
+    (root / "profiles/our_shop.md").write_text("---\nskills: [cents]\n---\nCents.\n")
+    (root / "personas/sceptic.md").write_text("---\nname: sceptic\ndescription: It doubts.\n---\nDoubt.\n")
+    file.write_text("version: 1\nrepository: {validation: none, profile: our_shop}\n")
+    taken = cardinal("policy", "validate", str(file))
+    assert taken.exit_code == 0, taken.stdout
+    hint = f"{root}/skills/cents: every run skips this skill: its SKILL.md does not begin with front matter"
+    assert taken.stdout.splitlines()[-1].startswith(hint)
+
+
 def test_the_built_in_profiles_are_listed_with_what_they_suggest(cardinal: Cardinal) -> None:
     told = {profile["name"]: profile for profile in printed(cardinal("policy", "profiles", "--json"))}
     assert told["python_service"]["full"] == ["ruff check .", "pytest -q"]

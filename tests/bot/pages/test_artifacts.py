@@ -1,5 +1,9 @@
 """What a run left: for whoever may read its repositories; nothing at all, for everybody else."""
 
+import os
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -222,6 +226,33 @@ def test_a_file_can_be_asked_about_taken_in_part_and_kept(pages: Pages) -> None:
     assert bob.get(path, If_None_Match=f'"{digest}"').status_code == 304
     part = bob.get(path, Range="bytes=2-4")
     assert (part.status_code, part.data) == (206, b"234")
+    assert part.headers["Content-Range"] == "bytes 2-4/10"
+    assert bob.get(path, Range="bytes=10-").status_code == 416
+    assert digest not in held()
+
+
+def held() -> Iterator[str]:
+    """Yield the names of the files that this process has open; other threads may close theirs meanwhile."""
+    for one in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            yield Path(os.readlink(one)).name
+
+
+def test_a_large_file_is_sent_without_being_held_whole(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    text = "0123456789abcdef" * 500_000
+    path = file_at(run_id, pages.keep(run_id, "film", "video", text))
+    assert bob.get(path, "HEAD").status_code == 200  # GitHub, which is in this process, has been asked
+    tracemalloc.start()
+    try:
+        served = bob.here.get(path, base_url=bob.public)
+        sent = [len(piece) for piece in served.iter_encoded()]
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        served.close()
+    assert (served.status_code, served.content_length, sum(sent)) == (200, len(text), len(text))
+    assert peak_bytes < len(text) // 2
 
 
 def test_a_file_name_means_the_same_everywhere() -> None:

@@ -40,7 +40,7 @@ class Browser:
 
     def get(self, path: str, method: str = "GET", **headers: str) -> TestResponse:
         named = {name.replace("_", "-"): text for name, text in headers.items()}
-        return self.here.open(path, method=method, base_url=self.public, headers=named)
+        return self.here.open(path, method=method, base_url=self.public, headers=named, buffered=True)
 
     def begins(self, path: str = "/") -> str:
         """Press "Sign in with GitHub" on a page; return the address on GitHub."""
