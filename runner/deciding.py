@@ -96,7 +96,6 @@ _RUNNERS = frozenset(
     ]
 )
 _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
-_MOST_WORDS = 5_000
 Sections = dict[str, object]
 
 
@@ -123,7 +122,7 @@ def _fits(path: str, line: str) -> bool:
     return any(
         path == place or (elsewhere and path.endswith(f"/{place}"))
         for part in _PARTS.split(line)
-        for place in _run_by(_WORDS.split(_ASSIGNED.sub("", _WRITTEN.sub(" ", part)))[:_MOST_WORDS])
+        for place in _run_by(_WORDS.split(_ASSIGNED.sub("", _WRITTEN.sub(" ", part))))
     )
 
 

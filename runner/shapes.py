@@ -158,8 +158,6 @@ def tricks(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, s
     is_test, is_script = kind_of(path) != NOWHERE, _SCRIPT.fullmatch(folded(path)) is not None
     for number, text in lines:
         line = plain(text)
-        if not line:
-            continue
         if is_test and _OFF_WORDS.search(line) and _OFF.search(line):
             yield number, "switches tests off"
         elif is_test and _HOLLOW.search(line):

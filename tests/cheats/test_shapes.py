@@ -23,7 +23,7 @@ KINDS = {
     NEAR_TESTS: [*(f"test/a/b.{suffix}" for suffix in SUFFIXES.split()), *NEAR.split()],
     NOWHERE: OTHERS.split(),
 }
-ALIKE = ("a.js b.tsx c.mjs d.vue e.svelte", "a.java b.kt c.kts", "a.c b.cc c.cpp", "a.py b.py", "a.rb")
+ALIKE = ("a.js b.tsx C.MJS d.vue e.svelte", "a.java b.kt c.kts", "a.c b.cc c.cpp", "a.py b.py", "a.rb")
 TESTS = """\
 def test_a():
 async def test_a():
@@ -87,6 +87,14 @@ is_expected.not_to eq 3
 is_expected.to_not eq 3
 EXPECT_EQ(a, 3);
 ASSERT_TRUE(a);
+"""
+REMARKS = """\
+# assert a
+// it.skip("a", expect(b))
+/* it.skip("a", expect(b)) */
+* it.skip("a", expect(b))
+-- assert(a)
+;; assert(a)
 """
 IMPORTS = """\
 import static org.junit.Assert.assertNull;
@@ -296,7 +304,7 @@ rubocop
 cargo clippy
 """
 FORGIVEN = ["|| true", "||:", "|| exit 0", "|| echo bad", "; true", "; :", "; exit 0", "--exit-zero"]
-SCRIPTS = "Makefile ci/run.sh a.bash a.zsh a.mk a.yml a.yaml package.json tox.toml tox.ini setup.cfg"
+SCRIPTS = "Makefile CI/RUN.SH a.bash a.zsh a.mk a.yml a.yaml package.json tox.toml tox.ini setup.cfg"
 TELLS = """\
 if "PYTEST_CURRENT_TEST" in os.environ:
 if (process.env.JEST_WORKER_ID) {
@@ -331,6 +339,7 @@ def test_suffixes_of_one_language_are_alike_and_others_differ() -> None:
 def test_a_test_and_an_assertion_are_counted_in_every_language() -> None:
     assert [line for line in TESTS.splitlines() if shapes.tests_in(shapes.plain(line)) != 1] == []
     assert [line for line in ASSERTIONS.splitlines() if shapes.assertions_in(shapes.plain(line)) != 1] == []
+    assert [line for line in REMARKS.splitlines() if shapes.plain(line)] == []
     assert [line for line in IMPORTS.splitlines() if shapes.assertions_in(shapes.plain(line))] == []
 
 
