@@ -280,6 +280,16 @@ def step(number: int, said: str = "") -> dict[str, Any]:
             (UNPLAYABLE, 0, "killed during step 1"),
         ),
         ([READY, step(1), step(2) | {"key": "other"}], (UNPLAYABLE, 0, "killed during step 2")),
+        ([READY, step(1, "x" * 20_000), "[" * 19_000], (UNPLAYABLE, 0, "killed during step 1")),
+        ([READY, step(1, "not seen"), step(1)], (FAILED, 1, "not seen")),
+        ([READY, step(1, "\n")], (FAILED, 1, "it did not work")),
+        ([READY, step(1), step(2), step(3)], (PASSED, 0, "")),
+        ([{"ready": 1, "said": "it did not answer"}], (UNPLAYABLE, 0, "it did not answer")),
+        (
+            [{"ready": False, "said": "no"}, {"ready": True, "said": "yes"}],
+            (UNPLAYABLE, 0, "killed during step 1"),
+        ),
+        ([READY, {"errors": 5}], (UNPLAYABLE, 0, "killed during step 1")),
     ],
 )
 def test_what_the_program_tells_comes_to_one_outcome(
@@ -288,12 +298,36 @@ def test_what_the_program_tells_comes_to_one_outcome(
     assert told(*lines, problem="killed") == expected
 
 
+def test_without_steps_nothing_passes_and_without_a_word_that_is_said() -> None:
+    assert told(READY, steps=0, problem="killed") == (UNPLAYABLE, 0, "killed during step 1")
+    assert told() == (UNPLAYABLE, 0, "the browser's program ended without a word")
+
+
+def test_it_is_done_when_it_says_so_and_stays_so() -> None:
+    seen = Browsed(1, KEY)
+    said = []
+    for done in (1, True, False):
+        seen.take(json.dumps({"key": KEY, "done": done}))
+        said.append(seen.done)
+    assert said == [False, True, True]
+
+
+@pytest.mark.parametrize(("count", "counted"), [(7, 7), (1, 2), (True, 2), ("7", 2), (None, 2)])
+def test_errors_are_as_many_as_are_told_and_no_fewer_than_are_there(count: object, counted: int) -> None:
+    seen = Browsed(1, KEY)
+    seen.take(json.dumps({"key": KEY, "errors": ["a", "b"], "error_count": count}))
+    assert (seen.errors, seen.error_count) == (("a", "b"), counted)
+    seen.take(json.dumps({"key": KEY, "errors": [], "error_count": True}))
+    assert seen.error_count == 0
+
+
 def test_what_is_said_is_short_one_line_and_without_secrets() -> None:
     token = "ghp_" + "a" * 36
     seen = Browsed(1, KEY)
     errors = [f"{number} {token}\n\x1b[31m" + "x" * 900 for number in range(50)]
     seen.take(json.dumps({"key": KEY, "errors": errors[:18], "error_count": 5000}))
     assert (len(seen.errors), seen.error_count) == (10, 5000)
+    assert seen.errors[0].startswith("8 ")  # the last ones
     assert all(len(one.encode()) <= 400 and token not in one and one.isprintable() for one in seen.errors)
     assert told(step(1, f"{token}\n# Heading"), steps=1)[2] == "[redacted] # Heading"
 
