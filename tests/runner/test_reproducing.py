@@ -21,6 +21,8 @@ from ledger.events.reproduction import (
 )
 from ledger.events.run import RunStopAsked
 from ledger.states import Ending
+from rules import browser_steps
+from rules.browser_steps import MOST_STEPS
 from runner import agents, browser_files, browser_told, workspaces
 from runner.browsed import Browsed
 from runner.browser_files import keep_files
@@ -240,6 +242,22 @@ def test_each_file_all_of_them_and_the_runs_share_are_bounded(
     }
 
 
+def test_a_long_recording_is_kept_whole_and_a_longer_one_not_at_all(world: World) -> None:
+    trace, video = b"PK\x03\x04" + b"x" * 12_000_000, b"\x1aE\xdf\xa3" + b"x" * 15_000_000
+    much = replace(LIMITS, kept_bytes=100_000_000)
+    assert left_behind(world, {"trace.zip": trace, "video.webm": video}, much) == ("trace",)
+    assert stored(world) == {"before-trace.zip": trace}
+    assert dropped(world) == {"before-video.webm": "size"}
+
+
+def test_every_step_that_can_be_played_may_leave_its_picture() -> None:
+    listed = 'Steps:\n- click "Buy"\n' + '- click "Buy"\n' * (MOST_STEPS - 1)
+    script = browser_steps.read(listed, WANTED.address)
+    assert script is not None
+    named = sorted(one.file for one in browser_files.FILES if one.file.startswith("step-"))
+    assert named == [f"step-{number:02}.png" for number, _ in enumerate(script.steps, start=1)]
+
+
 def test_bytes_are_stored_as_they_are_and_never_cut(world: World) -> None:
     store = Store(world.places.artifacts)
     raw = bytes(range(256)) + b"ghp_" + b"a" * 36
@@ -330,6 +348,20 @@ def test_what_is_said_is_short_one_line_and_without_secrets() -> None:
     assert seen.errors[0].startswith("8 ")  # the last ones
     assert all(len(one.encode()) <= 400 and token not in one and one.isprintable() for one in seen.errors)
     assert told(step(1, f"{token}\n# Heading"), steps=1)[2] == "[redacted] # Heading"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (PASSED, "all 2 steps came true"),
+        (FAILED, "step 2 of 2 did not come true"),
+        (UNPLAYABLE, "it could not be played to its end"),
+    ],
+)
+def test_an_agent_hears_what_came_of_it(world: World, outcome: str, said: str) -> None:
+    order, log = world.claim(world.order())
+    log.append(played(outcome=outcome))
+    assert said in browser_told.told(order, log.history)
 
 
 @pytest.mark.parametrize(
