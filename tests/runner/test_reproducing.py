@@ -27,7 +27,7 @@ from runner import agents, browser_files, browser_told, workspaces
 from runner.browsed import Browsed
 from runner.browser_files import keep_files
 from runner.checkout import Checkout
-from runner.clean_room import BROWSER
+from runner.clean_room import BROWSER, PURPOSES, clear_away
 from runner.errors import OversizedRepositoryError
 from runner.live import LiveRun
 from runner.log import RunLog
@@ -106,6 +106,15 @@ def test_a_run_that_is_killed_after_it_does_not_play_it_again(world: World) -> N
     world.again(order, "reclaimed")
     assert world.ended().ending is Ending.SUCCEEDED
     assert len(world.of("ReproductionPlayed")) == 2
+
+
+def test_what_a_killed_claim_left_in_clean_places_goes_before_the_next_begins(world: World) -> None:
+    order, _ = world.claim(world.order(reproduction=WANTED))
+    rooms = [world.places.workspaces / f"{purpose}{order.card_id}/repo" for purpose in PURPOSES]
+    for room in rooms:
+        room.mkdir(parents=True)
+    clear_away(order)
+    assert not any(room.parent.exists() for room in rooms)
 
 
 def test_a_run_that_is_killed_while_it_plays_plays_it_once_more(world: World) -> None:
