@@ -228,12 +228,6 @@ def test_no_line_makes_up_for_a_test_that_it_does_not_replace() -> None:
     assert found("tests", *again) == ["tests/test_x.py:0 has 1 test less than before"]
 
 
-def test_of_one_file_three_lines_are_told_each_the_first_of_its_kind() -> None:
-    lines = ("pytest || true", "assert True", "skip", "skip", 'if os.environ["A"]:')
-    told = found("tests", altered("tests/test_a.sh", "", "\n".join(lines)))
-    assert [one.partition(" ")[0] for one in told] == [f"tests/test_a.sh:{number}" for number in (1, 2, 3)]
-
-
 def test_a_skip_is_moved_once_and_not_to_the_margin_where_it_counts_for_a_whole_file() -> None:
     moved = altered(PATH, SKIPPED, ""), altered("tests/test_a.py", "", SKIPPED)
     (said,) = found("tests", *moved, altered("tests/test_b.py", "a\n", '    @unittest.skip("later")\na\n'))

@@ -4,6 +4,7 @@ import pytest
 
 from runner import shapes
 from runner.shapes import NEAR_TESTS, NOWHERE, TEST_FILE
+from tests.cheats.shop import altered, found
 
 # Names are parted by spaces; lines stand one below the other.
 SUFFIXES = """
@@ -354,3 +355,9 @@ def test_a_script_is_read_by_whatever_name_it_has() -> None:
     line = (1, "pytest || true")
     assert [path for path in SCRIPTS.split() if not list(shapes.tricks(path, [line]))] == []
     assert list(shapes.tricks("docs/tests.md", [line])) == []
+
+
+def test_of_one_file_three_lines_are_told_each_the_first_of_its_kind() -> None:
+    lines = ("pytest || true", "assert True", "skip", "skip", 'if os.environ["A"]:')
+    told = found("tests", altered("tests/test_a.sh", "", "\n".join(lines)))
+    assert [one.partition(" ")[0] for one in told] == [f"tests/test_a.sh:{number}" for number in (1, 2, 3)]
