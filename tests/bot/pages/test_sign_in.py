@@ -184,6 +184,7 @@ def test_a_visit_ends_after_eight_hours_and_at_once_when_somebody_signs_out(page
     assert bob.get("/sign-out", "POST", Origin="https://evil.example").status_code == 403
     assert signed_in(bob)
     assert bob.get("/sign-out", "POST", Origin=PUBLIC).status_code == 303
+    assert bob.here.get_cookie("__Host-cardinal", domain="cardinal.example.com") is None
     bob.here.set_cookie("__Host-cardinal", kept.value, domain="cardinal.example.com", secure=True)
     assert not signed_in(bob)
     bob.signs_in()
