@@ -26,7 +26,7 @@ _WHOLE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _FOLDERS = re.compile(
-    r"(?:\.github/actions|\.circleci|\.buildkite|\.husky|\.config/nextest[^/]*)/.*|(?:.*/)?\.github/actions/.*"
+    r"(?:\.circleci|\.buildkite|\.husky|\.config/nextest[^/]*)/.*|(?:.*/)?\.github/actions/.*"
     r"|(?:.*/)?(?:\.cargo/config(?:\.toml)?|\.mvn/(?:maven|jvm)\.config)",
     re.DOTALL,
 )
@@ -46,14 +46,14 @@ _LINES = re.compile(
 )
 _OF_TESTS = re.compile(
     r"ignoreFailures|skipTests|maven\.test|surefire|failsafe|jacoco|useJUnit|\bexclude|\b(?:test|check)s?\s?[{:(]"
-    r"|tasks?\.(?:named|test|check|withType)|\bonlyIf\b|\benabled\s?=|coverage|test_(?:paths|coverage|options)"
+    r"|tasks?\.(?:named|test|check|withType)|\bonlyIf\b|\benabled\s?=|coverage|test_(?:paths|options)"
     r"|Test\s?/|\baliases\b"
 )
 _TEST_DEPENDENCY = re.compile(r"^\s*(?:test|androidTest)\w*(?:Implementation|Api|RuntimeOnly|CompileOnly)\b")
 _PARTS = re.compile(r"[;&|(){}`\n]")  # of a shell line: each begins with a program
 _WORDS = re.compile(r"""[\s<>"'=$,]+""")
 _WRITTEN = re.compile(r"""\d?>{1,2}\s*[^\s<>]+""")  # a file that takes what a command says is not run by it
-_ASSIGNED = re.compile(r"^\s*(?:\w{1,100}=\S*\s+){1,20}|^\s+")
+_ASSIGNED = re.compile(r"""^\s*(?:\w{1,100}=(?:"[^"]*"|'[^']*'|[^\s"'])*\s+){1,20}""")
 _ELSEWHERE = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd|-C|--(?:prefix|directory|cwd))\b")
 _TOLD_BY = re.compile(r"--.*|-c")  # settings, or a shell line
 _RUNNERS = frozenset(
@@ -96,7 +96,6 @@ _RUNNERS = frozenset(
     ]
 )
 _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
-_MOST_WORDS = 5_000
 Sections = dict[str, object]
 
 
@@ -123,7 +122,7 @@ def _fits(path: str, line: str) -> bool:
     return any(
         path == place or (elsewhere and path.endswith(f"/{place}"))
         for part in _PARTS.split(line)
-        for place in _run_by(_WORDS.split(_ASSIGNED.sub("", _WRITTEN.sub(" ", part)))[:_MOST_WORDS])
+        for place in _run_by(_WORDS.split(_ASSIGNED.sub("", _WRITTEN.sub(" ", part))))
     )
 
 

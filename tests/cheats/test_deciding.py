@@ -1,6 +1,7 @@
 """Agents that leave the tests alone and alter what runs them: settings, scripts, the program itself."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -90,6 +91,9 @@ DECIDES = {
     "pytest in setup.cfg": (altered("setup.cfg", "", "[tool:pytest]\naddopts = -k none\n"), "`tool:pytest`"),
     "lints of cargo": (altered("Cargo.toml", "", "[[test]]\nname = 'a'\ntest = false\n"), "in `test`"),
     "surefire": (altered("pom.xml", POM, POM + "<skipTests>true</skipTests>\n"), "in lines about tests"),
+    "surefire that goes": (altered("pom.xml", POM, "a\n"), "in lines about tests"),
+    "lines that were not read": (replace(altered("pom.xml", "a\n", "b\n"), unread=True), "about tests"),
+    "sections that were not read": (replace(package(), whole=None), "it was not read"),
     "gradle": (altered("build.gradle", "", "test { enabled = false }\n"), "in lines about tests"),
 }  # fmt: skip
 

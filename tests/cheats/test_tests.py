@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from ledger.states import Ending
-from runner.guard import Touched
+from runner.guard import Change, Touched
+from runner.guards import tests
 from tests.cheats.shop import (
     BRANCH,
     BREAK,
@@ -66,6 +67,10 @@ WEAKENED = {
         "1 assertion less",
     ),
     "an assertion commented out": (instead("self.assertNot", "# self.assertNot"), "has 1 assertion less"),
+    "the same assertion, twice": (
+        altered("test_a.py", "def test_a():\n    assert a\n    assert a\n", "def test_a():\n    a()\n"),
+        "has 2 assertions less",
+    ),
     "emptied": (instead(ADDS, "pass"), "1 assertion less"),
     "skipped": (led('@unittest.skip("later")'), "switches tests off"),
     "skipped if": (led("@unittest.skipIf(True, '')"), "switches tests off"),
@@ -124,6 +129,7 @@ WEAKENED = {
     "itself": (js("expect(total([])).toBe(0)", "expect(total).toBe(total)"), "what always holds"),
     "itself, in RSpec": (altered("spec/a_spec.rb", "a\n", "expect(a).to eq a\n"), "what always holds"),
     "a script that forgives": (altered("ci/run.sh", "pytest\n", "pytest || true\n"), "failing checks pass"),
+    "; :": (altered("ci/run.sh", "npm test\n", "npm test; :\n"), "lets failing checks pass"),
     "; exit 0": (altered("ci/run.sh", "npm test\n", "npm test; exit 0\n"), "lets failing checks pass"),
 }
 
@@ -173,6 +179,13 @@ HONEST = {
         altered("cart_test.go", '"github.com/stretchr/testify/assert"\na\n', "a\n"),
         altered("a.test.js", "const assert = require('node:assert');\na\n", "a\n"),
         altered("b.test.ts", 'import assert from "node:assert/strict";\na\n', "a\n")),
+    "a skip that stood at the margin, further in": (
+        altered(PATH, "@skip\nclass A:\n", "class A:\n    @skip\n"),),
+    "moved beside another that is renamed": (
+        altered("tests/test_a.py", "def test_b():\n", "def test_c():\n"),
+        altered("tests/test_b.py", "def test_b():\n", ""), altered("tests/test_c.py", "", "def test_b():\n")),
+    "no tests at all": (altered("cart.py", "def test_b():\n    assert a\n", "assert True\n"),),
+    "tests that know who runs them": (altered(PATH, "", 'name = os.environ["PYTEST_CURRENT_TEST"]\n'),),
     "a skip that was there, renamed": (altered(PATH, SKIPPED, ""), altered("tests/test_b.py", "", SKIPPED)),
     "a skip that was there, indented otherwise": (altered(PATH, SKIPPED, SKIPPED.replace("    ", "  ")),),
     "from JavaScript to TypeScript": (altered("a.test.js", JS, ""), altered("a.test.tsx", "", JS)),
@@ -202,6 +215,19 @@ def test_a_test_is_moved_once_and_only_to_where_runners_look_as_surely() -> None
     assert found("tests", *hidden) == [f"{PATH}:0 is gone, with 2 tests"]
 
 
+def test_no_line_makes_up_for_a_test_that_it_does_not_replace() -> None:
+    a, b, c = (f"def test_{name}():\n" for name in "abc")
+    for others in (
+        (altered("tests/test_y.py", b, a),),  # one for another: it has no more than before
+        (altered("tests/test_y.py", f"{a}x\ny\n", f"x\ny\n{a}{c}"),),  # only the place within its file is new
+        (altered("tests/test_y.py", "", a), altered("tests/test_z.py", "", a)),  # one of them twice
+    ):
+        gone = altered("tests/test_x.py", f"{a}{b}" if len(others) > 1 else a, "")
+        assert len(found("tests", gone, *others)) == 1
+    again = altered("tests/test_x.py", f"{a}x\ny\n{b}", f"x\ny\n{a}"), altered("tests/test_y.py", "", a)
+    assert found("tests", *again) == ["tests/test_x.py:0 has 1 test less than before"]
+
+
 def test_a_skip_is_moved_once_and_not_to_the_margin_where_it_counts_for_a_whole_file() -> None:
     moved = altered(PATH, SKIPPED, ""), altered("tests/test_a.py", "", SKIPPED)
     (said,) = found("tests", *moved, altered("tests/test_b.py", "a\n", '    @unittest.skip("later")\na\n'))
@@ -220,8 +246,12 @@ def test_the_hollow_copy_of_a_test_is_no_test_that_moved() -> None:
 
 
 def test_what_was_not_read_is_asked_about_and_does_not_pass_as_nothing() -> None:
-    (said,) = found("tests", dataclasses.replace(altered(PATH, TESTS, "x"), unread=True))
+    unread = dataclasses.replace(altered(PATH, TESTS, "x"), unread=True)
+    (said,) = found("tests", unread)
     assert "was not compared" in said
+    change = Change("b" * 40, "c" * 40, (unread,), ())
+    (asked,) = tests.look(change, defaults(tests="deny"))
+    assert asked.doubtful  # it may be harmless: people say
 
 
 ENDLESS = (

@@ -1,12 +1,15 @@
 """What an investigation found, in ledger/events/findings.py, and where a card's work is, in placement.py."""
 
+from dataclasses import replace
+
 from sqlalchemy import Engine
 
 from ledger import book
 from ledger.events.access import RepositoryMoved
+from ledger.events.board import CardArchived
 from ledger.events.findings import Finding, FindingsReported, FollowUp, FollowUpMade, Reference
 from ledger.events.placement import RepositoryResolved
-from ledger.ids import CardId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.views import findings, placements, runs, timeline
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, run_queued
 
@@ -71,3 +74,16 @@ def test_the_newest_decision_says_where_the_work_is_also_under_another_name(ledg
     assert (placed.repository, placed.rule, placed.problem) == ("acme/rest", "label", "")
     assert "which repository? nothing says it" in lines
     assert "works in acme/api (label: area:api)" in lines
+
+
+def test_cards_of_the_board_that_ask_for_a_repository_are_found_and_only_so_many(ledger: Engine) -> None:
+    events: list[object] = []
+    for name in ("asks", "asks-too", "archived", "placed", "elsewhere"):
+        board = BoardId("PVT_other") if name == "elsewhere" else BOARD
+        problem = "" if name == "placed" else "which repository? nothing says it"
+        card = replace(card_seen(), card_id=CardId(name), board_id=board)
+        events += [card, RepositoryResolved(CardId(name), "", "none", "", problem)]
+    told(ledger, *events, CardArchived(CardId("archived"), "archived"))
+    with book.reading(ledger) as db:
+        assert placements.asking(db, BOARD, 9) == ("asks", "asks-too")
+        assert placements.asking(db, BOARD, 1) == ("asks",)

@@ -37,19 +37,20 @@ def test_who_asked_is_told_what_to_paste() -> None:
     found = wanted(rules(), [PROSE], asked=True)
     assert found is not None
     assert "1. `open /cart`" in found.absent
-    half = wanted(rules('reproduction: {start: "make serve"}'), [STEPS], asked=False)
-    assert half is not None
-    assert "reproduction: {start:" in half.absent
+    for one in ('start: "make serve"', 'address: "http://127.0.0.1:3000/"'):
+        half = wanted(rules(f"reproduction: {{{one}}}"), [STEPS], asked=False)
+        assert half is not None
+        assert "reproduction: {start:" in half.absent
 
 
 def test_a_profile_says_what_the_policy_does_not() -> None:
     found = wanted(rules("profile: node_app"), [STEPS], asked=True)
     assert found is not None
     assert (found.settings.start, found.settings.address) == ("npm run dev", "http://127.0.0.1:3000/")
-    own = rules('profile: node_app\n  reproduction: {start: "npm start"}')
+    own = rules('profile: node_app\n  reproduction: {start: "npm start", address: "http://127.0.0.1:9/"}')
     found = wanted(own, [STEPS], asked=False)
     assert found is not None
-    assert (found.settings.start, found.settings.address) == ("npm start", "http://127.0.0.1:3000/")
+    assert (found.settings.start, found.settings.address) == ("npm start", "http://127.0.0.1:9/")
 
 
 def test_steps_by_somebody_without_write_access_are_not_played_and_that_is_said() -> None:

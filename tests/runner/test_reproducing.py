@@ -21,11 +21,13 @@ from ledger.events.reproduction import (
 )
 from ledger.events.run import RunStopAsked
 from ledger.states import Ending
+from rules import browser_steps
+from rules.browser_steps import MOST_STEPS
 from runner import agents, browser_files, browser_told, workspaces
 from runner.browsed import Browsed
 from runner.browser_files import keep_files
 from runner.checkout import Checkout
-from runner.clean_room import BROWSER
+from runner.clean_room import BROWSER, PURPOSES, clear_away
 from runner.errors import OversizedRepositoryError
 from runner.live import LiveRun
 from runner.log import RunLog
@@ -104,6 +106,15 @@ def test_a_run_that_is_killed_after_it_does_not_play_it_again(world: World) -> N
     world.again(order, "reclaimed")
     assert world.ended().ending is Ending.SUCCEEDED
     assert len(world.of("ReproductionPlayed")) == 2
+
+
+def test_what_a_killed_claim_left_in_clean_places_goes_before_the_next_begins(world: World) -> None:
+    order, _ = world.claim(world.order(reproduction=WANTED))
+    rooms = [world.places.workspaces / f"{purpose}{order.card_id}/repo" for purpose in PURPOSES]
+    for room in rooms:
+        room.mkdir(parents=True)
+    clear_away(order)
+    assert not any(room.parent.exists() for room in rooms)
 
 
 def test_a_run_that_is_killed_while_it_plays_plays_it_once_more(world: World) -> None:
@@ -240,6 +251,22 @@ def test_each_file_all_of_them_and_the_runs_share_are_bounded(
     }
 
 
+def test_a_long_recording_is_kept_whole_and_a_longer_one_not_at_all(world: World) -> None:
+    trace, video = b"PK\x03\x04" + b"x" * 12_000_000, b"\x1aE\xdf\xa3" + b"x" * 15_000_000
+    much = replace(LIMITS, kept_bytes=100_000_000)
+    assert left_behind(world, {"trace.zip": trace, "video.webm": video}, much) == ("trace",)
+    assert stored(world) == {"before-trace.zip": trace}
+    assert dropped(world) == {"before-video.webm": "size"}
+
+
+def test_every_step_that_can_be_played_may_leave_its_picture() -> None:
+    listed = 'Steps:\n- click "Buy"\n' + '- click "Buy"\n' * (MOST_STEPS - 1)
+    script = browser_steps.read(listed, WANTED.address)
+    assert script is not None
+    named = sorted(one.file for one in browser_files.FILES if one.file.startswith("step-"))
+    assert named == [f"step-{number:02}.png" for number, _ in enumerate(script.steps, start=1)]
+
+
 def test_bytes_are_stored_as_they_are_and_never_cut(world: World) -> None:
     store = Store(world.places.artifacts)
     raw = bytes(range(256)) + b"ghp_" + b"a" * 36
@@ -280,6 +307,16 @@ def step(number: int, said: str = "") -> dict[str, Any]:
             (UNPLAYABLE, 0, "killed during step 1"),
         ),
         ([READY, step(1), step(2) | {"key": "other"}], (UNPLAYABLE, 0, "killed during step 2")),
+        ([READY, step(1, "x" * 20_000), "[" * 19_000], (UNPLAYABLE, 0, "killed during step 1")),
+        ([READY, step(1, "not seen"), step(1)], (FAILED, 1, "not seen")),
+        ([READY, step(1, "\n")], (FAILED, 1, "it did not work")),
+        ([READY, step(1), step(2), step(3)], (PASSED, 0, "")),
+        ([{"ready": 1, "said": "it did not answer"}], (UNPLAYABLE, 0, "it did not answer")),
+        (
+            [{"ready": False, "said": "no"}, {"ready": True, "said": "yes"}],
+            (UNPLAYABLE, 0, "killed during step 1"),
+        ),
+        ([READY, {"errors": 5}], (UNPLAYABLE, 0, "killed during step 1")),
     ],
 )
 def test_what_the_program_tells_comes_to_one_outcome(
@@ -288,14 +325,52 @@ def test_what_the_program_tells_comes_to_one_outcome(
     assert told(*lines, problem="killed") == expected
 
 
+def test_without_steps_nothing_passes_and_without_a_word_that_is_said() -> None:
+    assert told(READY, steps=0, problem="killed") == (UNPLAYABLE, 0, "killed during step 1")
+    assert told() == (UNPLAYABLE, 0, "the browser's program ended without a word")
+
+
+def test_it_is_done_when_it_says_so_and_stays_so() -> None:
+    seen = Browsed(1, KEY)
+    said = []
+    for done in (1, True, False):
+        seen.take(json.dumps({"key": KEY, "done": done}))
+        said.append(seen.done)
+    assert said == [False, True, True]
+
+
+@pytest.mark.parametrize(("count", "counted"), [(7, 7), (1, 2), (True, 2), ("7", 2), (None, 2)])
+def test_errors_are_as_many_as_are_told_and_no_fewer_than_are_there(count: object, counted: int) -> None:
+    seen = Browsed(1, KEY)
+    seen.take(json.dumps({"key": KEY, "errors": ["a", "b"], "error_count": count}))
+    assert (seen.errors, seen.error_count) == (("a", "b"), counted)
+    seen.take(json.dumps({"key": KEY, "errors": [], "error_count": True}))
+    assert seen.error_count == 0
+
+
 def test_what_is_said_is_short_one_line_and_without_secrets() -> None:
     token = "ghp_" + "a" * 36
     seen = Browsed(1, KEY)
     errors = [f"{number} {token}\n\x1b[31m" + "x" * 900 for number in range(50)]
     seen.take(json.dumps({"key": KEY, "errors": errors[:18], "error_count": 5000}))
     assert (len(seen.errors), seen.error_count) == (10, 5000)
+    assert seen.errors[0].startswith("8 ")  # the last ones
     assert all(len(one.encode()) <= 400 and token not in one and one.isprintable() for one in seen.errors)
     assert told(step(1, f"{token}\n# Heading"), steps=1)[2] == "[redacted] # Heading"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (PASSED, "all 2 steps came true"),
+        (FAILED, "step 2 of 2 did not come true"),
+        (UNPLAYABLE, "it could not be played to its end"),
+    ],
+)
+def test_an_agent_hears_what_came_of_it(world: World, outcome: str, said: str) -> None:
+    order, log = world.claim(world.order())
+    log.append(played(outcome=outcome))
+    assert said in browser_told.told(order, log.history)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
 """A card with steps, from its text to the lines that people read; a real browser is in tests/containers."""
 
+from dataclasses import replace
+
 import pytest
 
+from bot import orders
+from bot.reproducing import with_reproduction
 from ledger.events.reproduction import (
     AFTER,
     BEFORE,
@@ -11,6 +15,7 @@ from ledger.events.reproduction import (
     ReproductionSkipped,
 )
 from ledger.events.run import RunQueued
+from rules.policy import parse_repository
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.test_validation import WORK, set_rules
 
@@ -56,6 +61,32 @@ def test_steps_count_by_whoever_wrote_them_or_let_them_through(cardinal: Cardina
         cardinal.say(item, "/cardinal fix")
         cardinal.settle(work=True)
         assert NO_PLACE in why(cardinal)[-1]
+
+
+def test_only_what_people_see_of_somebody_with_write_access_is_played(cardinal: Cardinal) -> None:
+    store, carol = cardinal.forge.store, cardinal.person("carol")
+    issue = store.issues.create(cardinal.repo, "Totals", STEPS, actor=cardinal.person("mallory"))
+    item = store.projects.add(cardinal.project, issue, actor=carol)
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    run, card, rules = cardinal.run_of(item), cardinal.card(item), parse_repository(RULES, ())
+    assert cardinal.claim(run.run_id)
+    order = orders.make(cardinal.shop, run.run_id, cardinal.leases[run.run_id])[0]
+
+    def played() -> tuple[list[str], str]:
+        found = with_reproduction(cardinal.shop, order, cardinal.run(run.run_id), card, rules).reproduction
+        assert found is not None
+        return [step.text for step in found.steps], found.absent
+
+    assert STRANGER in played()[1]
+    for said in ("Steps:\n- open /older", "Steps:\n- open /newer", "<!--\nSteps:\n- open /hidden\n-->Seen."):
+        cardinal.say(item, said, who="carol")
+        cardinal.settle()
+    assert played() == (["open /newer"], "")
+    asked = replace(cardinal.run(run.run_id), asked="Steps:\n- open /asked")
+    found = with_reproduction(cardinal.shop, order, asked, card, rules).reproduction
+    assert found is not None
+    assert [step.text for step in found.steps] == ["open /asked"]
 
 
 def test_steps_of_the_issue_and_those_with_a_command_are_read(cardinal: Cardinal) -> None:

@@ -7,14 +7,18 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from bot import orders
 from bot.dashboard._shapes import SHAPES
+from bot.readers import EACH_A_MINUTE, BusyError, Readers
 from bot.texts import address
 from forge.store.models import Role
 from ledger import book, visits
 from ledger.events.artifact import ArtifactDropped
 from ledger.events.board import CardConverted
 from ledger.ids import RunId
+from ledger.visits import Visit
 from runner.store import Store
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
@@ -133,6 +137,7 @@ def test_a_right_that_was_taken_away_is_gone_within_minutes_and_asked_about_no_m
 def test_a_login_that_is_somebody_elses_by_now_opens_nothing(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob", signed_in=False)
     hide(pages.cardinal)
+    assert pages.browser("bob").get(page_of(run_id)).status_code == 200
     with book.writing(pages.cardinal.shop.engine) as db:
         visits.begin(db, "w", user_id=4, login="bob", now=pages.cardinal.clock(), ttl_s=600)
     bob.here.set_cookie("__Host-cardinal", "w", domain="cardinal.example.com", secure=True)
@@ -167,6 +172,24 @@ def test_when_github_cannot_be_asked_nothing_is_shown_and_nobody_asks(pages: Pag
     assert bob.get(page_of(run_id)).status_code == 200
 
 
+def test_every_repository_has_to_be_readable_and_nobody_asks_without_end(pages: Pages) -> None:
+    cardinal = pages.cardinal
+    hide(cardinal)
+    readers, now = Readers(cardinal.shop.hub, cardinal.clock), cardinal.clock()
+    bob, carol = (Visit(cardinal.person(name).id, name, now) for name in ("bob", "carol"))
+    assert not readers.may(bob, frozenset(), now)
+    for name in ("acme/shop", "ACME/Shop"):
+        assert readers.may(bob, frozenset({name}), now)
+    assert pages.asked() == 1
+    assert not readers.may(bob, frozenset({"acme/shop", "acme/none"}), now)
+    for number in range(EACH_A_MINUTE - 2):
+        assert not readers.may(bob, frozenset({f"acme/none{number}"}), now)
+    with pytest.raises(BusyError, match="asked too often"):
+        readers.may(bob, frozenset({"acme/one-more"}), now)
+    assert readers.may(bob, frozenset({"acme/shop"}), now)  # what is known can be told
+    assert readers.may(carol, frozenset({"acme/shop"}), now)
+
+
 def test_a_file_is_not_found_under_another_run(pages: Pages) -> None:
     first, second, bob = pages.run(), pages.run(), pages.browser("bob")
     digest = pages.keep(first, "full 1: pytest", "log")
@@ -197,6 +220,8 @@ def test_a_browser_runs_nothing_of_a_file(pages: Pages) -> None:
         assert served.headers["Content-Disposition"].startswith("inline; " if shown else "attachment; "), kind
         assert served.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'"), kind
         assert served.headers["X-Content-Type-Options"] == "nosniff"
+        assert served.headers["X-Frame-Options"] == "DENY"
+        assert served.headers["Cross-Origin-Resource-Policy"] == "same-origin"
         assert served.headers["Cache-Control"] == "private, no-cache"
 
 

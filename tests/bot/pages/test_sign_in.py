@@ -2,8 +2,11 @@
 
 import re
 import socket
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +18,8 @@ from bot import config as configuration
 from bot.app import make_app
 from bot.dashboard._site import Site
 from bot.dashboard.sign_in import own_path
+from bot.github import signing_in
+from bot.github.signing_in import SignInError
 from bot.readers import Pace
 from ledger import book
 from ledger.tables import spent_states
@@ -23,6 +28,15 @@ from tests.bot.pages.world import PUBLIC, WAIT_S, Browser, Pages
 from tests.published.court import Court
 
 SIGN_IN = "__Host-cardinal-sign-in"
+PROTECTED = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self';"
+    " base-uri 'none'; frame-ancestors 'none'",
+}
 
 
 def asked(address: str) -> dict[str, str]:
@@ -55,6 +69,37 @@ def test_the_cookies_are_for_this_host_over_tls_and_for_no_script(pages: Pages) 
             assert one.startswith("__Host-cardinal")
             assert {"Secure", "HttpOnly", "Path=/", "SameSite=Lax"} <= set(one.split("; "))
             assert "ghu_" not in one
+
+
+def test_the_cookies_last_as_long_as_what_they_stand_for(pages: Pages) -> None:
+    bob = pages.browser("bob", signed_in=False)
+    begun = bob.get("/sign-in")
+    arrived = bob.get(bob.agrees(begun.headers["Location"]))
+    lasting = [one for answer in (begun, arrived) for one in answer.headers.getlist("Set-Cookie")]
+    told = [(one.partition("=")[0], re.findall(r"Max-Age=(\d+)", one)) for one in lasting]
+    assert sorted(told) == [("__Host-cardinal", ["28800"]), (SIGN_IN, ["0"]), (SIGN_IN, ["600"])]
+
+
+def test_who_signs_in_again_ends_the_visit_before(pages: Pages) -> None:
+    bob = pages.browser("bob")
+    before = bob.here.get_cookie("__Host-cardinal", domain="cardinal.example.com")
+    assert before is not None
+    assert bob.signs_in().status_code == 303
+    bob.here.set_cookie("__Host-cardinal", before.value, domain="cardinal.example.com", secure=True)
+    assert not signed_in(bob)
+
+
+def test_no_page_is_framed_kept_or_loads_anything(pages: Pages) -> None:
+    bob, nobody = pages.browser("bob"), pages.browser("bob", signed_in=False)
+    run_id = pages.run()
+    pages.cardinal.shop.hub.budget.close(300)
+    busy = bob.get(f"/runs/{run_id}/artifacts")
+    answers = [busy, bob.get("/"), bob.get("/runs/r999/artifacts"), nobody.get("/"), nobody.get("/sign-in")]
+    answers += [nobody.get("/sign-in/back"), nobody.get("/runs/r999/artifacts")]
+    assert [one.status_code for one in answers] == [503, 200, 404, 200, 302, 403, 401]
+    for one in answers:
+        assert {name: one.headers.get(name) for name in PROTECTED} == PROTECTED
+    assert answers[-1].headers["WWW-Authenticate"] == 'Cookie realm="cardinal"'
 
 
 def test_an_answer_for_another_browser_signs_nobody_in(pages: Pages) -> None:
@@ -106,8 +151,10 @@ def test_a_code_is_worth_nothing_twice_or_in_another_sign_in(pages: Pages) -> No
 
 def test_who_comes_back_without_a_code_writes_nothing(pages: Pages) -> None:
     bob = pages.browser("bob", signed_in=False)
-    state = asked(bob.begins())["state"]
-    assert bob.get(f"/sign-in/back?state={state}&error=access_denied").status_code == 403
+    for code in ("", "a%20b", "x" * 201):
+        state = asked(bob.begins())["state"]
+        refused = bob.get(f"/sign-in/back?state={state}&code={code}&error=made_up")
+        assert (refused.status_code, "GitHub refused: sign in again" in refused.text) == (403, True)
     with book.reading(pages.cardinal.shop.engine) as db:
         assert db.scalar(select(func.count()).select_from(spent_states)) == 0
 
@@ -137,6 +184,7 @@ def test_a_visit_ends_after_eight_hours_and_at_once_when_somebody_signs_out(page
     assert bob.get("/sign-out", "POST", Origin="https://evil.example").status_code == 403
     assert signed_in(bob)
     assert bob.get("/sign-out", "POST", Origin=PUBLIC).status_code == 303
+    assert bob.here.get_cookie("__Host-cardinal", domain="cardinal.example.com") is None
     bob.here.set_cookie("__Host-cardinal", kept.value, domain="cardinal.example.com", secure=True)
     assert not signed_in(bob)
     bob.signs_in()
@@ -172,6 +220,62 @@ def test_a_github_that_does_not_answer_is_a_sentence_without_secrets(
     refused = bob.get(back)
     assert (refused.status_code, "GitHub did not answer" in refused.text) == (403, True)
     assert shop.config.client_secret.reveal() not in refused.text + caplog.text
+
+
+@contextmanager
+def answering(*answers: tuple[int, str]) -> Iterator[str]:
+    """Give the address of a server that answers so, one after another."""
+    left = list(answers)
+
+    class Answer(BaseHTTPRequestHandler):
+        """Answers with what is next."""
+
+        def do_POST(self) -> None:
+            status, body = left.pop(0)
+            self.send_response(status)
+            self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        do_GET = do_POST
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server, ThreadPoolExecutor(1) as threads:
+        threads.submit(server.serve_forever, 0.01)
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+TOKEN = (200, '{"access_token": "ghu_x"}')
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (((500, "{}"),), "GitHub answered 500"),
+        (((302, "{}"), TOKEN), "GitHub answered 302"),
+        (((200, "[]"),), "GitHub answered 200"),
+        (((200, "<html>"),), "GitHub did not answer"),
+        (((200, "{}"),), "GitHub refused"),
+        ((TOKEN, (401, "{}")), "GitHub answered 401"),
+        ((TOKEN, (200, '{"login": "bob"}')), "GitHub refused"),
+        ((TOKEN, (200, '{"id": "4", "login": "bob"}')), "GitHub refused"),
+        ((TOKEN, (200, '{"id": 4, "login": null}')), "GitHub refused"),
+    ],
+)
+def test_an_answer_that_is_not_githubs_signs_nobody_in(
+    tmp_path: Path, answers: tuple[tuple[int, str], ...], said: str
+) -> None:
+    given = {"CARDINAL_PUBLIC_URL": PUBLIC, "CARDINAL_CLIENT_ID": "Iv1", "CARDINAL_CLIENT_SECRET": "s"}
+    with answering(*answers) as url:
+        config = replace(configuration.read(given, tmp_path), git_url=url, github_url=url)
+        with pytest.raises(SignInError, match=said):
+            signing_in.who(config, "code", "verifier")
 
 
 def test_a_slow_github_holds_up_few_threads(pages: Pages) -> None:
