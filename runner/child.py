@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.death import with_parent
 from runner.errors import CommandTimeoutError, SpawnError
+from runner.launch import launched
 from runner.stop import PATIENT, Patience, Stopped, stop
 from runner.stream import Closed, Flooded, Heard, Line, Stream
 from runner.texts import tail
@@ -59,7 +59,7 @@ class Child:
         """
         try:
             self._popen = subprocess.Popen(
-                argv,
+                launched(argv, env=env, cwd=cwd, file_bytes=file_bytes, expendable=expendable),
                 env=dict(env),
                 cwd=cwd,
                 stdin=subprocess.PIPE,
@@ -67,7 +67,6 @@ class Child:
                 stderr=subprocess.PIPE,
                 start_new_session=True,
                 pass_fds=inherits,
-                preexec_fn=with_parent(file_bytes=file_bytes, expendable=expendable),
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             raise SpawnError(f"{argv[0]} did not start: {error}") from error

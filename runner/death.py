@@ -1,8 +1,7 @@
-"""Children die with their parent: a killed worker leaves nothing behind."""
+"""Forked children die with their parent: a killed worker leaves nothing behind. Programs: see `launch`."""
 
 import ctypes
 import os
-import resource
 import signal
 from collections.abc import Callable
 
@@ -10,12 +9,12 @@ _EXPENDABLE = b"800"
 _PR_SET_PDEATHSIG = 1  # source: linux/prctl.h
 
 
-def with_parent(*, file_bytes: int | None = None, expendable: bool = False) -> Callable[[], None]:
-    """Return what a child runs between fork and exec so that SIGKILL follows its parent's death.
+def with_parent(*, expendable: bool = False) -> Callable[[], None]:
+    """Return what a forked child calls first so that SIGKILL follows its parent's death.
 
-    `file_bytes` caps every file that the child writes. An `expendable` child is what the kernel kills first
-    when memory runs out, rather than Cardinal (source: proc(5), oom_score_adj). The C library is loaded here,
-    not after the fork, where loading can deadlock.
+    An `expendable` child is what the kernel kills first when memory runs out, rather than Cardinal
+    (source: proc(5), oom_score_adj). The C library is loaded here, not after the fork, where loading can
+    deadlock.
     """
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     parent = os.getpid()
@@ -28,7 +27,5 @@ def with_parent(*, file_bytes: int | None = None, expendable: bool = False) -> C
             score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
             os.write(score, _EXPENDABLE)
             os.close(score)
-        if file_bytes is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
     return arrange

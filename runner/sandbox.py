@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from runner.agent import Layout
-from runner.death import with_parent
+from runner.launch import launched
 
 INSIDE = Layout(
     repo="/workspace/repo",
@@ -49,12 +49,12 @@ def sandbox_problem() -> str:
     command = (*_shell(), "--", "/bin/sh", "-c", "exit 0")
     try:
         tried = subprocess.run(
-            command,
+            launched(command, env={}, cwd=Path("/")),
             env={},
+            cwd="/",
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=10,
-            preexec_fn=with_parent(),
         )
     except (OSError, subprocess.SubprocessError) as error:
         return f"bubblewrap does not work here: {error}"

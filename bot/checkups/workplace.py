@@ -16,12 +16,15 @@ from runner.agent import Agent
 from runner.docker import engine as docker
 from runner.docker.errors import ImageMissingError
 from runner.errors import RunnerError
+from runner.launch import launch_problem
 
 
 def workspaces(patient: Patient) -> Iterator[Finding]:
     """Can agents work here?"""
     if shutil.which("git") is None:
         yield Finding("git", Level.FAIL, "git is not on the PATH", "install git")
+    if problem := launch_problem():
+        yield Finding("launcher", Level.FAIL, "no program can be started", problem)
     if orders.workspace(patient.config) == "docker":
         yield from _containers()
     else:

@@ -1,5 +1,6 @@
 """What the tests of the edge stand on: a ledger, a configuration and a Redis of their own, all real."""
 
+import os
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from bot import config as configuration
 from bot import redis as embedded
 from bot.config import Config
 from ledger.engine import open_ledger
-from runner.death import with_parent
+from runner.launch import launched
 
 SECRET = "it is signed with this"
 
@@ -54,7 +55,8 @@ def redis(config: Config, redis_server: subprocess.Popen[bytes]) -> Iterator[Red
 
 def start_redis(config: Config) -> subprocess.Popen[bytes]:
     """Return a started Redis that answers; raises TimeoutError after 10 s."""
-    server = subprocess.Popen(embedded.server_command(config.home), preexec_fn=with_parent())
+    command = launched(embedded.server_command(config.home), env=os.environ, cwd=Path.cwd())
+    server = subprocess.Popen(command)
     client = embedded.connect(config)
     for _ in range(500):
         if embedded.answers(client):

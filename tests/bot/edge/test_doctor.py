@@ -51,6 +51,19 @@ def test_where_nothing_is_yet_it_leaves_nothing_behind(doctor: Doctor, home: Pat
     assert not home.exists()
 
 
+def test_a_machine_that_cannot_start_programs_is_told_what_to_install(
+    doctor: Doctor, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(home, AWAY)
+    assert "launcher" not in findings(doctor("--json"))
+    monkeypatch.setenv("PATH", str(home))
+    found = findings(doctor("--json"))["launcher"]
+    assert (found["level"], found["next_step"]) == (
+        "fail",
+        "setpriv is not installed: install util-linux 2.33 or newer",
+    )
+
+
 def test_a_home_that_a_command_makes_is_for_its_user_alone(doctor: Doctor, home: Path) -> None:
     env = {"CARDINAL_HOME": str(home)}
     assert CliRunner().invoke(main, ("capture", "--for", "1"), env=env).exit_code == 0
