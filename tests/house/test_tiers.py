@@ -108,21 +108,23 @@ def test_what_is_marked_runs_in_the_soak_alone(
 
 
 def marks() -> Iterator[tuple[str, ast.AST]]:
-    """Yield where each mark stands, and the keyword or the call that holds it."""
+    """Yield where each mark of a whole test stands, and what holds it; rows have theirs behind `marks=`."""
     for source in sources("tests"):
         if "mark.soak" not in source.text:
             continue
         above = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
         for node, parent in above.items():
             if isinstance(node, ast.Attribute) and ast.unparse(node) == "pytest.mark.soak":
-                yield f"{source.path}:{node.lineno}", parent
+                around = parent
+                while around in above and not (isinstance(around, ast.keyword) and around.arg == "marks"):
+                    around = above[around]
+                if around not in above:
+                    yield f"{source.path}:{node.lineno}", parent
 
 
 def test_a_whole_test_that_is_marked_names_the_test_that_proves_its_point_before() -> None:
     wrong = []
     for place, parent in marks():
-        if isinstance(parent, ast.keyword) and parent.arg == "marks":
-            continue  # one row of a table whose other rows stay
         instead = [
             word.value.value
             for word in getattr(parent, "keywords", [])
