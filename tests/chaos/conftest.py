@@ -7,7 +7,6 @@ import pytest
 
 from tests.chaos import matrix
 from tests.chaos.playing import Played, play_apart
-from tests.chaos.plots import QUIET
 
 AT_ONCE = 3
 PATIENCE_S = 900.0
@@ -19,9 +18,8 @@ def played(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], Played]]:
     """Return what gives a story by its plot's name, waiting for its end; only the stories asked for run."""
-    params = [getattr(item, "callspec", None) for item in request.session.items]
-    asked = [one.params["plot"] for one in params if one is not None and "plot" in one.params]
-    wanted = dict.fromkeys((QUIET, *asked))
+    params = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    wanted = dict.fromkeys(one[name] for name in ("plot", "other") for one in params if name in one)
     with ThreadPoolExecutor(AT_ONCE) as stage:
         stories: dict[str, Future[Played]] = {
             name: stage.submit(play_apart, name, tmp_path_factory.mktemp("story")) for name in wanted

@@ -27,8 +27,20 @@ def _kills(victim: str, strike: Callable[[Cardinal], victims.Repaired], *moments
 
 
 AT_FIRST = "an idea becomes a card"
+EVERY = 100_000
 QUIET = "quiet"
+EACH_PROCESS, EACH_FAULT = "each process once", "each fault of deliveries once"  # what every change must pass
 KILLS: Mapping[str, Plot] = {
+    EACH_PROCESS: Plot(
+        _kills("web", victims.web, "refining")
+        + _kills("ticker", victims.part("ticker"), "planning")
+        + _kills("run process", victims.run_child, "working")
+        + _kills("control worker", victims.part("control-2"), "the question is being posted")
+        + _kills("run worker", victims.run_worker, "validating")
+        + (answer_held("pull:"),)
+        + _kills("cardinal up", victims.up, "second run")
+        + _kills("redis", victims.redis, "merging")
+    ),
     "web": Plot(
         _kills("web", victims.web, "refining", "the plan is being posted", "working")
         + _kills("web", victims.web, "the report is being posted", "merging")
@@ -63,8 +75,17 @@ KILLS: Mapping[str, Plot] = {
     "cardinal up": Plot(_kills("cardinal up", victims.up, "planning", "working", "second run")),
     "stopped run process": Plot(_kills("run process, asleep", victims.sleeping_run_child, "working")),
 }
-EVERY = 100_000
 DELIVERIES: Mapping[str, Plot] = {
+    EACH_FAULT: Plot(
+        deliveries={
+            AT_FIRST: {"duplicate": EVERY},
+            "planning: the assistant asks": {"reverse": 2},
+            "dragged to In Progress: queued, and says why": {"lose": 3},
+            "approved by a tick": {"delay_s": 0.1},
+            "dragged to Review": {"reverse": 4},
+            "Done: merged, branch deleted": {"lose": 2},
+        }
+    ),
     "twice": Plot(deliveries={AT_FIRST: {"duplicate": EVERY}}),
     "late": Plot(deliveries={AT_FIRST: {"delay_s": 0.1}}),
     "in reverse": Plot(

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from runner import agents, workspaces
+from ledger.events.run import QuestionAnswered, RunRequeued
+from runner import agents, working, workspaces
 from runner.agent import Phase, Task
 from runner.checkout import Checkout
 from runner.hearing import Hearing
 from runner.live import LiveRun
 from runner.mirror import Mirror
-from runner.order import Tools
+from runner.order import Tools, WorkOrder
 from runner.redact import redact
 from runner.secrecy import Secrecy
 from runner.tenancy import tenancy
@@ -24,9 +25,9 @@ PRIVATE = "the tills of the north are counted at noon"
 COMMAND = f"git push https://bob:{KEY}@example.org; echo {PRIVATE}"
 
 
-def begun(world: World) -> LiveRun:
-    """Return a run of whose skills one line is private."""
-    order, log = world.claim(world.order())
+def begun(world: World, order: WorkOrder | None = None) -> LiveRun:
+    """Return a run of whose skills one line is private; that order's run, claimed again, if one is given."""
+    order, log = world.claim(order or world.order())
     log.secrecy = Secrecy((PRIVATE,))
     room = workspaces.load("local").open(order.places, tenancy(order))
     mirror = Mirror(order.places.mirrors, order.repository, world.remote, log.beat)
@@ -94,3 +95,31 @@ def test_leave_for_a_command_is_none_for_one_that_is_written_down_alike(
 @pytest.mark.parametrize("command", [SECRET, LONG], ids=["redacted", "cut"])
 def test_leave_that_was_written_down_before_there_were_marks_still_counts(world: World, command: str) -> None:
     assert not wish(world, begun(world), command, granted=(one_line(redact(command), 2_000),))
+
+
+@pytest.mark.parametrize(
+    ("answer", "behavior", "for_the_card"),
+    [
+        ("1", "allow", False),
+        ("Allow it once", "allow", False),
+        ("2", "allow", True),
+        ("3", "deny", False),
+        ("no, not from here", "deny", False),
+        ("12", "deny", False),
+    ],
+)
+def test_an_answer_gives_leave_once_or_for_the_card_or_not(
+    world: World, answer: str, behavior: str, for_the_card: bool
+) -> None:
+    first = begun(world)
+    wish(world, first, "git push")
+    question = world.only("QuestionAsked").question_id
+    world.write(QuestionAnswered("r1", question, "ann", answer), RunRequeued("r1", "answered"))
+    run = begun(world, first.order)
+    granted = working._granted(run, run.history.questions[-1])
+    sent: list[bytes] = []
+    heard = hearing(world, run, sent, granted=granted, refused=run.history.refused())
+    heard.line(json.dumps(asking("Bash", {"command": "git push"})))
+    assert not heard.parks
+    assert written(sent[-1])["response"]["response"]["behavior"] == behavior
+    assert [one.pattern for one in world.of("ToolAllowed")] == ["git push"] * for_the_card

@@ -1,0 +1,141 @@
+"""Three tiers of tests: what runs before a push, what CI adds, and what is marked for the soak."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.house.source import ROOT, sources
+
+SUITES = sorted(path.parent.name for path in ROOT.glob("tests/*/__init__.py"))
+REST = {"chaos", "conformance", "containers", "contracts", "escape", "hostile", "load", "secrets", "story"}
+SAMPLE = """\
+import pytest
+@pytest.mark.parametrize("size", [1, pytest.param(1000, marks=pytest.mark.soak)])
+def test_it(size: int) -> None:
+    print(f"size {size} was tried")
+"""
+
+
+def tree(folder: Path, *, failing: str) -> dict[str, str]:
+    """Copy the scripts that choose tests beside a Python that notes its words; return the environment."""
+    for name in ("scripts/test", "scripts/soak", ".ci/run"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    for name in SUITES:
+        (folder / "tests" / name).mkdir(parents=True)
+        (folder / "tests" / name / "__init__.py").touch()
+    python = f'#!/bin/sh\necho "$*" >>{folder}/said\ncase "$*" in *{failing}*) exit 1 ;; esac\n'
+    with_engine = f'#!/bin/sh\necho "engine: $*" >>{folder}/said\nexec "$@"\n'
+    stubs = {
+        ".venv/bin/python": python,
+        "scripts/engine": with_engine,
+        "scripts/services": '#!/bin/sh\nexec "$@"\n',
+        **dict.fromkeys(("setup", "published", "peer", "check", "images"), "#!/bin/sh\n"),
+    }
+    for name, text in stubs.items():
+        path = folder / (name if "/" in name else f"scripts/{name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    return {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
+
+
+def said(folder: Path, *command: str, failing: str = "nothing") -> tuple[int, list[str]]:
+    """Run a script in such a tree; return its status and what was asked of pytest and of the engine."""
+    environment = tree(folder, failing=failing)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    asked = (folder / "said").read_text().splitlines()
+    return done.returncode, asked
+
+
+def suites_in(lines: list[str]) -> list[str]:
+    return sorted(name for line in lines for name in re.findall(r"tests/(\w+)", line))
+
+
+def test_a_contributor_needs_no_engine_and_ci_runs_every_suite_once(tmp_path: Path) -> None:
+    status, plain = said(tmp_path / "plain", "scripts/test")
+    assert status == 0
+    assert suites_in(plain) == sorted(set(SUITES) - REST)
+    assert [line for line in plain if "engine" in line or "-m soak" in line] == []
+    status, whole = said(tmp_path / "whole", ".ci/run")
+    assert status == 0
+    assert suites_in(whole) == SUITES
+
+
+def test_every_suite_is_run_whatever_becomes_of_one(tmp_path: Path) -> None:
+    status, asked = said(tmp_path, ".ci/run", failing="tests/bot")
+    assert status == 1
+    assert suites_in(asked) == SUITES
+
+
+def test_the_soak_runs_the_marked_tests_of_every_suite_and_of_one(tmp_path: Path) -> None:
+    status, whole = said(tmp_path / "whole", "scripts/soak")
+    assert status == 0
+    assert suites_in(whole) == SUITES
+    assert all("-m soak" in line for line in whole if " tests/" in line)
+    assert suites_in(said(tmp_path / "one", "scripts/soak", "rules")[1]) == ["rules"]
+
+
+def test_ci_calls_what_the_readme_names_and_the_night_calls_the_soak() -> None:
+    called = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert re.search(r"^scripts/test \|\|", called, re.MULTILINE)
+    nightly = yaml.safe_load((ROOT / ".github/workflows/nightly.yml").read_text(encoding="utf-8"))
+    assert any("scripts/soak" in step.get("run", "") for step in nightly["jobs"]["soak"]["steps"])
+
+
+@pytest.mark.parametrize(("words", "tried"), [((), ["1"]), (("-m", "soak"), ["1000"])])
+def test_what_is_marked_runs_in_the_soak_alone(
+    tmp_path: Path, words: tuple[str, ...], tried: list[str]
+) -> None:
+    (tmp_path / "test_sample.py").write_text(SAMPLE)
+    command = (sys.executable, "-m", "pytest", "-s", "-c", "pyproject.toml", *words, str(tmp_path))
+    environment = {**os.environ, "CI": "true"}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    assert re.findall(r"size (\d+) was tried", done.stdout) == tried
+
+
+def marks() -> Iterator[tuple[str, ast.AST]]:
+    """Yield where each mark of a whole test stands, and what holds it; rows have theirs behind `marks=`."""
+    for source in sources("tests"):
+        if "mark.soak" not in source.text:
+            continue
+        above = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
+        for node, parent in above.items():
+            if isinstance(node, ast.Attribute) and ast.unparse(node) == "pytest.mark.soak":
+                around = parent
+                while around in above and not (isinstance(around, ast.keyword) and around.arg == "marks"):
+                    around = above[around]
+                if around not in above:
+                    yield f"{source.path}:{node.lineno}", parent
+
+
+def test_a_whole_test_that_is_marked_names_the_test_that_proves_its_point_before() -> None:
+    wrong = []
+    for place, parent in marks():
+        instead = [
+            word.value.value
+            for word in getattr(parent, "keywords", [])
+            if word.arg == "instead" and isinstance(word.value, ast.Constant)
+        ]
+        wrong += [] if instead and all(map(stands, instead)) else [place]
+    assert wrong == []
+
+
+def stands(named: str) -> bool:
+    """Tell whether there is a test file of that path, and the function named behind the colons."""
+    path, _, function = named.partition("::")
+    text = (ROOT / path).read_text(encoding="utf-8") if (ROOT / path).is_file() else ""
+    return f"def {function}(" in text if function else bool(text)
