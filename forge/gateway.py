@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import Any
 
-from flask import Flask, Response, g, jsonify, request
+from flask import Response, g, jsonify, request
 from werkzeug.exceptions import ClientDisconnected
 
 from forge.access import Caller, identify
@@ -43,12 +43,6 @@ class Gateway:
         self.calls: deque[Call] = deque(maxlen=MAX_CALLS)
         self._used: dict[str, tuple[int, int]] = {}
         self._lock = Lock()
-
-    def attach(self, app: Flask) -> None:
-        """Put the gateway around the requests of `app`."""
-        app.before_request(self.before)
-        app.after_request(self.after)
-        app.register_error_handler(ForgeError, self.refused)
 
     def before(self) -> Response | None:
         """Identify the caller; return the answer when the request goes no further."""

@@ -4,6 +4,7 @@ SQLite.
 
 import os
 import weakref
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,16 @@ _open: "weakref.WeakSet[Engine]" = weakref.WeakSet()
 _hook: list[bool] = []  # filled once: a hook at fork cannot be taken back
 
 
-def open_ledger(url: str, *, migrate: bool = True) -> Engine:
+def open_ledger(url: str, *, migrate: bool = True, durable: bool = True) -> Engine:
     """Return an engine for `sqlite:///path` or `postgresql://…`, its tables brought up to date when
-    `migrate`.
+    `migrate`. An SQLite file that is not `durable` can lose its last commits in a power cut: for tests only.
 
     Safe to keep over a fork: idle connections are closed just before it, so the child opens its own. Raises
     LedgerUrlError for another kind of URL, NewerLedgerError, and OlderLedgerError when `migrate` is off.
     """
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
-        engine = _open_sqlite(parsed)
+        engine = _open_sqlite(parsed, durable)
     elif parsed.get_backend_name() == "postgresql":
         engine = _open_postgresql(parsed)
     else:
@@ -72,22 +73,23 @@ def journal_warning(engine: Engine) -> str | None:
     return f"the ledger's journal mode is {mode}, not wal: its folder may be on a network file system"
 
 
-def _open_sqlite(url: URL) -> Engine:
+def _open_sqlite(url: URL, durable: bool) -> Engine:
     if not url.database or url.database == ":memory:":
         raise LedgerUrlError("sqlite without a file")
     Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(url, module=sqlite, connect_args={"timeout": WAIT_S})
-    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "connect", partial(_prepare, durable))
     event.listen(engine, "begin", _begin)
     return engine
 
 
-def _prepare(connection: Any, _record: Any) -> None:
+def _prepare(durable: bool, connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # the driver must not begin by itself: _begin does
     wanted = "wal" if wal_is_safe(sqlite.sqlite_version_info) else "delete"
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != wanted:
         connection.execute(f"PRAGMA journal_mode = {wanted}")
-    connection.execute("PRAGMA synchronous = FULL")  # NORMAL would answer 202 before the delivery is on disk
+    # NORMAL would answer 202 before the delivery is on disk.
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
     connection.execute("PRAGMA foreign_keys = ON")
 
 

@@ -3,12 +3,16 @@
 import os
 from collections import defaultdict
 from collections.abc import Generator, Iterator
+from functools import cache
+from itertools import cycle
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from hypothesis import settings
 
 from forge.server import Forge
+from forge.store.apps import Apps, new_key
 from tests.published import coverage
 from tests.published.court import Court
 
@@ -18,6 +22,15 @@ settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
 COURT = Court()
 Forge.judge = COURT
+KEYS = 4  # more than one forge's Apps ever need at once: two of them never share a key
+
+
+@cache
+def _key(number: int) -> RSAPrivateKey:
+    return new_key()
+
+
+Apps.make_key = map(_key, cycle(range(KEYS))).__next__
 
 
 @pytest.fixture(autouse=True)

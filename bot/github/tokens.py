@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -49,7 +50,6 @@ class Tokens:
         self._app_id, self._private_key, self._owner = app_id, private_key, owner
         self._ask, self._clock, self._shared = ask, clock, shared
         self._installation_id: int | None = None
-        self._signer: Any = None  # the key as it was read once: reading it takes longer than signing with it
         self._kept: dict[str, Token] = {}  # by the reach's name; the unnarrowed one under the empty name
 
     def app_word(self) -> str:
@@ -60,9 +60,7 @@ class Tokens:
         now_s = int(self._clock().timestamp())
         claims = {"iat": now_s - BACKDATED_S, "exp": now_s + VALID_S, "iss": str(self._app_id)}
         try:
-            if self._signer is None:
-                self._signer = jwt.get_algorithm_by_name("RS256").prepare_key(self._private_key.reveal())
-            return jwt.encode(claims, self._signer, algorithm="RS256")
+            return jwt.encode(claims, _signer(self._private_key.reveal()), algorithm="RS256")
         except (jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:  # the last: a public key
             raise TokenError(
                 "sign as the App", 0, f"the private key cannot sign: {type(error).__name__}"
@@ -171,6 +169,12 @@ class Tokens:
         except NotFoundError as error:
             because = f"the App is not installed on {self._owner}"
             raise NotFoundError(error.call, error.status, because) from error
+
+
+@lru_cache(maxsize=8)
+def _signer(private_key: str) -> Any:
+    """Return the key, read once in a process: reading it takes far longer than signing with it."""
+    return jwt.get_algorithm_by_name("RS256").prepare_key(private_key)
 
 
 def _name(reach: str) -> str:

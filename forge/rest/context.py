@@ -1,10 +1,11 @@
 """What every REST resource needs of the request that it answers."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlencode
 
-from flask import Response, current_app, g, jsonify, request
+from flask import Response, g, jsonify, request
+from werkzeug.local import LocalProxy
 
 from forge.access import Caller, require
 from forge.errors import BadRequestError, UnprocessableError
@@ -12,15 +13,27 @@ from forge.payloads.view import View
 from forge.store import Store
 from forge.store.models import Repo, Role, User
 
+if TYPE_CHECKING:
+    from forge.gateway import Gateway
+    from forge.payloads.webhook import Announcer
+
 T = TypeVar("T")
 MAX_PER_PAGE = 100
+# Under these names a forge puts its parts into the environment of each request that it answers.
+STORE, GATEWAY, ANNOUNCER = "forge.store", "forge.gateway", "forge.announcer"
 
 
 def store() -> Store:
-    """Return the state that this server serves."""
-    found = current_app.extensions["forge"]
+    """Return the state of the forge that answers this request."""
+    found = request.environ[STORE]
     assert isinstance(found, Store)
     return found
+
+
+# The forge that answers the request at hand, for what is mounted once for all of them.
+current_store = cast(Store, LocalProxy(store))
+current_gateway = cast("Gateway", LocalProxy(lambda: request.environ[GATEWAY]))
+current_announcer = cast("Announcer", LocalProxy(lambda: request.environ[ANNOUNCER]))
 
 
 def view() -> View:

@@ -33,7 +33,11 @@ AUTOMATION_LOGIN = "github-project-automation[bot]"
 
 
 class Store:
-    """Everything that the forge knows; its parts hold the rules. Git repositories are under `root`/git."""
+    """Everything that the forge knows; its parts hold the rules. Git repositories are under `root`/git.
+
+    It can be pickled. A copy has a lock and a clock of its own and no listeners; whoever made it says where
+    its repositories are (`settle`).
+    """
 
     def __init__(self, root: Path, clock: Clock | None = None) -> None:
         self.root = root
@@ -62,6 +66,17 @@ class Store:
         self.manifests = Manifests(self)
         self.access = Access(self)
         self.deliveries = Deliveries(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = {"root", "clock", "lock", "listeners"}
+        return {name: value for name, value in vars(self).items() if name not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, lock=RLock(), clock=Clock(), listeners=[])
+
+    def settle(self, root: Path) -> None:
+        """Go on as a copy, with the repositories under `root`."""
+        self.root = root
 
     def emit(
         self,

@@ -3,9 +3,9 @@
 import base64
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -54,8 +54,15 @@ ALL_EVENTS = [
 ]
 
 
+def new_key() -> rsa.RSAPrivateKey:
+    """Return a new private key."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
 class Apps(Part):
     """Every App, installation and token."""
+
+    make_key: ClassVar[Callable[[], rsa.RSAPrivateKey]] = staticmethod(new_key)  # set once where time matters
 
     def __init__(self, store: "Store") -> None:
         super().__init__(store)
@@ -82,7 +89,7 @@ class Apps(Part):
         events: list[str] | None = None,
     ) -> tuple[App, str]:
         """Return a new App and its private key as PEM, which is not kept."""
-        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        key = self.make_key()
         pem = key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.TraditionalOpenSSL,

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from forge.errors import NotFoundError
 from forge.store.base import Part, exclusive
@@ -21,6 +21,9 @@ class Deliveries(Part):
         super().__init__(store)
         self._records: dict[int, Delivery] = {}
         self.outlets: list[Callable[[Delivery], None]] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "outlets": []}  # nobody is told of a copy's deliveries yet
 
     @exclusive
     def record(

@@ -47,6 +47,9 @@ class Faults:
         self._released = Event()
         self.clear()
 
+    def __reduce__(self) -> tuple[type["Faults"], tuple[()]]:
+        return Faults, ()  # nothing goes wrong in a copy
+
     def clear(self) -> None:
         """Let nothing go wrong any more; answers that are held go out."""
         self._released.set()

@@ -1,7 +1,6 @@
 """Numbers and node ids that look like GitHub's."""
 
 import base64
-import itertools
 from threading import Lock
 
 # docs.github.com/graphql/guides/using-global-node-ids: opaque, a type prefix, then base64url.
@@ -37,13 +36,17 @@ class Identifiers:
     """Hands out numbers; no number is ever given twice, whatever the resource."""
 
     def __init__(self, first: int = 1001) -> None:
-        self._numbers = itertools.count(first)
+        self._next = first
         self._lock = Lock()
+
+    def __reduce__(self) -> tuple[type["Identifiers"], tuple[int]]:
+        return Identifiers, (self._next,)
 
     def next_id(self) -> int:
         """Return a number that was not given before."""
         with self._lock:
-            return next(self._numbers)
+            number, self._next = self._next, self._next + 1
+            return number
 
     def node_id(self, kind: str, number: int) -> str:
         """Return the global node id of resource `number` of `kind` (a key of PREFIXES)."""

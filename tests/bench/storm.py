@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench.figures import Figure, say
-from tests.bot.core.cardinal import opened
+from tests.bot.core.opening import opened
 from tests.bot.sweep.storm import play
 
 SIZE, FEW = 10_000, 1_000

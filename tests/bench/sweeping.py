@@ -14,7 +14,8 @@ from ledger import book, inbox
 from ledger.ids import DeliveryId
 from tests.bench.calls import count, kind
 from tests.bench.figures import Figure, say
-from tests.bot.core.cardinal import Cardinal, opened
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.opening import opened
 
 SIZES, FEW = (100, 2_000), (100, 300)
 HOUR_OF_SWEEPS = 60

@@ -18,7 +18,8 @@ from bot.app import make_app
 from ledger import book
 from ledger.events.artifact import ArtifactKept
 from ledger.ids import RunId
-from tests.bot.core.cardinal import Cardinal, opened
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.opening import opened
 
 WORK = [
     {"edit": {"path": "shop/greeting.py", "content": '"""Say hello."""\n'}},

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Engine, create_engine, make_url, text
 
 from ledger.engine import open_ledger
+from tests.ledgers import new_ledger
 
 WITH_POSTGRESQL = bool(os.environ.get("CARDINAL_TEST_POSTGRESQL") or os.environ.get("CI"))
 
@@ -33,7 +34,7 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def ledger(ledger_url: str) -> Iterator[Engine]:
     """Return an open ledger without events."""
-    engine = open_ledger(ledger_url)
+    engine = new_ledger(ledger_url)
     yield engine
     engine.dispose()
 

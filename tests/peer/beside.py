@@ -25,13 +25,13 @@ from bot.github.hub import Hub
 from bot.publisher import Published
 from bot.shop import Shop
 from ledger import book, inbox, outbox
-from ledger.engine import open_ledger
 from ledger.event import Event
 from ledger.events.run import RunQueued
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
 from ledger.views import cards, remotes, runs
 from rules.intents import Intent
 from tests.bot.texts.past import SETTINGS, Past
+from tests.ledgers import new_ledger
 from tests.peer.side import ADMIN, ORG, Side, utc_now
 
 BOARD, CARD, RUN = BoardId("PVT_told"), CardId("PVTI_told"), RunId("r1")
@@ -209,7 +209,7 @@ def open_beside(side: Side, home: Path) -> Iterator[Cardinal]:
     """Open a Cardinal whose real web application gets what the side's webhook sends."""
     repository = side.repository()
     config = side.config(home, policy_repository=repository)
-    engine = open_ledger(config.database_url)
+    engine = new_ledger(config.database_url)
     clock = Clock()
     hub = ToldHub(config, clock)
     hub.engine = engine

@@ -18,7 +18,7 @@ from bot.github.hub import REPOSITORY
 from bot.intake import UnreadablePayloadError
 from ledger import book, doorbells
 from ledger.engine import open_ledger
-from tests.bot.core.cardinal import opened
+from tests.bot.core.opening import opened
 from tests.published.court import Court
 from tests.published.recordings import Recording, grown, maimed, recordings, shrunken
 

@@ -17,7 +17,6 @@ import yaml
 from sqlalchemy import Engine
 
 from ledger import book, leases
-from ledger.engine import open_ledger
 from ledger.event import Event
 from ledger.events.run import (
     PlanApproved,
@@ -34,6 +33,7 @@ from ledger.leases import Lease
 from runner.log import RunLog
 from runner.order import Committer, Limits, Places, Provider, Validation, WorkOrder
 from runner.supervisor import execute
+from tests.ledgers import new_ledger
 
 RUN = RunId("r1")
 CARD = CardId("PVTI_1")
@@ -240,7 +240,7 @@ class World:
 
 def make_world(root: Path, *, files: Mapping[str, str] | None = None) -> World:
     """Return a world whose repository has one commit on main."""
-    engine = open_ledger(f"sqlite:///{root / 'ledger.db'}")
+    engine = new_ledger(f"sqlite:///{root / 'ledger.db'}")
     world = World(root, engine)
     git(root, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(world.origin))
     (world.origin / "hooks").mkdir()
@@ -253,7 +253,7 @@ def make_world(root: Path, *, files: Mapping[str, str] | None = None) -> World:
 def copy_world(template: Path, root: Path) -> World:
     """Return a world of its own that is like the one made in `template`, whose engine is closed."""
     shutil.copytree(template, root, dirs_exist_ok=True)
-    return World(root, open_ledger(f"sqlite:///{root / 'ledger.db'}"))
+    return World(root, new_ledger(f"sqlite:///{root / 'ledger.db'}"))
 
 
 def checks(fast: Iterable[str] = (), full: Iterable[str] = (), setup: Iterable[str] = ()) -> Validation:

@@ -12,7 +12,8 @@ from sqlalchemy import text
 from bot.secret import Secret
 from forge.model.server import ScriptedModel
 from forge.store.board import Item
-from tests.bot.core.cardinal import Cardinal, opened
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.opening import opened
 from tests.bot.core.people import issue_of
 from tests.bot.core.settings import with_column
 from tests.containers.engine import need_engine

@@ -19,7 +19,6 @@ from forge.server import Forge
 from forge.store.board import Item
 from forge.store.models import Issue, Pull, Repo, User
 from ledger import book, outbox
-from ledger.engine import open_ledger
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Column, Field
 from ledger.events.pull import PullOpened
@@ -28,6 +27,7 @@ from ledger.ids import BoardId, CardId
 from ledger.views import remotes
 from rules.intents import Intent
 from tests.bot.texts.past import RUN, Past
+from tests.ledgers import new_ledger
 
 BRANCH = "cardinal/7-totals"
 
@@ -151,7 +151,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         config = read(registration, tmp_path)
         clock = Clock()
         forge.store.clock = ForgeClock(clock)
-        engine = open_ledger(config.database_url)
+        engine = new_ledger(config.database_url)
         alice = forge.store.users.get("alice")
         shop = forge.store.repos.get("acme", "shop")
         issue = forge.store.issues.create(shop, "Totals are wrong", "Add them up.", actor=alice)

@@ -1,28 +1,20 @@
 """Cardinal in one process against a real forge: webhooks, looks, acts and runs happen when a test says so."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot import config, dispatch, gathering, jobs, look, publisher, react, sweep
-from bot import redis as embedded
-from bot.desk import Desk
+from bot import dispatch, gathering, jobs, look, publisher, react, sweep
 from bot.errors import DeliveryError
-from bot.github.hub import Hub
 from bot.shop import Shop
-from forge.clock import Clock as ForgeClock
-from forge.seed import load
 from forge.server import Forge
 from forge.store.board import Item, Project
 from forge.store.models import Comment, Pull
 from forge.store.registration import Delivery
 from ledger import book, doorbells, inbox, outbox
-from ledger.engine import open_ledger
 from ledger.event import Event
 from ledger.events.run import (
     BranchPushed,
@@ -38,7 +30,6 @@ from ledger.leases import Lease
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
 from tests.bot.core.people import People, issue_of
-from tests.bot.core.settings import POLICY, SETTINGS
 
 MOST_ROUNDS = 60
 PATIENCE_S = 120  # longer than any act is put off for
@@ -322,73 +313,3 @@ class Cardinal(People):
             later = self.clock() + timedelta(days=1)
             assert outbox.stuck(db, later, 0) == ()
         assert inbox.due(self.shop.engine, now=later, limit=10) == ()
-
-
-def _beside(forge: Forge, root: Path, mail: deque[Delivery], database_url: str, public_url: str) -> Cardinal:
-    """Return a Cardinal for the seeded world, whose ledger is new; both live by one clock."""
-    clock = Clock()
-    forge.store.clock = ForgeClock(clock)
-    world = load(forge.store, "demo", webhook="http://127.0.0.1:9/", secret="s")
-    settings = {
-        "CARDINAL_GITHUB_URL": forge.url,
-        "CARDINAL_GIT_URL": forge.url,
-        "CARDINAL_APP_ID": str(world.app.id),
-        "CARDINAL_PRIVATE_KEY": world.private_key,
-        "CARDINAL_BOARD": "acme/1",
-        **SETTINGS,
-    }
-    if public_url:
-        world.app.callback_urls = (f"{public_url}/sign-in/back",)
-        settings |= {
-            "CARDINAL_PUBLIC_URL": public_url,
-            "CARDINAL_CLIENT_ID": world.app.client_id,
-            "CARDINAL_CLIENT_SECRET": world.app.client_secret,
-        }
-    if database_url:
-        settings["CARDINAL_DATABASE_URL"] = database_url
-    made = config.read(settings, root)
-    engine = open_ledger(made.database_url)
-    shop = Shop(
-        made,
-        engine,
-        Hub(made, clock),
-        Desk(engine, made, clock),
-        embedded.connect(made),  # nobody answers, all wake-ups get lost: the test is the tick
-        "test-1",
-        clock,
-    )
-    return Cardinal(forge, world.project, shop, clock, made.scenarios, mail)
-
-
-@contextmanager
-def opened(
-    root: Path,
-    *,
-    database_url: str = "",
-    public_url: str = "",
-    before: Callable[[Cardinal], None] = lambda _: None,
-) -> Iterator[Cardinal]:
-    """Open a forge with the demo's team and shop, and a Cardinal that has seen the board.
-
-    With a `public_url` people can sign in there, and texts have links.
-    `before` is called just before Cardinal sees the board first; what stands there then is a minute old.
-    """
-    forge = Forge(root / "forge")
-    forge.store.deliveries.outlets.clear()  # nothing is sent: the test hands the deliveries over
-    mail: deque[Delivery] = deque()
-    forge.store.deliveries.outlets.append(mail.append)
-    forge.start()
-    try:
-        cardinal = _beside(forge, root, mail, database_url, public_url)
-        cardinal.set_policy(POLICY)
-        before(cardinal)
-        for item in cardinal.project.items:
-            item.updated_at -= timedelta(minutes=1)
-        cardinal.mail.clear()
-        cardinal.sweep()
-        cardinal.settle()
-        forge.gateway.calls.clear()
-        yield cardinal
-        cardinal.shop.engine.dispose()
-    finally:
-        forge.stop()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.core.cardinal import Cardinal, opened
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.opening import opened
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded, RunStopAsked
 from ledger.ids import CardId
 from ledger.states import Ending
-from tests.bot.core.cardinal import Cardinal, opened
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.opening import opened
 from tests.bot.core.people import issue_of
 from tests.bot.core.settings import with_column
 

@@ -9,7 +9,8 @@ from bot import policies as in_force
 from ledger import book
 from ledger.events.board import BoardSeen
 from ledger.events.policy import PolicyLoaded, PolicyRejected
-from tests.bot.core.cardinal import Cardinal, opened
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.opening import opened
 from tests.bot.core.settings import POLICY, with_column
 
 

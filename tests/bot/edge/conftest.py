@@ -14,8 +14,8 @@ from sqlalchemy import Engine
 from bot import config as configuration
 from bot import redis as embedded
 from bot.config import Config
-from ledger.engine import open_ledger
 from runner.launch import launched
+from tests.ledgers import new_ledger
 
 SECRET = "it is signed with this"
 
@@ -32,7 +32,7 @@ def config(tmp_path: Path) -> Config:
 
 @pytest.fixture
 def engine(config: Config) -> Iterator[Engine]:
-    engine = open_ledger(config.database_url)
+    engine = new_ledger(config.database_url)
     yield engine
     engine.dispose()
 

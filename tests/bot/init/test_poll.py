@@ -11,7 +11,7 @@ from bot.config import ConfigError, read
 from bot.init.notes import Notes, Registered
 from bot.init.notes import read as read_notes
 from bot.manifest import manifest
-from ledger.engine import open_ledger
+from tests.ledgers import new_ledger
 
 GIVEN = {"CARDINAL_APP_ID": "1", "CARDINAL_PRIVATE_KEY": "-----BEGIN x", "CARDINAL_BOARD": "acme/1"}
 
@@ -21,7 +21,7 @@ def test_without_webhooks_no_secret_is_needed_and_nothing_can_be_delivered(tmp_p
         read(GIVEN, tmp_path).require_github()
     config = read({**GIVEN, "CARDINAL_WEBHOOKS": "false"}, tmp_path)
     config.require_github()
-    engine = open_ledger(config.database_url)
+    engine = new_ledger(config.database_url)
     for webhooks, status in ((False, 404), (True, 401)):
         wanted = replace(config, webhooks=webhooks)
         app = make_app(wanted, engine, lambda _: True, lambda: datetime.now(UTC))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.core.cardinal import opened
+from tests.bot.core.opening import opened
 from tests.bot.pages.world import PUBLIC, Pages
 
 

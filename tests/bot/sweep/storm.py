@@ -23,7 +23,6 @@ from forge.store.board import DraftIssue, Item
 from forge.store.registration import Delivery
 from forge.store.settings import DragShape
 from ledger import book, inbox
-from ledger.engine import open_ledger
 from ledger.event import Event
 from ledger.events.board import BoardSeen, ColumnRanked
 from ledger.ids import DeliveryId
@@ -33,6 +32,7 @@ from ledger.views.runs import runs
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
 from tests.bot.core.settings import POLICY
+from tests.ledgers import new_ledger
 
 TWICE, LOST = 0.05, 0.05
 SECRET = "s"
@@ -106,7 +106,7 @@ def play(cardinal: Cardinal, home: Path, *, size: int, seed: int) -> Storm:
 def _second(cardinal: Cardinal, home: Path) -> Cardinal:
     """Return a second Cardinal of the same board, with a ledger of its own."""
     config = replace(cardinal.shop.config, home=home, database_url=f"sqlite:///{home / 'data' / 'ledger.db'}")
-    engine = open_ledger(config.database_url)
+    engine = new_ledger(config.database_url)
     hub, desk = Hub(config, cardinal.clock), Desk(engine, config, cardinal.clock)
     return replace(cardinal, shop=replace(cardinal.shop, config=config, engine=engine, hub=hub, desk=desk))
 

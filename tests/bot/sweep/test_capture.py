@@ -15,8 +15,8 @@ from bot import capture
 from bot.app import make_app
 from bot.cli import main
 from bot.config import Config, read
-from ledger.engine import open_ledger
 from tests.bot.core.cardinal import Clock
+from tests.ledgers import new_ledger
 
 SECRET = "it is signed with this"
 TOKEN = "ghs_12_" + "A" * 500
@@ -47,7 +47,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def door(config: Config, clock: Clock) -> FlaskClient:
-    return make_app(config, open_ledger(config.database_url), lambda _: True, clock).test_client()
+    return make_app(config, new_ledger(config.database_url), lambda _: True, clock).test_client()
 
 
 def post(door: FlaskClient, guid: str, payload: dict[str, Any]) -> int:

@@ -12,11 +12,12 @@ from bot.github.errors import UnavailableError
 from bot.github.hub import Hub
 from forge.store.board import Item, Project
 from ledger import book, inbox
-from ledger.engine import open_ledger
 from ledger.events.board import CardSeen
 from ledger.events.policy import PolicyLoaded
 from ledger.ids import CardId, DeliveryId
-from tests.bot.core.cardinal import Cardinal, opened
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.opening import opened
+from tests.ledgers import new_ledger
 
 
 def points(cardinal: Cardinal) -> int:
@@ -157,7 +158,7 @@ def _with_board(cardinal: Cardinal, board: Project, home: Path) -> Cardinal:
     address = BoardAddress(board.owner.login, board.number)
     ledger = f"sqlite:///{home / 'data' / 'ledger.db'}"
     config = replace(cardinal.shop.config, home=home, board=address, database_url=ledger)
-    engine = open_ledger(config.database_url)
+    engine = new_ledger(config.database_url)
     hub, desk = Hub(config, cardinal.clock), Desk(engine, config, cardinal.clock)
     shop = replace(cardinal.shop, config=config, engine=engine, hub=hub, desk=desk)
     return replace(cardinal, project=board, shop=shop)

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from ledger.engine import open_ledger
 from tests.bot.texts.past import Past
+from tests.ledgers import new_ledger
 
 
 @pytest.fixture
 def past(tmp_path: Path) -> Past:
     """A board with one card and one queued run."""
-    found = Past(open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}"))
+    found = Past(new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}"))
     found.board()
     found.card()
     found.run()

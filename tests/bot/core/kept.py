@@ -1,0 +1,60 @@
+"""Worlds that are opened once in a process: every test goes on in a copy of its own.
+
+A copy's forge has an address of its own, so that nothing of an earlier test can reach it. All instants in a
+copy are of when it was kept, at most MAX_AGE_S ago: tests compare with the clock, not with what was there.
+"""
+
+import pickle
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from forge.seed.world import World
+from forge.store import Store
+
+MAX_AGE_S = 1200
+
+
+@dataclass(slots=True)
+class Kept:
+    """What a forge knew at one moment, its prepared world, and the files beside it."""
+
+    state: bytes
+    _folder: "tempfile.TemporaryDirectory[str]" = field(
+        default_factory=lambda: tempfile.TemporaryDirectory(prefix="cardinal-kept-")
+    )
+    _kept_at: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(cls, store: Store, world: World, root: Path) -> "Kept":
+        """Keep a world and everything in `root`, where its repositories are in the folder `forge`."""
+        with store.lock:
+            kept = cls(pickle.dumps((store, world), pickle.HIGHEST_PROTOCOL))
+            shutil.copytree(root, kept._folder.name, symlinks=True, dirs_exist_ok=True)
+        return kept
+
+    @property
+    def is_old(self) -> bool:
+        return time.monotonic() - self._kept_at > MAX_AGE_S
+
+    def copy(self, root: Path) -> tuple[Store, World]:
+        """Return a copy of the store and its world, with all files in `root`."""
+        shutil.copytree(self._folder.name, root, symlinks=True, dirs_exist_ok=True)
+        store: Store
+        world: World
+        store, world = pickle.loads(self.state)
+        store.settle(root / "forge")
+        return store, world
+
+
+_kept: dict[str, Kept] = {}
+
+
+def keep(name: str, make: Callable[[], Kept]) -> Kept:
+    """Return what is kept under this name in this process; it is made anew once it is too old."""
+    if name not in _kept or _kept[name].is_old:
+        _kept[name] = make()
+    return _kept[name]

@@ -1,0 +1,26 @@
+"""New ledgers for tests: copies of one that was migrated once in this process, and not synced to the disk."""
+
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from sqlalchemy import Engine, make_url
+
+from ledger.engine import open_ledger
+
+
+@cache
+def _template() -> "tempfile.TemporaryDirectory[str]":
+    folder = tempfile.TemporaryDirectory(prefix="cardinal-ledger-")
+    open_ledger(f"sqlite:///{folder.name}/ledger.db").dispose()
+    return folder
+
+
+def new_ledger(url: str) -> Engine:
+    """Return the ledger at `url`, made if it is not there; a power cut would lose what was written last."""
+    place = make_url(url)
+    if place.get_backend_name() == "sqlite" and not (path := Path(str(place.database))).exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(f"{_template().name}/ledger.db", path)
+    return open_ledger(url, durable=False)
