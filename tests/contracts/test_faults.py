@@ -69,6 +69,7 @@ def test_a_wrong_key_ends_the_run_and_names_the_setting(stand: Stand) -> None:
     assert "sk-wrong" not in str(stand.world.events())
 
 
+@first_of_all("codex")
 def test_a_provider_that_is_not_there_ends_the_run(stand: Stand) -> None:
     stand.scenario(work=list(WORK))
     stand.model.stop()
