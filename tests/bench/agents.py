@@ -40,7 +40,7 @@ def _one_run(agent: str) -> tuple[float, float]:
         stand = Stand(world, agent, root)
         try:
             stand.scenario(revise=[EDIT, COMMIT, FINISH])
-            order, log = world.claim(stand.order(kind="revision"))
+            order, log = world.claim(stand.order(planned=False, kind="revision"))
             times: list[tuple[float, RunEvent]] = []
 
             class Timed(RunLog):

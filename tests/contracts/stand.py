@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 import docker
 from forge.model.server import ScriptedModel
-from ledger.events.run import RunEvent
+from ledger.events.run import PlanApproved, PlanProposed, RunEvent
 from runner.docker.engine import engine_address
 from runner.docker.sweeping import home_of
 from runner.log import RunLog
@@ -26,10 +27,18 @@ KEY = "sk-real-0123456789abcdefghijklmnopqrstuvwxyz"  # of nobody, but it looks 
 LIMITS = Limits(timeout_s=180, silence_s=60, max_turns=60, budget_usd=5.0, iterations=3, full_runs=3)
 RESOURCES = Resources(memory_mb=3000, cpus=2.0, processes=300, disk_mb=2000, open_files=4096)
 
-PLAN = {"plan": {"summary": "Say hello", "steps": ["Write hello.txt", "Commit it"]}}
+PLAN: dict[str, dict[str, Any]] = {
+    "plan": {"summary": "Say hello", "steps": ["Write hello.txt", "Commit it"]}
+}
 EDIT = {"edit": {"path": "hello.txt", "content": "hello\n"}}
 COMMIT = {"commit": "Say hello"}
 FINISH = {"finish": {"done": "There is a greeting.", "changed": ["hello.txt: new"], "check": ["Read it"]}}
+
+
+def first_of_all(agent: str) -> pytest.MarkDecorator:
+    """Return the mark of a test that every change plays with this agent, and the soak with the others."""
+    others = [pytest.param(name, marks=pytest.mark.soak) for name in AGENTS if name != agent]
+    return pytest.mark.parametrize("agent", [agent, *others], indirect=True)
 
 
 @dataclass(slots=True)
@@ -60,8 +69,11 @@ class Stand:
         paid = self.key if key is None else key
         return {name: Provider(name, url, paid) for name in ("anthropic", "openai", "compatible")}
 
-    def order(self, tools: Tools | None = None, **changes: Any) -> WorkOrder:
-        """Return a queued order for the agent in a container."""
+    def order(self, tools: Tools | None = None, *, planned: bool = True, **changes: Any) -> WorkOrder:
+        """Return a queued order for the agent in a container.
+
+        Its plan is approved already, which spares a turn, unless the test is about the plan.
+        """
         made = self.world.order(
             **{
                 "agent": self.agent,
@@ -74,6 +86,10 @@ class Stand:
             }
             | changes
         )
+        if planned:
+            told = PLAN["plan"]
+            plan = PlanProposed(made.run_id, 1, str(told["summary"]), tuple(told["steps"]))
+            self.world.write(plan, PlanApproved(made.run_id, 1, "ann"))
         return dataclasses.replace(made)
 
     def run(self, order: WorkOrder) -> RunEvent:

@@ -6,7 +6,7 @@ import pytest
 
 from ledger.states import Ending
 from runner.order import Tools
-from tests.contracts.stand import COMMIT, EDIT, FINISH, PLAN, Stand
+from tests.contracts.stand import COMMIT, EDIT, FINISH, Stand
 from tests.runner.world import checks
 
 pytestmark = pytest.mark.timeout(600)
@@ -15,7 +15,7 @@ ASK = "python3 -c \"import urllib.request as r; r.urlopen('http://{host}/')\" ||
 
 @pytest.mark.parametrize("agent", ["scripted"])
 def test_the_hosts_of_set_up_agent_and_checks_are_told(stand: Stand) -> None:
-    stand.world.scenario(plan=[PLAN], work=[EDIT, {"run": ASK.format(host="b.example.com")}, COMMIT, FINISH])
+    stand.world.scenario(work=[EDIT, {"run": ASK.format(host="b.example.com")}, COMMIT, FINISH])
     wanted = checks(setup=[ASK.format(host="a.example.com")], full=[ASK.format(host="c.example.com")])
     order = stand.order(Tools(network="list", hosts=("example.org",)), model="test", validation=wanted)
     stand.run(dataclasses.replace(order))

@@ -26,13 +26,18 @@ def price(served: Served) -> Decimal:
     return calc_price(used, model_ref=served.model).total_price
 
 
-def test_dollars_and_tokens_are_what_was_served_also_over_a_question_and_a_resume(stand: Stand) -> None:
-    ask = {"ask": {"question": "Which?", "choices": ["Hello", "Moin"]}}
-    stand.scenario(plan=[SPENDING, PLAN], work=[SPENDING, ask, SPENDING, EDIT, COMMIT, SPENDING, FINISH])
-    order = stand.order()
-    stand.run(order)
-    stand.world.answer(order, "1")
+def test_a_question_parks_the_answer_goes_on_in_the_session_and_all_of_it_is_counted(stand: Stand) -> None:
+    ask = {"ask": {"question": "Which greeting?", "choices": ["Hello", "Moin"]}}
+    write = {"edit": {"path": "hello.txt", "content": "{{answer}}\n"}}
+    stand.scenario(plan=[SPENDING, PLAN], work=[SPENDING, ask, SPENDING, write, COMMIT, SPENDING, FINISH])
+    order = stand.order(planned=False)
+    assert stand.run(order).why == "question"
+    assert stand.containers() == []
+    assert stand.world.only("QuestionAsked").choices == ("Hello", "Moin")
+    stand.world.answer(order, "Moin")
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    assert stand.world.show("hello.txt") == "Moin"
+    assert len(stand.world.of("SessionStarted")) == 1
     served = [one for one in stand.model.served if one.tokens is not None]
     assert served
     assert len(served) >= 7
@@ -43,12 +48,11 @@ def test_dollars_and_tokens_are_what_was_served_also_over_a_question_and_a_resum
 
 def test_what_subagents_use_is_counted_like_everything_else(stand: Stand) -> None:
     if stand.agent == "codex":  # its subagents are switched off: what it runs is one agent
-        stand.scenario(plan=[PLAN], work=[EDIT, COMMIT, FINISH])
+        stand.scenario(work=[EDIT, COMMIT, FINISH])
         stand.run(stand.order())
         assert not any("spawn_agent" in str(one.body.get("tools")) for one in stand.model.requests)
         return
     stand.scenario(
-        plan=[PLAN],
         work=[{"subagent": "reader"}, EDIT, COMMIT, FINISH],
         subagents={"reader": [SPENDING, {"run": "ls"}, {"say": "It is a shop."}]},
     )

@@ -4,15 +4,22 @@ import pytest
 
 from ledger.states import Ending, RunState
 from tests.contracts.stand import COMMIT, EDIT, FINISH, PLAN, Stand
+from tests.runner.world import BRANCH, git
 
 pytestmark = pytest.mark.timeout(600)
 
 
-def test_it_writes_commits_and_reports(stand: Stand) -> None:
-    stand.scenario(plan=[PLAN], work=[EDIT, {"tick": 1}, COMMIT, {"tick": 2}, FINISH])
-    stand.run(stand.order())
+def test_it_plans_without_changing_anything_writes_commits_and_reports(stand: Stand) -> None:
+    early = {"edit": {"path": "early.txt", "content": "x\n"}}
+    stand.scenario(
+        plan=[early, {"run": "echo sneaky > sneaky.txt"}, PLAN],
+        work=[EDIT, {"tick": 1}, COMMIT, {"tick": 2}, FINISH],
+    )
+    stand.run(stand.order(planned=False))
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert stand.world.show("hello.txt") == "hello"
+    changed = git(stand.world.origin, "diff", "--name-only", "main", BRANCH)
+    assert changed.splitlines() == ["hello.txt"]
     assert stand.world.only("FinalReported").done == "There is a greeting."
     assert stand.world.of("PlanTicked")[-1].done == 2
     assert stand.model.problems == []
@@ -20,7 +27,7 @@ def test_it_writes_commits_and_reports(stand: Stand) -> None:
 
 def test_a_plan_waits_for_approval_and_the_work_goes_on_in_the_same_session(stand: Stand) -> None:
     stand.scenario(plan=[PLAN], work=[EDIT, COMMIT, FINISH])
-    order = stand.order(plan_required=True)
+    order = stand.order(planned=False, plan_required=True)
     stand.run(order)
     assert stand.world.of("RunStepped")[-1].after is RunState.AWAITING_APPROVAL
     assert stand.world.only("PlanProposed").steps == ("Write hello.txt", "Commit it")

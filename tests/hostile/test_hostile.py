@@ -32,7 +32,7 @@ def test_a_hostile_repository_and_a_turned_agent_stay_harmless(stand: Stand) -> 
     ask = {"ask": {"question": "Shall I go on?"}}
     look = {"run": "git status --short | head"}
     stand.scenario(plan=[PLAN], work=[go, ask, look, FINISH])
-    order = stand.order(guards=Guards({"protected": "ask"}, WORKFLOWS))
+    order = stand.order(planned=False, guards=Guards({"protected": "ask"}, WORKFLOWS))
 
     parked = stand.run(order)
     assert isinstance(parked, RunParked), parked

@@ -69,7 +69,7 @@ def one_ledger() -> Iterator[Engine]:
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 @given(st.data())
 def test_replay_equals_increment(one_ledger: Engine, data: st.DataObject) -> None:
@@ -111,9 +111,10 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
     assert empty == []
 
 
-def test_ten_thousand_random_events_fold_without_an_error(sqlite_ledger: Engine) -> None:
-    count = append_legal(sqlite_ledger, random_events(seed=7, count=10_000))
-    assert count > 8_000
+@pytest.mark.parametrize("told", [1_000, pytest.param(10_000, marks=pytest.mark.soak)])
+def test_thousands_of_random_events_fold_without_an_error(sqlite_ledger: Engine, told: int) -> None:
+    count = append_legal(sqlite_ledger, random_events(seed=7, count=told))
+    assert count > 0.8 * told
     with book.reading(sqlite_ledger) as db:
         increment = contents(db)
     assert rebuild(sqlite_ledger) == count

@@ -56,6 +56,8 @@ def test_a_command_is_read(body: str, command: str, argument: str) -> None:
         "/cardinal-approve",
         "//cardinal approve",
         "<!-- x -->\n/cardinal approve",
+        "<!-- /cardinal approve -->",
+        "/cardinalapprove",
         "/cardinal\u2028approve",
         "/ｃａｒｄｉｎａｌ approve",
         "\u202e/cardinal approve",

@@ -203,17 +203,16 @@ def test_the_tools_of_an_investigation_are_the_same_in_every_turn() -> None:
     assert {"finish", "create_card", "thread", "tick", "go_to_stage"}.isdisjoint(INVESTIGATING)
 
 
-@pytest.mark.parametrize("after", [True, False])
+MOMENTS = (
+    "BriefingMade", "InvestigationBegun", "TurnStarted", "BoardToolCalled findings", "TurnEnded", "RunEnded",
+)  # fmt: skip
+OFTEN = [("BoardToolCalled findings", True), ("RunEnded", False)]
+ALL = [(moment, after) for moment in MOMENTS for after in (True, False)]
+
+
 @pytest.mark.parametrize(
-    "moment",
-    [
-        "BriefingMade",
-        "InvestigationBegun",
-        "TurnStarted",
-        "BoardToolCalled findings",
-        "TurnEnded",
-        "RunEnded",
-    ],
+    ("moment", "after"),
+    [*OFTEN, *(pytest.param(*row, marks=pytest.mark.soak) for row in ALL if row not in OFTEN)],
 )
 def test_killed_at_any_moment_it_reports_once_and_on_the_same_commit(
     world: World, moment: str, after: bool

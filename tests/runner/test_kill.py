@@ -31,6 +31,12 @@ MOMENTS = (
     "TurnEnded", "CommandChecked", "ValidationEnded", "RunStepped publishing", "BranchExported", "RunEnded",
 )  # fmt: skip
 JUST_BEFORE = ("PlanProposed", "QuestionAsked", "CommandChecked", "RunEnded")
+ALL = [(name, True) for name in MOMENTS] + [(name, False) for name in JUST_BEFORE]
+# One for each kind of thing that may be half done: plan, tool, question, check, push, last word.
+OFTEN = [
+    ("PlanProposed", False), ("Progressed", True), ("QuestionAsked", True), ("CommandChecked", False),
+    ("BranchExported", True), ("RunEnded", False),
+]  # fmt: skip
 
 
 def living_in(root: Path) -> list[int]:
@@ -45,6 +51,14 @@ def living_in(root: Path) -> list[int]:
             if f"{root}/workspaces/" in seen:
                 found.append(int(entry.name))
     return found
+
+
+def wait_for_its_end(world: World) -> None:
+    """Return once no process of the run lives any more: the agent goes with its supervisor."""
+    until = time.monotonic() + 60
+    while found := living_in(world.root):
+        assert time.monotonic() < until, f"the agent outlived its supervisor: {found}"
+        time.sleep(0.02)
 
 
 def moment_of(event: RunEvent) -> str:
@@ -88,7 +102,8 @@ def die_at(
 
 
 @pytest.mark.parametrize(
-    ("moment", "after"), [(name, True) for name in MOMENTS] + [(name, False) for name in JUST_BEFORE]
+    ("moment", "after"),
+    [*OFTEN, *(pytest.param(*row, marks=pytest.mark.soak) for row in ALL if row not in OFTEN)],
 )
 def test_a_killed_supervisor_loses_nothing_and_doubles_nothing(
     world: World, moment: str, after: bool
@@ -96,9 +111,7 @@ def test_a_killed_supervisor_loses_nothing_and_doubles_nothing(
     world.scenario(plan=[PLAN], work=STORY)
     order = world.order(validation=checks(full=["grep Moin hello.txt"]))
     killed = die_at(world, order, moment, after=after)
-    deadline = time.monotonic() + 5
-    while living_in(world.root):
-        assert time.monotonic() < deadline, "the agent outlived its supervisor"
+    wait_for_its_end(world)
     if killed and not world.of("RunEnded"):
         world.again(order, "reclaimed")
     if not world.of("RunEnded"):
@@ -151,9 +164,7 @@ def test_an_agent_that_hangs_dies_with_its_supervisor(world: World) -> None:
     background = {"run": "setsid sleep 300 >/dev/null 2>&1 &"}
     world.scenario(plan=[PLAN], work=[background, {"progress": "Stuck"}, "hang"])
     assert die_at(world, world.order(), "", after=True, kind=DoomedLog)
-    deadline = time.monotonic() + 5
-    while living_in(world.root):
-        assert time.monotonic() < deadline, "the agent outlived its supervisor"
+    wait_for_its_end(world)
 
 
 def test_a_claim_that_was_taken_over_cannot_write(world: World) -> None:

@@ -299,7 +299,14 @@ MOMENTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("moment", "after"), [(one, True) for one in MOMENTS] + [("SnapshotTaken", False)])
+@pytest.mark.parametrize(
+    ("moment", "after"),
+    [
+        ("Progressed", True),
+        ("SnapshotTaken", False),
+        *(pytest.param(one, True, marks=pytest.mark.soak) for one in MOMENTS if one != "Progressed"),
+    ],
+)
 def test_a_run_that_is_killed_anywhere_in_a_stage_goes_on_in_that_stage(
     world: World, moment: str, after: bool
 ) -> None:

@@ -70,27 +70,17 @@ def test_the_policy_may_name_who_gives_a_command(cardinal: Cardinal) -> None:
     assert [one.by for one in cardinal.events(RunStopAsked)] == ["bob"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "> /cardinal cancel",
-        "```\n/cardinal cancel\n```",
-        "    /cardinal cancel",
-        "`/cardinal cancel`",
-        "Somebody should say\n/cardinal cancel",
-        "<!-- /cardinal cancel -->",
-        "/cardinalcancel",
-    ],
-)
-def test_a_command_in_a_quote_or_in_code_is_none(cardinal: Cardinal, text: str) -> None:
+def test_a_command_in_a_quote_or_in_code_is_none(cardinal: Cardinal) -> None:
+    """What is read as a command at all is a table in `tests/rules/test_command_line.py`."""
+    texts = ["> /cardinal cancel", "```\n/cardinal cancel\n```", "<!-- /cardinal cancel -->"]
     item = at_work(cardinal)
-    said = cardinal.say(item, text)
+    said = [cardinal.say(item, text) for text in texts]
     cardinal.settle()
     assert cardinal.events(CommandGiven) == []
     assert cardinal.events(CommandRefused) == []
     assert cardinal.events(RunStopAsked) == []
-    assert cardinal.reactions(said) == []
-    assert [one.text for one in cardinal.events(PersonSaid)] == [text]
+    assert [cardinal.reactions(one) for one in said] == [[], [], []]
+    assert [one.text for one in cardinal.events(PersonSaid)] == texts
 
 
 def test_a_command_is_obeyed_once_however_often_its_delivery_comes(cardinal: Cardinal) -> None:

@@ -20,18 +20,10 @@ def checks(cardinal: Cardinal, commit: str) -> list[tuple[str, str]]:
     return [(str(one.conclusion), one.output["summary"]) for one in found if one.name == "cardinal/policy"]
 
 
+# What a policy file can be wrong in is a table in `tests/rules/test_policy.py`.
 @pytest.mark.parametrize(
     ("text", "word"),
-    [
-        ("version: 1\nboard: [", "line 2"),
-        (POLICY.replace("concurrency", "concurency"), "did you mean concurrency"),
-        (POLICY.replace("archetype: review", "archetype: reviewing"), "Review"),
-        (POLICY.replace("version: 1", "version: 7"), "version"),
-        (POLICY.replace("acme/board", "acme/elsewhere"), "acme/elsewhere"),
-        ("\x00\x01 not text", "character"),
-        ("a: &a [*a, *a]\n" + "b: " + "[" * 500, ""),
-        ("", ""),
-    ],
+    [("version: 1\nboard: [", "line 2"), ("\x00\x01 not text", "character"), ("", "")],
 )
 def test_a_bad_policy_changes_nothing_and_is_a_failed_check_on_its_commit(
     cardinal: Cardinal, text: str, word: str

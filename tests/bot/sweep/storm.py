@@ -116,7 +116,7 @@ def _doings(cardinal: Cardinal, chance: random.Random, size: int) -> list[Delive
     store = cardinal.forge.store
     store.settings.drag_shape, store.settings.rate_limit = DragShape.ALTERNATE, 1_000_000
     cardinal.mail.clear()
-    items = [cardinal.new(f"Card {n}", chance.choice(COLUMNS)) for n in range(max(8, size // 25))]
+    items = [cardinal.new(f"Card {n}", chance.choice(COLUMNS)) for n in range(max(12, size // 25))]
     items += [cardinal.draft(f"Draft {n}", "Tasks") for n in range(size // 100)]
     deeds: tuple[Callable[[Cardinal, Item, random.Random], None], ...] = (
         _drag, _drag, _drag, _drag, _automate, _say, _say, _ask, _edit, _label, _shut, _rest,
