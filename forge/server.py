@@ -92,7 +92,7 @@ class Forge:
         self.sender.stop()
 
     def _build_app(self) -> Flask:
-        app = ForgeApp("forge", static_folder=None)
+        app = ForgeApp(__name__, static_folder=None, template_folder=None)
         app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
         app.extensions["forge"] = self.store
         app.url_map.strict_slashes = False

@@ -4,6 +4,7 @@ SQLite.
 
 import os
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlalchemy.engine import URL
 from ledger.errors import LedgerUrlError
 from ledger.migrate import migrate as migrate_ledger
 from ledger.migrate import require_current
+from ledger.private import make_file, make_folder
 from ledger.transactions import WAIT_S, WRITES
 
 _open: "weakref.WeakSet[Engine]" = weakref.WeakSet()
@@ -75,7 +77,10 @@ def journal_warning(engine: Engine) -> str | None:
 def _open_sqlite(url: URL) -> Engine:
     if not url.database or url.database == ":memory:":
         raise LedgerUrlError("sqlite without a file")
-    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    file = Path(url.database)
+    make_folder(file.parent)
+    with suppress(FileExistsError):
+        make_file(file)
     engine = create_engine(url, module=sqlite, connect_args={"timeout": WAIT_S})
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
