@@ -9,7 +9,6 @@ WEB_AND_GITHUB = {
     "flask",
     "werkzeug",
     "jinja2",
-    "gunicorn",
     "github",
     "gidgethub",
     "rq",
@@ -30,8 +29,8 @@ THREADS = {
     "concurrent.futures.ThreadPoolExecutor",
     "_thread.start_new_thread",
 }
-THREADS_LIVE_IN = ("runner/stream.py", "forge/")
-COROUTINES_LIVE_IN = "runner/gateway/"
+THREADS_LIVE_IN = ("runner/stream.py", "forge/", "bot/wsgi.py")
+COROUTINES_LIVE_IN = ("runner/gateway/", "bot/web.py", "bot/wsgi.py")
 
 
 def patches(files: Iterable[Source]) -> Iterator[str]:
@@ -96,11 +95,11 @@ def test_every_named_place_still_sleeps() -> None:
     assert set(MAY_SLEEP) <= asleep
 
 
-def test_threads_are_started_in_one_module() -> None:
+def test_threads_are_started_in_named_modules() -> None:
     assert list(threads(sources())) == []
 
 
-def test_only_the_gateway_has_coroutines() -> None:
+def test_only_the_gateway_and_the_web_server_have_coroutines() -> None:
     assert list(coroutines(sources())) == []
 
 
