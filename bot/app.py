@@ -14,7 +14,7 @@ from ledger import book
 
 def make_app(config: Config, engine: Engine, enqueue: Wake, clock: Clock) -> Flask:
     """Return the application; `enqueue` wakes a worker for one stored delivery and says whether it could."""
-    app = Flask("cardinal", static_folder=None)
+    app = Flask(__name__, static_folder=None, template_folder=None)  # not of the current folder
     app.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
     if config.webhooks:  # else nobody is expected, and a stranger finds no door
         keep = Keeper(config.home, clock).take

@@ -13,6 +13,7 @@ from bot.checkups.finding import Finding, Patient
 from bot.config import Config
 from bot.secret import Secret
 from ledger import book, inbox, outbox
+from ledger.private import write_file
 from runner.redact import redact
 
 MOST_LOG_BYTES = 256 * 1024  # of each log, from its end
@@ -29,9 +30,8 @@ def write(path: Path, patient: Patient, findings: Iterable[Finding]) -> int:
             entry = tarfile.TarInfo(f"cardinal-bundle/{name}")
             entry.size, entry.mode, entry.mtime = len(content), 0o600, int(patient.now.timestamp())
             archive.addfile(entry, io.BytesIO(content))
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    return path.write_bytes(packed.getvalue())
+    write_file(path, packed.getvalue())
+    return len(packed.getvalue())
 
 
 def _texts(patient: Patient, findings: Iterable[Finding]) -> Iterator[tuple[str, str]]:

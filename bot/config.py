@@ -5,7 +5,9 @@ its name in capitals: `port` is `CARDINAL_PORT`.
 """
 
 import dataclasses
+import os
 import re
+import stat
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -94,7 +96,7 @@ class Config:
     app_id: int = Field(default=0, ge=0, description="The GitHub App's id; 0: not registered yet.")
     private_key: Secret = Field(
         default=Secret(),
-        description="The App's private key: PEM text, or the path of a PEM file, from here or from the home.",
+        description="The App's private key: PEM text, or the path of a PEM file; in the file, from the home.",
     )
     webhook_secret: Secret = Field(
         default=Secret(), description="The secret that signs webhooks; the App's settings hold the same one."
@@ -229,7 +231,10 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
 
     Raises ConfigError with one sentence for each wrong or unknown setting; no sentence repeats a value.
     """
-    home = cwd / (environ.get(PREFIX + "HOME") or ".cardinal")
+    named = environ.get(PREFIX + "HOME")
+    home = cwd / (named or ".cardinal")
+    if not named and (foreign := _why_foreign(home)):
+        raise ConfigError((foreign,))
     lines, problems = _file_lines(home / ENV_FILE)
     given = lines | {name: text for name, text in environ.items() if name.startswith(PREFIX)}
     known = {PREFIX + name.upper(): name for name in FIELDS}
@@ -241,7 +246,10 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     values: dict[str, Any] = {known[name]: text for name, text in given.items() if name in known and text}
     values["home"] = home
     _fill_in(values, home)
-    problems += _resolve_paths(values, cwd)
+    from_file = {known[name] for name in lines if name in known and name not in environ}
+    problems += _resolve_paths(
+        values, {name: (home,) if name in from_file else (cwd, home) for name in values}
+    )
     if values.get("public_url") and not (values.get("client_id") and values.get("client_secret")):
         problems.append(
             f"{PREFIX}PUBLIC_URL is set without {PREFIX}CLIENT_ID and {PREFIX}CLIENT_SECRET, with which "
@@ -259,6 +267,23 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     if problems:
         raise ConfigError(tuple(problems))
     return config
+
+
+def _why_foreign(home: Path) -> str:
+    """Return why a home that nobody named, but that lies in the current folder, is not obeyed; else nothing.
+
+    Cardinal makes it for its user alone. One that came with a clone or from somebody else looks otherwise.
+    """
+    try:
+        there = home.stat()
+    except OSError:
+        return ""
+    if there.st_uid == os.geteuid() and not stat.S_IMODE(there.st_mode) & 0o077:
+        return ""
+    return (
+        f"{home} is somebody else's or open to others, so it is not obeyed: it may have come with this "
+        f"folder. If it is yours, `chmod 700 {home}`, or name it in {PREFIX}HOME"
+    )
 
 
 def _file_lines(path: Path) -> tuple[dict[str, str], list[str]]:
@@ -289,16 +314,20 @@ def _fill_in(values: dict[str, Any], home: Path) -> None:
         values.setdefault("git_url", values["github_url"].removesuffix("/api/v3"))
 
 
-def _resolve_paths(values: dict[str, Any], cwd: Path) -> list[str]:
-    """Make paths absolute and read the private key's file; return what went wrong."""
+def _resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]]) -> list[str]:
+    """Make paths absolute and read the private key's file; return what went wrong.
+
+    What the env file names lies in the home; what the environment names, in the current folder first.
+    """
     for name in ("scenarios", "skills"):
         if values.get(name):
-            values[name] = cwd / values[name]
+            values[name] = bases.get(name, (Path(),))[0] / values[name]
     key = values.get("private_key", "")
     if not key or key.lstrip().startswith("-----BEGIN"):
         return []
     try:
-        path = next((folder / key for folder in (cwd, values["home"]) if (folder / key).exists()), cwd / key)
+        places = [folder / key for folder in bases["private_key"]]
+        path = next((place for place in places if place.exists()), places[0])
         values["private_key"] = path.read_text(encoding="ascii")
     except (OSError, ValueError) as error:
         values["private_key"] = ""

@@ -10,14 +10,16 @@ def hide(home: Path) -> Path | None:
     Source: git-scm.com/docs/gitignore, `$GIT_DIR/info/exclude`.
     """
     for folder in home.absolute().parents:
-        if (folder / ".git").is_dir():
+        if (folder / ".git").is_dir() and not (folder / ".git").is_symlink():
             return _exclude(folder / ".git" / "info" / "exclude", f"/{home.absolute().relative_to(folder)}/")
         if (folder / ".git").exists():
             return None
     return None
 
 
-def _exclude(file: Path, line: str) -> Path:
+def _exclude(file: Path, line: str) -> Path | None:
+    if file.parent.is_symlink() or file.is_symlink() or (file.exists() and not file.is_file()):
+        return None  # of another folder: git would not make it so
     text = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
     if line not in text.splitlines():
         file.parent.mkdir(exist_ok=True)

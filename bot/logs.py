@@ -44,5 +44,5 @@ def set_up(config: Config) -> None:
     root = logging.getLogger()
     root.handlers[:] = [lines]
     root.setLevel(config.log_level.upper())
-    for chatty in ("urllib3", "github", "rq", "gunicorn", "werkzeug"):
+    for chatty in ("urllib3", "github", "rq", "uvicorn", "werkzeug"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))

@@ -3,13 +3,9 @@
 import os
 from pathlib import Path
 
-MODE, FOLDER_MODE = 0o600, 0o700
+from ledger.private import FOLDER_MODE, make_file, make_folder
 
-
-def make_folder(folder: Path) -> None:
-    """Make the folder and those above it that are missing, for this user alone; raises OSError."""
-    for one in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
-        one.mkdir(mode=FOLDER_MODE, exist_ok=True)  # with `parents` those above would be for everybody
+__all__ = ["make_folder", "write"]
 
 
 def write(path: Path, text: str) -> None:
@@ -22,9 +18,8 @@ def write(path: Path, text: str) -> None:
         path.parent.chmod(FOLDER_MODE)  # it may have been there, for everybody to read
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)
-    with os.fdopen(
-        os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE), "w", encoding="utf-8"
-    ) as file:
+    make_file(beside)
+    with beside.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -18,6 +18,7 @@ from redis.retry import Retry
 
 from bot.config import Config
 from ledger.errors import CardinalError
+from ledger.private import make_folder
 
 SOCKET_PATH_BYTES = 107  # what fits sockaddr_un.sun_path on Linux with its final NUL; source: man 7 unix
 CONNECT_S = 2.0
@@ -92,7 +93,7 @@ def server_command(home: Path) -> tuple[str, ...]:
     socket = socket_path(home)
     make_private(socket.parent)
     logs = home / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
+    make_folder(logs)
     settings = {
         "port": "0",
         "unixsocket": str(socket),

@@ -1,23 +1,29 @@
-"""The web server: gunicorn around the application, on a socket that was bound before it started."""
+"""The web server: uvicorn around the application, on a socket that was bound before it started."""
 
+import resource
+import signal
 import socket
 from collections.abc import Callable
-from typing import Any
+from types import FrameType
 
+import uvicorn
 from flask import Flask
-from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]  # gunicorn 27
 
 from bot import queues
 from bot import redis as embedded
 from bot.app import make_app
 from bot.config import Config
+from bot.connections import MAX_CONNECTIONS, Bounds, Connections
 from bot.shop import utc_now
+from bot.webhook import MOST_BYTES, PATH
+from bot.wsgi import Bridge
 from ledger.engine import open_ledger
 from ledger.errors import CardinalError
 from ledger.ids import DeliveryId
-from runner.death import with_parent
 
-THREADS = 8
+THREADS = (4, 8)  # for deliveries, for everything else
+KEEP_S, STOP_S = 5, 5
+OTHER_FILES = 256  # that this process opens, beside connections
 BACKLOG = 1024  # deliveries that wait in the kernel while the server starts again
 
 
@@ -48,8 +54,11 @@ def address(listener: socket.socket) -> str:
 
 
 def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until SIGTERM or SIGINT, in one worker of gunicorn's with threads; ends by SystemExit."""
-    _Server(config, listener, ready).run()
+    """Serve until SIGTERM or SIGINT; ends by SystemExit."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _leave)  # uvicorn raises the signal once more when it has stopped
+    bridge = Bridge(load(config), deliveries=PATH, threads=THREADS, most_bytes=MOST_BYTES)
+    Server(settings(bridge, Connections(_room())), ready).run([listener])
 
 
 def load(config: Config) -> Flask:
@@ -63,40 +72,45 @@ def load(config: Config) -> Flask:
     return make_app(config, open_ledger(config.database_url), wake, utc_now)
 
 
-class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn 27 has no types
-    def __init__(self, config: Config, listener: socket.socket, ready: Callable[[], None]) -> None:
-        self._config, self._listener, self._ready = config, listener, ready
-        super().__init__()
+class Server(uvicorn.Server):
+    """uvicorn's server, which says when it is ready and whose process ends by SystemExit."""
 
-    def load_config(self) -> None:
-        """Give gunicorn its settings; see docs.gunicorn.org/en/stable/settings.html."""
-        follows: list[Callable[[], None]] = []
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
 
-        def before_fork(_server: Any, _worker: Any) -> None:
-            follows.append(with_parent())
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then say so."""
+        await super().startup(sockets)
+        self._ready()
 
-        def after_fork(_server: Any, _worker: Any) -> None:
-            follows[-1]()
 
-        settings: dict[str, Any] = {
-            "bind": [f"fd://{self._listener.fileno()}"],
-            "worker_class": "gthread",
-            "workers": 1,
-            "threads": THREADS,
-            "preload_app": False,
-            "timeout": 30,
-            "graceful_timeout": 5,
-            "accesslog": None,
-            "errorlog": "-",
-            "loglevel": "warning",
-            "control_socket_disable": True,
-            "pre_fork": before_fork,
-            "post_fork": after_fork,
-            "post_worker_init": lambda _worker: self._ready(),
-        }
-        for name, value in settings.items():
-            self.cfg.set(name, value)
+def settings(app: Bridge, connections: Connections) -> uvicorn.Config:
+    """Return uvicorn's settings: nothing of the environment, no word about itself, no header of a proxy."""
+    return uvicorn.Config(
+        app,
+        http=connections.protocol,  # type: ignore[arg-type]  # a class was expected; it is only called
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        workers=1,
+        timeout_keep_alive=KEEP_S,
+        timeout_graceful_shutdown=STOP_S,
+    )
 
-    def load(self) -> Flask:
-        """Return the application; called in the worker, after the fork."""
-        return load(self._config)
+
+def _room() -> Bounds:
+    """Return the bounds of connections, for which this process may open as many files as it needs."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < MAX_CONNECTIONS + OTHER_FILES:
+        soft = min(hard, MAX_CONNECTIONS + OTHER_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return Bounds(connections=min(MAX_CONNECTIONS, soft - OTHER_FILES))
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(0)

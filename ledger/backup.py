@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, make_url
 from ledger.book import last_seq
 from ledger.chain import ChainReport, verify
 from ledger.errors import BackupError, NewerLedgerError
+from ledger.private import make_file, make_folder
 from ledger.transactions import WAIT_S
 
 
@@ -26,9 +27,10 @@ def backup(engine: Engine, target: Path) -> ChainReport:
     _require_sqlite(engine.dialect.name)
     if target.exists():
         raise BackupError(f"{target} exists: name a file that does not, so that no older back-up is lost")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     partial = target.with_name(target.name + ".partial")
     partial.unlink(missing_ok=True)
+    make_file(partial)  # a copy outside of the home is for this user alone, too
     with _connected(str(engine.url.database)) as source, _connected(str(partial)) as copy:
         source.backup(copy, pages=-1)  # one read transaction: writers go on, the copy is of one moment
         copy.execute("PRAGMA journal_mode = DELETE")  # one file that can be carried away
@@ -73,7 +75,9 @@ def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainRe
             found = last_seq(db)
         if found > report.events:
             raise NewerLedgerError(found, report.events, "event")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
+    if not target.exists():
+        make_file(target)
     with _connected(str(source)) as copy, _connected(str(target)) as ledger:
         copy.backup(ledger, pages=-1)  # all at once: a reader of the target sees the one or the other
     return report

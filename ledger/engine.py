@@ -4,6 +4,7 @@ SQLite.
 
 import os
 import weakref
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from sqlalchemy.engine import URL
 from ledger.errors import LedgerUrlError
 from ledger.migrate import migrate as migrate_ledger
 from ledger.migrate import require_current
+from ledger.private import make_file, make_folder
 from ledger.transactions import WAIT_S, WRITES
 
 _open: "weakref.WeakSet[Engine]" = weakref.WeakSet()
@@ -76,7 +78,10 @@ def journal_warning(engine: Engine) -> str | None:
 def _open_sqlite(url: URL, durable: bool) -> Engine:
     if not url.database or url.database == ":memory:":
         raise LedgerUrlError("sqlite without a file")
-    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    file = Path(url.database)
+    make_folder(file.parent)
+    with suppress(FileExistsError):
+        make_file(file)
     engine = create_engine(url, module=sqlite, connect_args={"timeout": WAIT_S})
     event.listen(engine, "connect", partial(_prepare, durable))
     event.listen(engine, "begin", _begin)

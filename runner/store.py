@@ -65,7 +65,7 @@ class Store:
     def opened(self, digest: str) -> FileIO | None:
         """Return a file at its beginning, for the caller to close; None as for `read`. It is not held whole.
 
-        There is no buffer: a web server can send from where the descriptor itself stands (gunicorn does).
+        There is no buffer: a web server can send from where the descriptor itself stands.
         """
         if not _DIGEST.fullmatch(digest):
             return None

@@ -9,6 +9,7 @@ from bot.cli import _desk
 from bot.cli._show import block, gone, json_option, show, table
 from bot.orders import artifacts_of
 from ledger.errors import CardinalError
+from ledger.private import write_file
 from ledger.views import artifacts
 from runner.store import Store
 
@@ -52,7 +53,7 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
         return
     raw = _content(run, digest, found)
     if target is not None:
-        target.write_bytes(raw)
+        write_file(target, raw)
     elif sys.stdout.isatty():  # a program wrote it: it may steer a terminal
         click.echo("\n".join(block(raw.decode("utf-8", "replace"))))
     else:

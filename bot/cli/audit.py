@@ -13,6 +13,7 @@ from bot.shop import utc_now
 from bot.texts import audit as text
 from ledger import chain
 from ledger.errors import BrokenChainError
+from ledger.private import write_file
 
 
 @click.group("audit")
@@ -64,7 +65,7 @@ def export(run: str, form: str, target: Path | None) -> None:
     if target is None:
         click.echo(written, nl=False)
         return
-    target.write_text(written, encoding="utf-8")
+    write_file(target, written.encode())
     click.echo(f"{len(document['events'])} events of {found.run_id} are in {target}")
 
 

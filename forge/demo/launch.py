@@ -42,7 +42,7 @@ class Scene:
     def command(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run `cardinal <words>` as the operator would, and return what it printed."""
         return subprocess.run(
-            [sys.executable, "-m", "bot.cli", *words],
+            [sys.executable, "-P", "-m", "bot.cli", *words],
             cwd=self.home,
             env=self.environment,
             capture_output=True,
@@ -119,7 +119,7 @@ def cardinal(
     environment = _environment(forge_url, cardinal_port, home, registered, settings or {})
     log = (root / "cardinal.log").open("ab")
     group = subprocess.Popen(
-        [sys.executable, "-m", "bot.cli", "up"], cwd=home, env=environment, stdout=log, stderr=log
+        [sys.executable, "-P", "-m", "bot.cli", "up"], cwd=home, env=environment, stdout=log, stderr=log
     )
     try:
         _wait_until_ready(cardinal_url, group, root / "cardinal.log")
@@ -151,7 +151,7 @@ def _environment(
     forge_url: str, port: int, home: Path, registered: dict[str, str], settings: dict[str, str]
 ) -> dict[str, str]:
     secrets = home / ".cardinal"
-    secrets.mkdir(parents=True, exist_ok=True)
+    secrets.mkdir(mode=0o700, parents=True, exist_ok=True)
     key = secrets / "app.pem"
     key.touch(mode=0o600)
     key.write_text(registered["pem"])

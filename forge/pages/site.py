@@ -41,7 +41,7 @@ class Site:
         self._abroad: set[str] = set()  # views that change nothing, and that forms elsewhere lead to
         self.blueprint = Blueprint(
             "pages",
-            "forge.pages",
+            __name__,
             template_folder="templates",
             static_folder="assets",
             static_url_path="/-/assets",

@@ -9,7 +9,6 @@ WEB_AND_GITHUB = {
     "flask",
     "werkzeug",
     "jinja2",
-    "gunicorn",
     "github",
     "gidgethub",
     "rq",
@@ -30,8 +29,8 @@ THREADS = {
     "concurrent.futures.ThreadPoolExecutor",
     "_thread.start_new_thread",
 }
-THREADS_LIVE_IN = ("runner/stream.py", "forge/")
-COROUTINES_LIVE_IN = "runner/gateway/"
+THREADS_LIVE_IN = ("runner/stream.py", "forge/", "bot/wsgi.py")
+COROUTINES_LIVE_IN = ("runner/gateway/", "bot/web.py", "bot/wsgi.py")
 
 
 def patches(files: Iterable[Source]) -> Iterator[str]:
@@ -67,6 +66,16 @@ def coroutines(files: Iterable[Source]) -> Iterator[str]:
                 yield f"{source.path}:{node.lineno} {name}"
 
 
+def unrooted(files: Iterable[Source]) -> Iterator[str]:
+    """Yield web applications that have another name than their module's: their root is the current folder."""
+    for source in files:
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("Flask", "App", "Blueprint")):
+                given = [ast.unparse(one) for one in node.args]
+                if given and given[0][:1] in "\"'" and "__name__" not in given[:2]:
+                    yield f"{source.path}:{node.lineno}"
+
+
 def web_below_bot(files: Iterable[Source]) -> Iterator[str]:
     for source in files:
         if source.package in {"rules", "runner", "ledger"}:
@@ -86,12 +95,16 @@ def test_every_named_place_still_sleeps() -> None:
     assert set(MAY_SLEEP) <= asleep
 
 
-def test_threads_are_started_in_one_module() -> None:
+def test_threads_are_started_in_named_modules() -> None:
     assert list(threads(sources())) == []
 
 
-def test_only_the_gateway_has_coroutines() -> None:
+def test_only_the_gateway_and_the_web_server_have_coroutines() -> None:
     assert list(coroutines(sources())) == []
+
+
+def test_every_web_application_has_its_root_in_its_package() -> None:
+    assert list(unrooted(sources())) == []
 
 
 def test_only_bot_imports_a_web_or_github_library() -> None:
@@ -112,5 +125,7 @@ def test_the_floor_tests_bite() -> None:
     assert list(threads(bad("import threading\nthreading.Lock()"))) == []
     assert list(threads(bad("import threading\nthreading.Thread()", "runner/stream.py"))) == []
     assert list(coroutines(bad("async def wait(): ..."))) == ["ledger/a.py:1 wait"]
+    assert list(unrooted(bad("Flask('cardinal', static_folder=None)"))) == ["ledger/a.py:1"]
+    assert list(unrooted(bad("Blueprint('x', __name__)\nFlask(__name__)"))) == []
     assert list(web_below_bot(bad("def f():\n    import flask.views"))) == ["ledger/a.py: flask"]
     assert list(web_below_bot(bad("from github import Github", "bot/a.py"))) == []

@@ -1,5 +1,6 @@
 """A back-up taken while others write is whole, and comes back only over what is older."""
 
+import stat
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,12 @@ def test_postgresql_is_pointed_to_its_own_tools(tmp_path: Path) -> None:
         backup(create_engine(url), tmp_path / "copy.db")
     with pytest.raises(BackupError, match="pg_restore"):
         restore(tmp_path / "copy.db", url)
+
+
+def test_copies_are_for_this_user_alone_wherever_they_lie(sqlite_ledger: Engine, tmp_path: Path) -> None:
+    append(sqlite_ledger, 1)
+    copy, place = tmp_path / "far" / "copy.db", tmp_path / "back" / "ledger.db"
+    backup(sqlite_ledger, copy)
+    restore(copy, f"sqlite:///{place}")
+    modes = [stat.S_IMODE(one.stat().st_mode) for one in (copy.parent, copy, place.parent, place)]
+    assert modes == [0o700, 0o600, 0o700, 0o600]

@@ -63,6 +63,7 @@ def test_one_comes_out_by_the_beginning_of_its_digest(call: Call, kept: str, tmp
     assert call("artifacts", "r1", "--get", kept[:8]).stdout == "all 3 tests passed\n"
     assert call("artifacts", "r1", "--get", kept, "--to", "log.txt").exit_code == 0
     assert (tmp_path / "log.txt").read_text() == "all 3 tests passed\n"
+    assert (tmp_path / "log.txt").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize(

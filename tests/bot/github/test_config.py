@@ -17,7 +17,7 @@ def problems(environ: dict[str, str], cwd: Path) -> tuple[str, ...]:
 
 
 def write_file(cwd: Path, text: str) -> None:
-    (cwd / ".cardinal").mkdir()
+    (cwd / ".cardinal").mkdir(mode=0o700)
     (cwd / ".cardinal" / "env").write_text(text, encoding="utf-8")
 
 
@@ -103,7 +103,7 @@ def test_a_broken_line_of_the_file_is_named_but_not_repeated(tmp_path: Path, lin
 
 
 def test_a_file_that_is_not_text_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / ".cardinal").mkdir()
+    (tmp_path / ".cardinal").mkdir(mode=0o700)
     (tmp_path / ".cardinal" / "env").write_bytes(b"\xff\xfe")
     assert "cannot be read" in problems({}, tmp_path)[0]
 
