@@ -89,7 +89,7 @@ class Apps(Part):
         events: list[str] | None = None,
     ) -> tuple[App, str]:
         """Return a new App and its private key as PEM, which is not kept."""
-        key = self.make_key()
+        key = type(self).make_key()
         pem = key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.TraditionalOpenSSL,

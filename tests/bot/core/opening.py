@@ -29,6 +29,7 @@ def _beside(forge: Forge, world: World, root: Path, database_url: str, public_ur
     mail: deque[Delivery] = deque()
     forge.store.deliveries.outlets[:] = [mail.append]  # nothing is sent: the test hands the deliveries over
     settings = {
+        "CARDINAL_HOME": ".cardinal",  # named, so its mode is the test's business
         "CARDINAL_GITHUB_URL": forge.url,
         "CARDINAL_GIT_URL": forge.url,
         "CARDINAL_APP_ID": str(world.app.id),
