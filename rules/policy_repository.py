@@ -8,6 +8,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 IMAGE = "cardinal/agent:latest"  # that scripts/images builds
 BROWSER_IMAGE = "cardinal/browser:latest"  # the same
+# What CI runs, infrastructure, authentication and payments, by the names that most repositories give them.
+PROTECTED = (
+    ".github/workflows/**",
+    *("infra*", "terraform", "*.tf", "kubernetes", "k8s", "helm"),
+    *("auth", "auth.*", "authentication*", "authorization*", "oauth*"),
+    *("payment*", "billing", "billing.*"),
+)
 Line = Annotated[str, Field(min_length=1, max_length=2000)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Names = Annotated[tuple[Name, ...], Field(max_length=50)]
@@ -92,9 +99,9 @@ class Guardrails(Part):
     """
 
     protect: Lines = Field(
-        default=(".github/workflows/**",),
-        description="Path patterns of files that leave only with a person's word; `**` goes over folders."
-        " Case and look-alike letters count for nothing.",
+        default=PROTECTED,
+        description="Path patterns of files that leave only with a person's word; `**` goes over folders, and"
+        " a pattern without a slash counts at any depth. Case and look-alike letters count for nothing.",
     )
     allow: Lines = Field(
         default=(),

@@ -23,7 +23,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _GIT_S = 600.0  # for commands that share a start
 _OUTPUT_BYTES = 16_000_000
 _NAME_CHARS = 100_000  # of one line; no file system has such a path, only an object that git made
-_BUNDLE = "branch.bundle"
+_BUNDLE, _PATCH = "branch.bundle", "aside.patch"
 Beat = Callable[[], None]
 
 
@@ -51,6 +51,8 @@ class Checkout:
         self._workspace, self._mirror, self._beat = workspace, mirror, beat
         self._env = identity(committer) | {
             "LC_ALL": "C",
+            "GIT_DIR": ".git",  # not what a broken one, or its config, leads to
+            "GIT_WORK_TREE": ".",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_TERMINAL_PROMPT": "0",
@@ -154,6 +156,15 @@ class Checkout:
         out = f"{self._workspace.layout.out}/{_BUNDLE}"
         self._must("bundle", self._script("bundle", scripts.EXPORT, out, base, exporting=True))
         self._workspace.collect(_BUNDLE, target, cap_bytes)
+
+    def set_aside(self, commit: str, target: Path, cap_bytes: int) -> None:
+        """Write to `target` on the host what the files here differ in from `commit`, as a patch, without
+        reading `.git`. Raises WorkspaceError or OversizedRepositoryError.
+        """
+        given = (self._workspace.layout.out, _PATCH, self._workspace.mirror_at(self._mirror), commit)
+        command = scripts.command(scripts.SET_ASIDE, *given, prologue="")
+        self._must("diff", self._run("diff", command, mirrored=True, exporting=True))
+        self._workspace.collect(_PATCH, target, cap_bytes)
 
     def _take(self, what: str, script: str, branch: str, base_branch: str, heads: Heads) -> None:
         """Take both commits by id: the mirror is shared, and another card may move its branches meanwhile."""

@@ -19,14 +19,26 @@ _FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
 _WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "bundle")
 _CODES = {word: code for code, word in enumerate(_WORDS, 101)}  # neither git's own nor a shell's
 CONFLICT = 121
+_UNUSABLE = 122
 
 # What a script is given reaches it as "$1" …, and never becomes a part of its text.
-_PROLOGUE = (
+_GIT = (
     f'g() {{ git {" ".join(f"-c {name}={text}" for name, text in _SETTINGS)} "$@"; }}\n'
     'must() { g "$@" || case $1 in '
     + " ".join(f"{word}) exit {code};;" for word, code in _CODES.items())
     + " esac; }\n"
 )
+# `.git` is the agent's: its config is replaced, what leads git elsewhere or shortens history is removed, and
+# so are locks, whose owners ended with their container. The environment names `.git`: git looks nowhere else.
+_PROLOGUE = f"""{_GIT}
+own_config() {{
+  [ ! -L .git ] && [ -d .git ] || return
+  rm -rf .git/config .git/config.worktree .git/commondir .git/shallow .git/info/grafts .git/*.lock || return
+  find .git/refs -name '*.lock' -delete || return
+  printf '[core]\\n\\trepositoryformatversion = 0\\n\\tlogallrefupdates = true\\n' > .git/config
+}}
+[ ! -e .git ] && [ ! -L .git ] || own_config || exit {_UNUSABLE}
+"""
 _LEFT = "left=$(must status --porcelain --ignore-submodules=all) || exit"
 # A commit that fails while nothing is left any more had nothing to commit.
 _LEFTOVERS = f"""
@@ -100,18 +112,33 @@ must clean --quiet -f -d
 EXPORT = """
 g bundle create --quiet "$1" HEAD --not "$2" || must bundle create --quiet "$1" HEAD
 """
+# folder of the way out, name of the patch, mirror, commit: the difference between the commit and the files
+# that lie here, without `.git`, which may be broken
+SET_ASIDE = f"""
+{_GIT}
+GIT_DIR=$(mktemp -d "$1/aside.XXXXXX") || exit
+export GIT_DIR GIT_ALTERNATE_OBJECT_DIRECTORIES="$3/objects"
+trap 'rm -rf "$GIT_DIR"' EXIT
+must init --quiet
+printf '%s\\n' {" ".join(f"'{one}'" for one in _NOISE)} > "$GIT_DIR/info/exclude"
+g read-tree "$4" || exit
+must add --all
+g diff --cached --no-color --no-ext-diff --no-textconv "$4" -- > "$1/$2"
+"""
 
 
-def command(script: str, *given: str) -> tuple[str, ...]:
+def command(script: str, *given: str, prologue: str = _PROLOGUE) -> tuple[str, ...]:
     """Return what runs `script` with what is given to it."""
-    return ("/bin/sh", "-c", _PROLOGUE + script, "cardinal", *given)
+    return ("/bin/sh", "-c", prologue + script, "cardinal", *given)
 
 
 def git(*words: str) -> tuple[str, ...]:
     """Return one git command under the same settings."""
-    return ("git", *(part for name, text in _SETTINGS for part in ("-c", f"{name}={text}")), *words)
+    return command('g "$@"', *words)
 
 
 def failed_at(exit_code: int, what: str) -> str:
     """Return the git command at which a script ended; `what` where it was none of them."""
+    if exit_code == _UNUSABLE:
+        return "opening .git"
     return f"git {next((word for word, code in _CODES.items() if code == exit_code), what)}"

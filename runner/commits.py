@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from runner.order import Committer
 
@@ -52,17 +53,20 @@ def written(commit: Commit) -> bytes:
     return ("\n".join(rows) + f"\n\n{commit.message}\n").encode("utf-8", "replace")
 
 
-def own(commit: Commit, committer: Committer, run_id: str, card: str) -> Commit:
-    """Return the commit as Cardinal's own: its name, the same times, trailers that name run and card. Signing
-    it again changes nothing.
-    """
+def own(commit: Commit, committer: Committer, run_id: str, card: str, when: str) -> Commit:
+    """Return the commit as Cardinal's own: its name and time, trailers that name run and card."""
     name = f"{committer.name} <{committer.email}>"
     said = _OURS.sub("", commit.message.replace("\0", ""))[:_MESSAGE_CHARS].strip() or f"Work of run {run_id}"
     _, _, last = said.rpartition("\n\n")
     together = last != said and _TRAILERS.match(last)
     trailers = f"Cardinal-Run: {run_id}\nCardinal-Card: {card}"
     message = f"{said}{'' if together else chr(10)}\n{trailers}"
-    return replace(commit, author=name, committer=name, message=message)
+    return replace(commit, author=name, authored=when, committer=name, committed=when, message=message)
+
+
+def git_time(at: datetime, earlier_s: int = 0) -> str:
+    """Return a time as git writes it in a commit, so many seconds earlier, in UTC."""
+    return f"{int(at.timestamp()) - earlier_s} +0000"
 
 
 def unquoted(path: str) -> str:

@@ -18,7 +18,7 @@ _COPY_BYTES = 1 << 20
 _PROGRAM_S = 300
 _WEIGH_S = 60
 _PARTS = ("repo", "home", "out")
-_TOLD, _STANDS = "told.json", "stands"
+_TOLD, _STANDS, _DISTRUSTED = "told.json", "stands", "distrusted"
 _INSIDE = "workspace"
 _MOST_LINKS = 40
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -32,7 +32,9 @@ class Folder:
     def __init__(self, root: Path, card_id: CardId, uid: int, gid: int) -> None:
         self.root = root.absolute()
         for name in (*_PARTS, "skills"):
-            (self.root / name).mkdir(parents=True, exist_ok=True)
+            part = self.root / name
+            part.mkdir(parents=True, exist_ok=True)
+            part.chmod(part.stat().st_mode | stat.S_IRWXU)  # its owner inside may have taken that away
         (self.root / "card").write_text(card_id, encoding="utf-8")
         self._give_to(uid, gid)
 
@@ -44,6 +46,29 @@ class Folder:
     def settle(self) -> None:
         """Mark the checkout as complete."""
         (self.root / "ready").touch()
+
+    def distrust(self, why: str) -> None:
+        """Write down why the checkout is not to be used again."""
+        self._keep(_DISTRUSTED, why)
+
+    def distrusted(self) -> str:
+        """Return what was written down, or empty."""
+        return self._kept(_DISTRUSTED)
+
+    def unlock(self) -> None:
+        """Give its owner back the rights on the checkout."""
+        _program("the workspace", "chmod", "-R", "u+rwX", "--", str(self.root / "repo"))
+
+    def clear(self, *, home: bool) -> None:
+        """Empty the checkout, and the home where told to: nothing was checked out here then."""
+        for mark in ("ready", _DISTRUSTED, _STANDS):
+            (self.root / mark).unlink(missing_ok=True)
+        for name in ("repo", "home") if home else ("repo",):
+            part = self.root / name
+            owner = part.stat()
+            _remove("clearing the workspace", part)
+            part.mkdir()
+            os.chown(part, owner.st_uid, owner.st_gid)
 
     def plain_git(self) -> Path:
         """Return `.git`, which an agent may have replaced: a link would show a folder of the host inside.
@@ -79,10 +104,7 @@ class Folder:
         place = self.root / "skills"
         if not files and not any(place.iterdir()):
             return
-        _program("the skills", "chmod", "-R", "u+rwx", "--", str(place))
-        gone = _program("the skills", "rm", "-rf", "--", str(place))
-        if gone.returncode != 0:
-            raise WorkspaceError("removing old skills", gone.stderr.decode(errors="replace"))
+        _remove("removing old skills", place)
         place.mkdir()
         for name, content in files.items():
             parts = name.split("/")
@@ -113,8 +135,11 @@ class Folder:
 
     def stood_on(self) -> str:
         """Return what was written down last, or empty."""
+        return self._kept(_STANDS)
+
+    def _kept(self, name: str) -> str:
         try:
-            return (self.root / _STANDS).read_text(encoding="utf-8")
+            return (self.root / name).read_text(encoding="utf-8")
         except FileNotFoundError:
             return ""
 
@@ -182,14 +207,8 @@ class Folder:
         return "/" + "/".join(at)
 
     def destroy(self) -> None:
-        """Remove the folder; links in it are removed, not followed. Raises WorkspaceError.
-
-        By programs, for an agent nests folders deeper than Python recurses, and takes rights away.
-        """
-        _program("removing the workspace", "chmod", "-R", "u+rwx", "--", str(self.root))
-        done = _program("removing the workspace", "rm", "-rf", "--", str(self.root))
-        if done.returncode != 0:
-            raise WorkspaceError("removing the workspace", done.stderr.decode(errors="replace"))
+        """Remove the folder; links in it are removed, not followed. Raises WorkspaceError."""
+        _remove("removing the workspace", self.root)
 
     def _give_to(self, uid: int, gid: int) -> None:
         """Make the user inside the owner, also of what another kind of workspace left here."""
@@ -217,6 +236,22 @@ class Placed:
     def settle(self) -> None:
         """Mark the checkout as complete."""
         self._folder.settle()
+
+    def distrust(self, why: str) -> None:
+        """Remember why the checkout is not to be used again; see the contract."""
+        self._folder.distrust(why)
+
+    def distrusted(self) -> str:
+        """Return why; empty where it may be used."""
+        return self._folder.distrusted()
+
+    def unlock(self) -> None:
+        """Give back the rights on the checkout; see the contract."""
+        self._folder.unlock()
+
+    def clear(self, *, home: bool) -> None:
+        """Empty the place; see the contract."""
+        self._folder.clear(home=home)
 
     def collect(self, name: str, target: Path, cap_bytes: int) -> None:
         """Copy `out/<name>`; see the contract."""
@@ -257,6 +292,17 @@ def folder_name(card_id: CardId) -> str:
 def cards_in(workspaces: Path) -> tuple[CardId, ...]:
     """Return the cards that have a folder there."""
     return tuple(CardId(mark.read_text(encoding="utf-8")) for mark in sorted(workspaces.glob("*/card")))
+
+
+def _remove(what: str, path: Path) -> None:
+    """Remove a folder by programs: an agent nests folders deeper than Python recurses, and takes rights away.
+
+    Raises WorkspaceError.
+    """
+    _program(what, "chmod", "-R", "u+rwx", "--", str(path))
+    done = _program(what, "rm", "-rf", "--", str(path))
+    if done.returncode != 0:
+        raise WorkspaceError(what, done.stderr.decode(errors="replace"))
 
 
 def _program(what: str, *argv: str, limit_s: int = _PROGRAM_S) -> subprocess.CompletedProcess[bytes]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from ledger.event import Event, Recorded
@@ -18,6 +19,8 @@ from runner.question import Question
 from runner.refusals import Refusals
 from runner.rounds import Rounds
 from runner.stage_log import StageLog
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -56,6 +59,8 @@ class History:
     asked: int = 0  # with those that the board asked
     turn: Turn | None = None
     turns: dict[str, str] = field(default_factory=dict)  # turn -> newest outcome
+    began_at: datetime = _NEVER
+    turn_ended_at: datetime | None = None
     calls: set[tuple[str, str]] = field(default_factory=set)
     finish: dict[str, Any] | None = None
     finish_seq: int = 0
@@ -96,6 +101,9 @@ class History:
         for one in recorded:
             if one.seq > self.seq:
                 self.seq, self.version = one.seq, one.version
+                self.began_at = min(self.began_at, one.at)
+                if isinstance(one.event, turns.TurnEnded):
+                    self.turn_ended_at = one.at
                 step = _STEPS.get(type(one.event))
                 if step is not None:
                     step(self, one.event, one.seq)

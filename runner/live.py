@@ -30,7 +30,7 @@ TRY_AGAIN = "I resolved it: try again"
 LIMITS = ("limit", "budget", "workflows", "validation", "guard")
 WEIGH_S = 5.0
 _REST = 10  # so many times as long as counting took, nothing is counted
-_BYTES_PER_MB = 1_000_000
+BYTES_PER_MB = 1_000_000
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class LiveRun:
         began, share_mb = self.clock.monotonic(), self.order.resources.disk_mb
         if began < self.scales.due_at:
             return ""
-        used_mb = self.workspace.used_bytes() / _BYTES_PER_MB
+        used_mb = self.workspace.used_bytes() / BYTES_PER_MB
         now = self.clock.monotonic()
         self.scales.due_at = now + max(WEIGH_S, _REST * (now - began))
         if used_mb <= share_mb:

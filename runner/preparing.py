@@ -24,6 +24,7 @@ from runner.redact import redact
 from runner.shell import note_hosts, start_command
 from runner.stage_machine import may_edit
 from runner.stage_passing import stands_at
+from runner.used_place import make_anew, unusable
 
 _SETUP_S = 900.0
 _KEEP_S = 420.0  # packing or unpacking what set-up left: nothing can renew the claim meanwhile
@@ -68,18 +69,35 @@ def prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     if run.workspace.fresh:
         forget_session(run)
-        if not _bring_back(run, heads):
-            run.checkout.clone(order.branch, order.base_branch, heads)
-        set_up(run, heads.base)
-        run.workspace.settle()  # not before: a set-up that was cut short, or failed, is no set-up
-    else:
-        run.checkout.fetch(order.branch, order.base_branch, heads)
-        _clear_after_commands(run)
+        _check_out(run, heads)
+    elif why := unusable(run, lambda: _take_over(run, heads)):
+        make_anew(run, heads.branch or heads.base, why)
+        _check_out(run, heads)
+    return _start(run, heads.branch or heads.base)
+
+
+def _check_out(run: LiveRun, heads: Heads) -> None:
+    """Fill an empty place."""
+    if not _bring_back(run, heads):
+        run.checkout.clone(run.order.branch, run.order.base_branch, heads)
+    set_up(run, heads.base)
+    run.workspace.settle()  # not before: a set-up that was cut short, or failed, is no set-up
+    _put_on(run, heads)
+
+
+def _take_over(run: LiveRun, heads: Heads) -> None:
+    """Go on in a place where an agent has been. Raises WorkspaceError where that is not possible."""
+    run.checkout.fetch(run.order.branch, run.order.base_branch, heads)
+    _clear_after_commands(run)
+    _put_on(run, heads)
+
+
+def _put_on(run: LiveRun, heads: Heads) -> None:
+    """Put the work on what people pushed, and before the agent's first turn on the base. Raises Park."""
     if take_in_pushes(run, heads.branch) and run.history.stages.open is not None:
         bring_out(run)  # a stage that may not edit is left at that commit
     if run.history.turn is None:
         take_in_base(run, heads.base)
-    return _start(run, heads.branch or heads.base)
 
 
 def _clear_after_commands(run: LiveRun) -> None:
@@ -95,17 +113,20 @@ def _clear_after_commands(run: LiveRun) -> None:
 
 
 def _bring_back(run: LiveRun, heads: Heads) -> bool:
-    """Check out what the stages so far handed over, from the mirror; False when there was no such stage, or
-    what it handed over is where a new checkout begins.
+    """Check out what the stages so far handed over, or else what the run brought out last, from the mirror;
+    False when there is nothing of the kind that a new checkout would not have.
 
     Raises Finish when it was handed over elsewhere: the stage that is due could not go on from it.
     """
     handed = [visit.snapshot.head for visit in run.history.stages.visits if visit.snapshot is not None]
+    brought = run.mirror.recall(head_name(run))
+    if not handed and brought and not run.mirror.goes_on_from(heads.branch or heads.base, brought):
+        handed = [brought]
     if not handed or handed[-1] == (heads.branch or heads.base):
         return False
     if not run.mirror.commit(handed[-1]):
         raise failed("repository", "the workspace is gone, and with it what the stages made: retry")
-    if not run.mirror.recall(head_name(run)):  # it is what the run began at, or the ref was lost
+    if not brought:  # it is what the run began at, or the ref was lost
         run.mirror.remember(head_name(run), handed[-1])
     order = run.order
     run.checkout.clone_from(f"refs/cardinal/{head_name(run)}", order.branch, order.base_branch)

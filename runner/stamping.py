@@ -1,14 +1,16 @@
-"""Makes the commits that leave Cardinal's own, on the host: name and trailers, the same trees and times.
+"""Makes the commits that leave Cardinal's own, on the host: name, time and trailers, the same trees.
 
-The same commits become the same commits again, so a claim that was killed in between finds what it made.
+The time is that of the log: when the turn ended that made them. So the same commits become the same commits
+again, and a claim that was killed in between finds what it made.
 """
 
 from collections import Counter
 from dataclasses import replace
 
-from runner.commits import Commit, own
+from runner.commits import Commit, git_time, own
 from runner.errors import LongHistoryError
 from runner.live import LiveRun
+from runner.order import Committer
 from runner.rebasing import seen
 
 
@@ -21,15 +23,26 @@ def stamp(run: LiveRun, head: str) -> str:
     gone = rebased(run, head)
     signed, theirs = set(map(_signed, gone)), Counter(_likeness(run, one) for one in gone)
     made: dict[str, str] = {}
-    for one in mirror.commits(head, *published(run)):
+    ended = run.history.turn_ended_at or run.history.began_at
+    fresh = mirror.commits(head, *published(run), mirror.recall(_stamped(run)))
+    for left, one in zip(reversed(range(len(fresh))), fresh, strict=True):
+        when = git_time(ended, left)  # a second apart: GitHub lists commits by their time
         kept = replace(one, parents=tuple(made.get(parent, parent) for parent in one.parents))
         likeness = _likeness(run, one) if _signed(one) in signed else None
         if likeness and theirs[likeness]:
             theirs[likeness] -= 1  # once: a second of the kind is the agent's
+            kept = replace(kept, committer=_name(order.committer), committed=when)
         else:
-            kept = own(kept, order.committer, order.run_id, card)
+            kept = own(kept, order.committer, order.run_id, card, when)
         made[one.commit] = mirror.make_commit(kept)
-    return made.get(head, head)
+    stamped = made.get(head, head)
+    mirror.remember(_stamped(run), stamped)
+    return stamped
+
+
+def _stamped(run: LiveRun) -> str:
+    """Return the name under which the mirror knows what was stamped last, and is not stamped again."""
+    return f"{run.order.run_id}-stamped"
 
 
 def published(run: LiveRun) -> tuple[str, ...]:
@@ -66,7 +79,7 @@ def missing(run: LiveRun, head: str) -> tuple[Commit, ...]:
     left = Counter(_likeness(run, one) for one in gone) - there
     if left:
         left -= Counter(_likeness(run, one) for one in _new_in_base(run) if _signed(one) in signed)
-    ours = f"{committer.name} <{committer.email}>"
+    ours = _name(committer)
     return tuple(
         one for one in gone if left[_likeness(run, one)] and one.author != ours and len(one.parents) == 1
     )
@@ -78,6 +91,10 @@ def _new_in_base(run: LiveRun) -> tuple[Commit, ...]:
         return run.mirror.commits(run.mirror.head(run.order.base_branch), seen(run))
     except LongHistoryError:  # people are asked about each commit that may be among them
         return ()
+
+
+def _name(committer: Committer) -> str:
+    return f"{committer.name} <{committer.email}>"
 
 
 def _signed(commit: Commit) -> tuple[str, str, str]:

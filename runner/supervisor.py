@@ -144,13 +144,17 @@ def carry_out(run: LiveRun, *, allow_unsandboxed: bool) -> None:
         investigate(run, allow_unsandboxed=allow_unsandboxed)
         return
     start = prepare(run, allow_unsandboxed=allow_unsandboxed)
-    play_before(run, run.mirror.head(run.order.base_branch))
-    make_plan(run)
-    if run.order.stages:
-        play_stages(run)
-    else:
-        work(run)
-    _offer(run, start)
+    try:
+        play_before(run, run.mirror.head(run.order.base_branch))
+        make_plan(run)
+        if run.order.stages:
+            play_stages(run)
+        else:
+            work(run)
+        _offer(run, start)
+    except (WorkspaceError, RepositoryError) as error:
+        run.workspace.distrust(str(error))  # else every retry would begin with what failed this one
+        raise
     try:
         publish(run, start)
     except MovedBranchError:  # once: who pushes all the time is asked to retry

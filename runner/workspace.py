@@ -56,6 +56,21 @@ class Workspace(Protocol):
     def settle(self) -> None:
         """Remember, where the agent cannot write, that the checkout is complete."""
 
+    def distrust(self, why: str) -> None:
+        """Remember, where the agent cannot write, that the checkout is not to be used again."""
+
+    def distrusted(self) -> str:
+        """Return why not; empty where it may be used."""
+
+    def unlock(self) -> None:
+        """Give the user inside back the rights on all files of the checkout. Raises WorkspaceError."""
+
+    def clear(self, *, home: bool) -> None:
+        """Remove the checkout, and with `home` all that agents keep in theirs: the place is fresh then.
+
+        Raises WorkspaceError.
+        """
+
     def start(
         self,
         argv: Sequence[str],

@@ -3,6 +3,7 @@
 from ledger.states import CardState, Ending
 from rules.acting import act, has_action, headlines
 from rules.card_state import Rest, feedback_waits, settle
+from rules.gating import of_approved
 from rules.intents import ConvertDraft, Decision
 from rules.modes import INVESTIGATE
 from rules.occasion import Occasion
@@ -35,7 +36,7 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     if run is None:
         return Rest(CardState.BLOCKED, "no run has started: /cardinal retry starts one")
     if run.ending is Ending.SUCCEEDED:
-        return _of_success(snapshot, run)
+        return _of_success(policy, snapshot, run)
     if run.ending is Ending.CANCELLED:
         who = f" by {run.stop_by}" if run.stop_by else ""
         return Rest(CardState.BLOCKED, f"{run.run_id} was cancelled{who}: /cardinal retry starts another")
@@ -45,7 +46,7 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     )
 
 
-def _of_success(snapshot: Snapshot, run: RunSeen) -> Rest:
+def _of_success(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Rest:
     pull = snapshot.pull
     if pull is None and run.mode == INVESTIGATE:
         said = f"{run.run_id} has looked into it: read its findings; /cardinal fix lets an agent act on them"
@@ -55,7 +56,7 @@ def _of_success(snapshot: Snapshot, run: RunSeen) -> Rest:
             CardState.BLOCKED, f"pull request #{pull.number} was closed: reopen it, or /cardinal retry"
         )
     if pull and snapshot.verdict == "approved":
-        return Rest(CardState.APPROVED, f"pull request #{pull.number} is approved: drag the card on")
+        return of_approved(policy, snapshot, pull, CardState.WORK_COMPLETE)
     if feedback_waits(snapshot):
         asked = count(snapshot.pending_threads, "review thread") if snapshot.pending_threads else "a review"
         return Rest(CardState.CHANGES_REQUESTED, f"{asked} waits: /cardinal retry lets an agent work on it")

@@ -3,6 +3,7 @@
 from ledger.states import CardState
 from rules.acting import act, headlines
 from rules.card_state import Rest, feedback_waits, settle
+from rules.gating import of_approved
 from rules.intents import Decision
 from rules.occasion import Occasion
 from rules.policy import Policy
@@ -29,7 +30,7 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     if pull.state == "merged":
         return Rest(CardState.APPROVED, f"{number} is merged: drag the card on")
     if snapshot.verdict == "approved":
-        return Rest(CardState.APPROVED, f"{number} is approved: drag the card on")
+        return of_approved(policy, snapshot, pull, CardState.IN_REVIEW)
     if feedback_waits(snapshot):
         return Rest(CardState.CHANGES_REQUESTED, changes_asked(policy, snapshot))
     return Rest(CardState.IN_REVIEW, f"{number} waits for a review")

@@ -10,11 +10,13 @@ from ledger.events.pull import PullOpened
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Gate
+from rules.card_state import rest_of
 from rules.gating import why_not
 from rules.intents import MergePull, Say
 from rules.inward import QueueRun, StopRun
 from rules.snapshot import CheckingSeen
 from rules.stopping import spread
+from rules.why import why
 from tests.rules import scene
 from tests.rules.scene import BOARD, CARD, NOW, R1, asks, card, ended, kinds, only, pull, states
 
@@ -92,3 +94,28 @@ def test_a_kill_switch_cancels_a_run_that_only_checks() -> None:
     stop = spread(card("Review", checking=checking), StopOrdered(BOARD, "board", BOARD, "bob")).intents
     assert (only(stop, StopRun).run_id, only(stop, StopRun).how) == ("r5", "cancel")
     assert spread(card("Review", checking=checking), StopLifted(BOARD, "board", BOARD, "bob")).intents == ()
+
+
+APPROVABLE = [
+    ({}, CardState.APPROVED, "drag the card on"),
+    ({"gate": Gate.UNSEEN}, CardState.APPROVED, "its commit is checked first"),
+    ({"gate": Gate.FAILED}, CardState.BLOCKED, "cannot be merged: the checks failed"),
+    ({"draft": True}, CardState.BLOCKED, "its work is not finished"),
+    ({"head": "fedcba"}, None, "Let it be approved again"),
+]
+
+
+@pytest.mark.parametrize(("column", "stale"), [("Review", "in_review"), ("In Progress", "work_complete")])
+@pytest.mark.parametrize(("stands", "state", "said"), APPROVABLE)
+def test_a_card_says_drag_me_on_only_where_done_would_merge_it(
+    stands: dict[str, Any], state: CardState | None, said: str, column: str, stale: str
+) -> None:
+    run = replace(ended(), mode="investigate") if "draft" in stands else ended()
+    found = card(column, CardState.WORK_COMPLETE, run=run, pull=pull(**stands), checking=OFTEN, **YES)
+    rest = rest_of(scene.POLICY, found)
+    assert rest is not None
+    assert rest.state == (state or stale)
+    assert said in rest.because
+    assert said in why(scene.POLICY, found, NOW)
+    merged = "MergePull" in kinds(asks(replace(found, column="Done", state=CardState.APPROVED), DONE))
+    assert merged == (rest.because.endswith("drag the card on"))

@@ -31,7 +31,15 @@ def review(verdict: str, *, trusted: bool = True) -> ReviewSubmitted:
 
 
 def reviewed(column: str, state: CardState, verdict: str, threads: int = 0) -> Snapshot:
-    return card(column, state, run=ended(), pull=pull(), verdict=verdict, pending_threads=threads)
+    return card(
+        column,
+        state,
+        run=ended(),
+        pull=pull(),
+        verdict=verdict,
+        pending_threads=threads,
+        approved_head="abc123" if verdict == "approved" else "",
+    )
 
 
 @pytest.mark.parametrize(("column", "state"), [("Review", S.IN_REVIEW), ("In Progress", S.WORK_COMPLETE)])

@@ -37,7 +37,10 @@ S = CardState
         (card(state=S.FAILED, run=ended(Ending.FAILED, detail="no disk")), "r1 failed: no disk"),
         (card(state=S.FAILED, run=ended(Ending.LOST, reason="gave_up")), "r1 was lost: gave_up"),
         (card("Review", S.IN_REVIEW, pull=pull()), "pull request #5 waits for a review"),
-        (card("Review", S.APPROVED, pull=pull(), verdict="approved"), "is approved: drag the card on"),
+        (
+            card("Review", S.APPROVED, pull=pull(), verdict="approved", approved_head="abc123"),
+            "is approved: drag the card on",
+        ),
         (card("Done", S.BLOCKED, pull=pull(), because="merge refused: conflict"), "merge refused: conflict"),
         (card("Done", S.APPROVED, pull=pull()), "its pull request is being merged"),
         (card("Done", S.DONE, pull=pull("merged")), "pull request #5 is merged"),

@@ -8,6 +8,7 @@ import pytest
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.run import BranchExported, RunEvent, RunParked
 from ledger.states import Ending, RunState
+from rules.policy_repository import Guardrails
 from runner.findings import listed
 from runner.log import RunLog
 from runner.order import Guards
@@ -18,6 +19,32 @@ from tests.runner.world import BRANCH, World, git
 
 WORKFLOWS = (".github/workflows/**",)
 CI = {"edit": {"path": ".github/workflows/ci.yml", "content": "on: push\n"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        (".github/workflows/ci.yml", "CI"),
+        ("infra/main.tf", "infrastructure"),
+        ("deploy/infrastructure/a.yml", "infrastructure"),
+        ("modules/net/vpc.tf", "infrastructure"),
+        ("charts/helm/values.yaml", "infrastructure"),
+        ("src/shop/auth/session.py", "authentication"),
+        ("src/Auth.ts", "authentication"),
+        ("lib/oauth2/client.rb", "authentication"),
+        ("app/payments/charge.py", "payments"),
+        ("src/payment_intent.go", "payments"),
+        ("billing/invoice.py", "payments"),
+        ("src/author.py", ""),
+        ("docs/authors.md", ""),
+        ("src/cart.py", ""),
+        ("src/informal/a.py", ""),
+    ],
+)
+def test_without_a_word_in_the_policy_infrastructure_authentication_and_payments_are_protected(
+    path: str, why: str
+) -> None:
+    assert bool(protected((path,), Guardrails().protect)) is bool(why)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,28 @@ def test_no_setting_of_the_agents_git_runs_while_the_mirror_is_shown(world: Worl
     assert not list(world.places.workspaces.glob("*/home/seen"))
 
 
+def test_the_dates_of_commits_are_those_of_the_log_whatever_the_agent_says(world: World) -> None:
+    began = int(world.clock.now().timestamp())
+    lies = "GIT_AUTHOR_DATE='{0} 12:00 +1400' GIT_COMMITTER_DATE='{0} 12:00 +1400' git commit -qm 'In {0}'"
+    future, past = (
+        {"run": f"echo {day} > {day}.txt; git add -A; {lies.format(day)}"}
+        for day in ("2099-01-01", "1971-01-01")
+    )
+    check = "[ -e 1971-01-01.txt ]"  # fails first: what was stamped before is not stamped again
+    world.scenario(plan=[PLAN], work=[future, FINISH], repair=[past, FINISH])
+    order = world.order(validation=checks(fast=[check]))
+    world.run(order)
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    dates = git(world.origin, "log", "--reverse", "--format=%ad %cd", "--date=raw", f"main..{BRANCH}")
+    rows = [row.split() for row in dates.splitlines()]
+    assert len(rows) == 2
+    for authored, zone, committed, committers in rows:
+        assert authored == committed
+        assert zone == committers == "+0000"
+        assert began - 5 <= int(authored) <= int(world.clock.now().timestamp())
+    assert int(rows[0][0]) < int(rows[1][0])
+
+
 def test_words_about_a_private_key_do_not_end_the_run(world: World) -> None:
     note = {"note": "it starts with -----BEGIN RSA PRIVATE KEY----- here"}
     work(world, EDIT, note, COMMIT)

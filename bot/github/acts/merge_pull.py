@@ -1,9 +1,11 @@
 """Merges the pull request, guarded by its head, at once or as soon as GitHub lets it."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot import snapshots
 from bot.github import checks as remote
 from bot.github import definition, merges, pulls, repositories
 from bot.github.act import GivenUpError, Outcome
@@ -22,6 +24,7 @@ from ledger.ids import EntryKey
 from ledger.outbox import Entry
 from ledger.views import cards, checks
 from rules.acting import has_action
+from rules.gating import unmergeable
 from rules.intents import MergePull
 
 if TYPE_CHECKING:
@@ -45,22 +48,19 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Out
     """Merge, or let GitHub do so once it can; raises GivenUpError with what a person can do."""
     with book.reading(desk.engine) as db:
         card = card_of(db, intent.card_id)
-        gate = checks.standing(db, intent.card_id, intent.head)
+        seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
     column = desk.policy(card.board_id).column(card.column)
     if card.archived or column is None or not has_action(column.entry_actions, "merge"):
         return Outcome("", "")  # somebody took the card back before it was its turn
     pull = pull_of(card)
     if pull is None:
         raise GivenUpError("there is no pull request to merge")
-    approved = card.verdict == "approved" and card.approved_head == intent.head
-    if card.verdict == "changes_requested" or (intent.requires == "approved" and not approved):
-        raise GivenUpError(
-            f"#{pull.number} is not approved any more: look at its reviews, then /cardinal retry"
-        )
-    if not gate.lets_through:
-        raise GivenUpError(
-            f"the gate did not let {intent.head[:7]} through: say /cardinal check, then /cardinal retry"
-        )
+    if seen is None or seen.open_pull is None:
+        raise GivenUpError(f"#{pull.number} is not open any more")
+    # Looked at again, for it may have changed since the rules asked: about the very commit that they saw.
+    because = unmergeable(seen, replace(seen.open_pull, head=intent.head, gate=gate), intent.requires)
+    if because:
+        raise GivenUpError(f"#{pull.number} could not be merged: {because}, then /cardinal retry")
     definition.demand_same(hub, desk, card, intent.head)
     words = _words(card, pull.number) if intent.method == "squash" else {}
     try:

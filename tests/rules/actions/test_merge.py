@@ -57,7 +57,7 @@ def test_a_finished_draft_is_made_ready_first() -> None:
 def test_a_draft_whose_work_is_not_finished_is_not_merged() -> None:
     intents = asks(card("Done", APPROVED, run=ended(Ending.CANCELLED), pull=pull(draft=True)), MOVED)
     assert "MergePull" not in kinds(intents)
-    assert "not merged" in only(intents, ChangeCardState).because
+    assert "could not be merged" in only(intents, ChangeCardState).because
     assert states(intents) == [CardState.BLOCKED]
 
 

@@ -61,13 +61,16 @@ def test_in_planning_a_description_that_comes_later_is_answered() -> None:
     assert asks(card("Tasks", S.DRAFT), event) == ()
 
 
+APPROVING = {"verdict": "approved", "approved_head": "abc123"}
+
+
 @pytest.mark.parametrize(
     ("snapshot", "state"),
     [
         (card("Review", S.WORK_COMPLETE, run=ended(), pull=pull()), S.IN_REVIEW),
-        (card("Review", S.WORK_COMPLETE, run=ended(), pull=pull(), verdict="approved"), S.APPROVED),
+        (card("Review", S.WORK_COMPLETE, run=ended(), pull=pull(), **APPROVING), S.APPROVED),
         (card("Review", S.WORK_COMPLETE, run=ended(), pull=pull(), pending_threads=1), S.CHANGES_REQUESTED),
-        (card("Review", S.NEEDS_INPUT, run=ended(), pull=pull(), verdict="approved"), S.APPROVED),
+        (card("Review", S.NEEDS_INPUT, run=ended(), pull=pull(), **APPROVING), S.APPROVED),
         (card("Review", S.FAILED, run=ended(Ending.FAILED)), S.IN_REVIEW),
         (card("Review", S.WORK_COMPLETE, run=ended(), pull=pull("closed")), S.BLOCKED),
         (card("QA", S.WORK_COMPLETE, run=ended(), pull=pull("merged")), S.APPROVED),
