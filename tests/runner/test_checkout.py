@@ -87,7 +87,7 @@ def test_a_run_with_a_plan_and_a_gate_starts_few_commands_of_cardinals_own(world
     world.approve(order)
     assert world.ended().ending is Ending.SUCCEEDED
     listening = False
-    inside = [argv for argv in started if argv[0] == "bwrap"]
+    inside = [argv for argv in started if "bwrap" in argv]
     own = [argv for argv in inside if any("core.hooksPath=/dev/null" in word for word in argv)]
     assert 0 < len(own) <= MOST_STARTS
 
