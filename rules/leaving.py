@@ -37,8 +37,10 @@ def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, no
         return Decision((back, Say(card, f"back:{run.run_id}", text)), (text,))
     if rule == "cancel":
         because = f"the card was dragged to {code(wanted)}, and the policy cancels then"
-        return Decision((StopRun(card, run.run_id, "cancel", "policy", because),), (because,))
-    hold: tuple[Intent, ...] = (HoldBack(card, wanted, "the board"), back)
+        return Decision(
+            (StopRun(card, run.run_id, "cancel", snapshot.mover.login or "policy", because),), (because,)
+        )
+    hold: tuple[Intent, ...] = (HoldBack(card, wanted, _who(snapshot)), back)
     if rule == "finish":
         return Decision(hold, (f"{run.run_id} may finish, then the card goes to {code(wanted)}",))
     if run.leaving:
@@ -55,12 +57,16 @@ def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, no
     return Decision((*hold, AskQuestion(card, run.run_id, ASKER, text, (CANCEL, FINISH))), (text,))
 
 
+def _who(snapshot: Snapshot) -> str:
+    return snapshot.mover.login or "somebody"
+
+
 def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision:
     text = (
         f"The card was dragged away {MOST_BACK} times while {run.run_id} is at work, so it is not put back "
     )
     text += "any more: does an automation of the board move it? `/cardinal cancel` stops the run."
-    hold: tuple[Intent, ...] = (HoldBack(snapshot.card_id, wanted, "the board"),) if wanted else ()
+    hold: tuple[Intent, ...] = (HoldBack(snapshot.card_id, wanted, _who(snapshot)),) if wanted else ()
     return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))
 
 
@@ -69,10 +75,10 @@ def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen)
     if event.by_cardinal or not snapshot.held_back:
         return settle(policy, snapshot)
     card = snapshot.card_id
-    kept: tuple[Intent, ...] = (HoldBack(card, "", "the board"),)
+    kept: tuple[Intent, ...] = (HoldBack(card, "", _who(snapshot)),)
     if run.leaving:
         answer = AnswerQuestion(
-            card, run.run_id, run.leaving.question_id, "the board", "The card was put back."
+            card, run.run_id, run.leaving.question_id, _who(snapshot), "The card was put back."
         )
         return Decision((*kept, answer), ("somebody put the card back: the run just goes on",))
     return settle(policy, snapshot) + Decision(kept, ("somebody put the card back: the run just goes on",))
