@@ -60,10 +60,13 @@ def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
 
 def found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: datetime) -> Decision:
     """Serve a card that waited since it was not known who had moved it."""
-    unserved = snapshot.state is CardState.BLOCKED and is_unknown(snapshot.because)
-    if event.column != snapshot.column or snapshot.archived or snapshot.live_run or not unserved:
+    if event.column != snapshot.column or snapshot.archived or not is_unknown(snapshot.because):
         return Decision()
-    return enter(policy, snapshot, now)
+    run = snapshot.live_run
+    if run is None:
+        return enter(policy, snapshot, now)
+    move = CardMoved(snapshot.card_id, run.column, event.column, False, event.by, event.role)
+    return leave(policy, snapshot, move, run, now) if is_leaving(move, run) else Decision()
 
 
 def dragger(snapshot: Snapshot) -> str:

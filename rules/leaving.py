@@ -36,7 +36,7 @@ def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, no
         text += "`/cardinal cancel` stops the run."
         return Decision((back, Say(card, f"back:{run.run_id}", text)), (text,))
     if rule == "cancel":
-        because = f"the card was dragged to {code(wanted)}, and the policy cancels then"
+        because = f"{_named(snapshot)} dragged the card to {code(wanted)}, and the policy cancels then"
         return Decision(
             (StopRun(card, run.run_id, "cancel", snapshot.mover.login or "policy", because),), (because,)
         )
@@ -47,18 +47,25 @@ def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, no
         return Decision(hold, ("it was asked already what should become of the run",))
     if run.question:
         # One question at a time: the agent's own waits for an answer already, so say how to choose.
-        text = f"The card was dragged to {code(wanted)} while {run.run_id} waits for an answer: "
+        text = (
+            f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} waits for an answer: "
+        )
         text += "it was put back until that run has ended. `/cardinal cancel` stops it, "
         text += "`/cardinal finish` lets it go on to its end."
         return Decision((*hold, Say(card, f"leave:{run.run_id}:{stamp(now)}", text)), (text,))
     text = (
-        f"The card was dragged to {code(wanted)} while {run.run_id} is at work. Cancel it, or let it finish?"
+        f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} is at work."
+        " Cancel it, or let it finish?"
     )
     return Decision((*hold, AskQuestion(card, run.run_id, ASKER, text, (CANCEL, FINISH))), (text,))
 
 
 def _who(snapshot: Snapshot) -> str:
     return snapshot.mover.login or "somebody"
+
+
+def _named(snapshot: Snapshot) -> str:
+    return code(snapshot.mover.login, 40) if snapshot.mover.login else "Somebody"
 
 
 def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision:

@@ -54,6 +54,7 @@ ACTS: tuple[type[Intent], ...] = (
 )
 
 
+TAKEN_OFF = ("archived", "deleted")
 _NOT_KNOWN = "it is not known who "
 
 
@@ -80,6 +81,8 @@ def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, n
     """
     if not isinstance(event, STEERED) or may_move(policy, snapshot.mover):
         return decided
+    if isinstance(event, CardArchived) and event.reason not in TAKEN_OFF:
+        return decided  # nobody took it off: it went out of sight
     if not any(_acts(snapshot, intent) for intent in decided.intents):
         return decided
     because = refusal(policy, snapshot)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bot import gathering, look
+from bot import audit_trail, gathering, look
 from forge.store.board import Item
-from ledger import inbox
+from ledger import book, inbox
 from ledger.events.board import CardArchived, CardMoved, MoverFound
 from ledger.events.run import RunQueued, RunStopAsked
 from ledger.ids import CardId
@@ -65,6 +65,26 @@ def test_the_dragger_is_the_person_of_the_run_and_of_the_move(cardinal: Cardinal
     assert (run.by, run.door) == ("bob", "board")
     moved = cardinal.events(CardMoved)[-1]
     assert (moved.by, moved.role, moved.by_cardinal) == ("bob", "write", False)
+
+
+def test_the_dragger_is_in_the_persons_budget_and_in_the_audit(cardinal: Cardinal) -> None:
+    cardinal.set_policy(POLICY.replace("limits: {", "limits: {usd_per_person: 2, "))
+    cardinal.settle()
+    first, second, other = (cardinal.new(f"Card {n}", "Tasks") for n in range(3))
+    cardinal.settle()
+    for item, who in ((first, "bob"), (second, "bob"), (other, "carol")):
+        cardinal.drag(item, "In Progress", who=who)
+        cardinal.settle()
+    run_id = cardinal.run_of(first).run_id
+    cardinal.begin(run_id)
+    assert cardinal.ready() == (cardinal.run_of(other).run_id,)
+    cardinal.settle()
+    assert "the budget of bob for today" in cardinal.card(second).because
+    with book.reading(cardinal.shop.engine) as db:
+        said = audit_trail.make(db, run_id, at=cardinal.clock())["summary"]
+    assert (said["asked"]["by"], said["asked"]["door"]) == ("bob", "board")
+    moves = [(one["what"], one["by"], one["role"], one["door"]) for one in said["commands"]]
+    assert moves == [("move to In Progress", "bob", "write", "board")]
 
 
 def test_a_draft_that_mallory_drags_stays_a_draft_and_starts_once_bob_drags_it(cardinal: Cardinal) -> None:
@@ -133,6 +153,9 @@ def test_a_drag_out_by_mallory_asks_nothing_and_the_run_goes_on(cardinal: Cardin
     assert cardinal.events(RunStopAsked) == []
     refused(cardinal, item, f"{run_id} goes on")
     assert cardinal.column(item) == "Tasks", "nobody fights over the column"
+    cardinal.say(item, "/cardinal explain", "carol")
+    cardinal.settle()
+    assert "is working; `mallory` moved the card to `Tasks`" in cardinal.told(item)[-1]
     cardinal.drag(item, "In Progress", who="bob")
     cardinal.settle()
     cardinal.drag(item, "Tasks", who="bob")
