@@ -97,7 +97,7 @@ def _occasion(shop: "Shop", card: CardRow) -> Occasion:
     with book.reading(shop.engine) as db:
         pinned = pins.of_card(db, card.card_id)
     line = named_in(clean(card.body).text)
-    return Occasion(clean(card.title).text, trusted, card.labels, line, pinned)
+    return Occasion(clean(card.title).text, trusted, card.choosing_labels, line, pinned)
 
 
 def _equipment(choices: tuple[Choice, ...], found: Mapping[tuple[str, str], _Found]) -> Equipment:
