@@ -12,7 +12,7 @@ from ledger.events.placement import RepositoryResolved
 from ledger.views import cards, placements
 from rules import placing
 from rules.placing import Hints, Placed
-from runner.unseen import shown
+from runner.visible import shown
 
 if TYPE_CHECKING:
     from bot.shop import Shop

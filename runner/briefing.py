@@ -8,7 +8,7 @@ from datetime import datetime
 from runner.fence import fence, flat
 from runner.redact import redact
 from runner.texts import cut
-from runner.unseen import clean
+from runner.visible import clean, clean_line
 
 BODY_BYTES = 8_000
 FIELD_BYTES = 4_000
@@ -98,11 +98,20 @@ class _Desk:
         self.omitted: list[str] = []
         self._hidden: list[str] = []
 
-    def clean(self, text: str, cap_bytes: int, what: str) -> str:
-        cleaned = clean(text)
-        if cleaned.found:
-            self._hidden.append(f"{what} ({', '.join(cleaned.found)})")
-        shown = redact(cleaned.text.strip())
+    def clean(self, text: str, cap_bytes: int, what: str, *, tags: bool = True) -> str:
+        """Return what people see of `text`; without `tags` for what Cardinal posts of agents."""
+        cleaned = clean(text, tags=tags)
+        return self._kept(cleaned.text, cap_bytes, what, cleaned.found)
+
+    def title(self, text: str) -> str:
+        """Return the title; GitHub shows it as it is."""
+        cleaned = clean_line(text)
+        return self._kept(cleaned.text, 500, "title", cleaned.found)
+
+    def _kept(self, text: str, cap_bytes: int, what: str, found: tuple[str, ...]) -> str:
+        if found:
+            self._hidden.append(f"{what} ({', '.join(found)})")
+        shown = redact(text.strip())
         kept = cut(shown, cap_bytes)
         if kept != shown:
             self.omitted.append(f"{what}: {len(shown.encode()) - cap_bytes} bytes over {cap_bytes}")
@@ -130,7 +139,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
     """
     desk = _Desk()
     tag = f"untrusted-{hashlib.sha256(repr((nonce, source)).encode()).hexdigest()[:16]}"
-    title = desk.clean(source.title, 500, "title")
+    title = desk.title(source.title)
     sections = [*_asked(source, desk), *_sections(source, desk, tag)]
     if not source.author_trusted:  # in the heading a stranger's words would speak for the board
         sections.insert(0, f"## Title, by {source.author}\n{fence(title, tag)}")
@@ -166,7 +175,7 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
         return text if trusted or not text else fence(text, tag)
 
     if source.brief:
-        yield "## Ready for execution\n" + desk.clean(source.brief, FIELD_BYTES, "brief")
+        yield "## Ready for execution\n" + desk.clean(source.brief, FIELD_BYTES, "brief", tags=False)
     if source.body.strip():
         body = desk.clean(source.body, BODY_BYTES, "description")
         yield f"## Description, by {source.author}\n" + fenced(body, trusted=source.author_trusted)
@@ -183,7 +192,8 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     attempts = source.earlier[desk.newest(source.earlier, ATTEMPTS, "attempts") :]
     if attempts:
         yield "## Earlier runs\n" + "\n\n".join(
-            f"{one.run_id}: {one.ending}\n{desk.clean(one.report, FIELD_BYTES, f'report of {one.run_id}')}"
+            f"{one.run_id}: {one.ending}\n"
+            + desk.clean(one.report, FIELD_BYTES, f"report of {one.run_id}", tags=False)
             for one in attempts
         )
     reports = source.related[desk.newest(source.related, RELATED, "reports of related issues") :]
@@ -191,7 +201,7 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
         # An agent wrote them after reading who knows what: they are material, and order nothing.
         yield "## Reports of related issues\n" + "\n\n".join(
             f"{one.name}, {one.relation}:\n"
-            + fenced(desk.clean(one.report, FIELD_BYTES, f"report of {one.name}"), trusted=False)
+            + fenced(desk.clean(one.report, FIELD_BYTES, f"report of {one.name}", tags=False), trusted=False)
             for one in reports
         )
     threads = source.feedback[desk.newest(source.feedback, COMMENTS, "review threads") :]

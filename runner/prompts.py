@@ -10,7 +10,7 @@ from runner.instructions import news, whole
 from runner.order import WorkOrder
 from runner.refusals import GUARD_TURN
 from runner.stage_prompts import core, intro, last_call
-from runner.unseen import shown
+from runner.visible import shown
 
 _LOOK = (
     "Investigate this card, and change nothing: the repository is read-only, and nothing that you write is "
@@ -133,7 +133,8 @@ def _approved(plan: Plan | None) -> str:
     if plan is None:
         return ""
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(plan.steps, start=1))
-    return f"The plan is approved:\n{plan.summary}\n{steps}\n\n"
+    steps = shown(steps, tags=False)
+    return f"The plan is approved:\n{shown(plan.summary, tags=False)}\n{steps}\n\n"
 
 
 def _threads(order: WorkOrder) -> str:

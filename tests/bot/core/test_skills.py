@@ -292,7 +292,7 @@ def test_a_hostile_skill_is_skipped_and_what_nobody_sees_of_one_is_taken_out(car
     assert "at most 16000 are read" in skills["huge"].why
     assert "evil.example" not in prompt(cardinal, item)
     assert "Be kind.\n" in prompt(cardinal, item)
-    assert "Hidden text was taken out here: invisible characters, an HTML comment" in prompt(cardinal, item)
+    assert "Left out here, as GitHub does not show it: 1 HTML comment, 1 invisible character" in prompt(cardinal, item)
 
 
 def test_nothing_outside_of_the_private_folder_is_read(cardinal: Cardinal, tmp_path: Path) -> None:
