@@ -32,6 +32,7 @@ OF_CARD = (
     "RepositoryResolved",
     "ReviewSubmitted",
     "ReviewDismissed",
+    "ReviewRequested",
     "SkillsPinned",
     "ChecksSettled",
     "MergeAwaited",

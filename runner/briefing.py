@@ -16,6 +16,13 @@ COMMENT_BYTES = 2_000
 ATTEMPTS = 10
 RELATED = 6
 COMMENTS = 30
+_REVIEWS = {
+    "changes_requested": "requested changes",
+    "approved": "approved",
+    "commented": "commented",
+    "dismissed": "reviewed; the verdict was dismissed since",
+    "review_requested": "asked for a review by",
+}
 _MOST_NAMED = 20  # places from which hidden text was taken, by name; the rest is counted
 
 
@@ -23,7 +30,8 @@ _MOST_NAMED = 20  # places from which hidden text was taken, by name; the rest i
 class Said:
     """One message of the card's conversation; `trusted`: its author has write access.
 
-    `vouched_by` is who, with write access, let the words of somebody without through; else empty.
+    `vouched_by` is who, with write access, let the words of somebody without through; else empty. `since` is
+    the run before, if they are newer. `how` is what a review says with them: one of _REVIEWS, or empty.
     """
 
     author: str
@@ -31,6 +39,8 @@ class Said:
     text: str
     at: datetime
     vouched_by: str = ""
+    since: str = ""
+    how: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +86,7 @@ class BriefingSource:
     brief: str = ""
     conversation: tuple[Said, ...] = ()
     earlier: tuple[EarlierRun, ...] = ()
+    reviews: tuple[Said, ...] = ()
     feedback: tuple[Feedback, ...] = ()
     related: tuple[RelatedReport, ...] = ()
     asked: str = ""  # what `asked_by`, who has write access, wants of this very run
@@ -161,7 +172,11 @@ def digest_of(text: str) -> str:
 
 
 def _speaker(one: Said) -> str:
-    return f"{one.author}, let through by {one.vouched_by}," if one.vouched_by else one.author
+    said = f"{one.author}, let through by {one.vouched_by}," if one.vouched_by else one.author
+    new = f" (since {one.since} began)" if one.since else ""
+    return (
+        f"{said} at {one.at:%Y-%m-%d %H:%M}{new}{f' {_REVIEWS[one.how]}' if one.how in _REVIEWS else ''}:\n"
+    )
 
 
 def _asked(source: BriefingSource, desk: _Desk) -> Iterable[str]:
@@ -174,6 +189,10 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     def fenced(text: str, *, trusted: bool) -> str:
         return text if trusted or not text else fence(text, tag)
 
+    def spoken(one: Said, what: str) -> str:
+        text = desk.clean(one.text, COMMENT_BYTES, f"{what} by {one.author}")
+        return _speaker(one) + fenced(text, trusted=one.trusted or bool(one.vouched_by))
+
     if source.brief:
         yield "## Ready for execution\n" + desk.clean(source.brief, FIELD_BYTES, "brief", tags=False)
     if source.body.strip():
@@ -181,14 +200,7 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
         yield f"## Description, by {source.author}\n" + fenced(body, trusted=source.author_trusted)
     talk = source.conversation[desk.newest(source.conversation, COMMENTS, "comments") :]
     if talk:
-        yield "## Conversation\n" + "\n\n".join(
-            f"{_speaker(one)} at {one.at:%Y-%m-%d %H:%M}:\n"
-            + fenced(
-                desk.clean(one.text, COMMENT_BYTES, f"a comment by {one.author}"),
-                trusted=one.trusted or bool(one.vouched_by),
-            )
-            for one in talk
-        )
+        yield "## Conversation\n" + "\n\n".join(spoken(one, "a comment") for one in talk)
     attempts = source.earlier[desk.newest(source.earlier, ATTEMPTS, "attempts") :]
     if attempts:
         yield "## Earlier runs\n" + "\n\n".join(
@@ -204,6 +216,9 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
             + fenced(desk.clean(one.report, FIELD_BYTES, f"report of {one.name}", tags=False), trusted=False)
             for one in reports
         )
+    reviews = source.reviews[desk.newest(source.reviews, COMMENTS, "reviews") :]
+    if reviews:
+        yield "## Reviews of the pull request\n" + "\n\n".join(spoken(one, "a review") for one in reviews)
     threads = source.feedback[desk.newest(source.feedback, COMMENTS, "review threads") :]
     if threads:
         yield "## Review threads to answer\n" + "\n\n".join(
