@@ -35,6 +35,7 @@ OF_CARD = (
     "RepositoryResolved",
     "ReviewSubmitted",
     "ReviewDismissed",
+    "ReviewRequested",
     "SkillsPinned",
     "ChecksSettled",
     "MergeAwaited",

@@ -160,6 +160,14 @@ class Reviewed(IssueFact):
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewWanted(IssueFact):
+    """Somebody asked `reviewer`, a person or a team, to review the pull request, or to do it again."""
+
+    reviewer: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewTakenBack(IssueFact):
     """A review's verdict was dismissed."""
 

@@ -15,7 +15,7 @@ from rules.moving import may_move
 from rules.placing import Hints, Placed
 from rules.policy import Policy
 from rules.snapshot import Mover
-from runner.unseen import shown
+from runner.visible import shown
 
 if TYPE_CHECKING:
     from bot.shop import Shop

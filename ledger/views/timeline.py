@@ -91,6 +91,7 @@ _LINES: Mapping[str, Line] = {
     "PullChanged": (_A, lambda e: f"pull request #{e.number} is {e.state}{', a draft' if e.draft else ''}"),
     "ReviewSubmitted": (_C, lambda e: f"{e.author} {e.verdict.replace('_', ' ')}: {e.body}"),
     "ReviewDismissed": (_A, lambda e: f"review {e.review_id} was dismissed"),
+    "ReviewRequested": (_A, lambda e: f"{e.by} asked {e.reviewer} for a review"),
     "ChecksAwaited": (Zoom.DEBUG, lambda e: f"checks of {e.head[:12]} wait for {', '.join(e.pending)}"),
     "ChecksSettled": (_C, lambda e: _checks(e)),
     "GroupFormed": (Zoom.DEBUG, lambda e: f"the merge queue wants checks on {e.head[:12]}"),

@@ -152,6 +152,17 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
         (facts.MergeLeft("acme/shop", 8, "CI_FAILURE"),),
     ),
     ("pull_request", {"action": "auto_merge_disabled"}, (facts.MergeLeft("acme/shop", 8, ""),)),
+    (
+        "pull_request",
+        {"action": "review_requested", "requested_reviewer": {"login": "bob"}},
+        (facts.ReviewWanted("acme/shop", 8, "bob", PULL.by),),
+    ),
+    (
+        "pull_request",
+        {"action": "review_requested", "requested_team": {"slug": "core"}},
+        (facts.ReviewWanted("acme/shop", 8, "core", PULL.by),),
+    ),
+    ("pull_request", {"action": "review_requested", "sender": BOT}, ()),
     ("pull_request_review", {}, (REVIEWED,)),
     ("pull_request_review", {"review__state": "CHANGES_REQUESTED"}, (REVIEWED,)),
     ("pull_request_review", {"action": "dismissed"}, (facts.ReviewTakenBack("acme/shop", 8, 31),)),
