@@ -6,7 +6,7 @@ same thing told twice becomes one event.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from sqlalchemy import Connection
 
@@ -192,14 +192,24 @@ def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: 
             told.makers.append(_pull(shop, fact, card))
         case facts.MergeLeft():
             told.makers.append(_unmerged(shop, fact, card))
-        case facts.Reviewed():
-            told.makers.append(_review(shop, fact, card))
-        case facts.ReviewWanted():
-            told.makers.append(_wanted(shop, fact, card))
-        case facts.ReviewTakenBack():
-            told.makers.append(lambda _: (on_pull.ReviewDismissed(card.card_id, fact.review_id),))
+        case facts.Reviewed() | facts.ReviewWanted() | facts.ReviewTakenBack():
+            told.makers.append(_about_review(shop, fact, card))
         case _:
             raise TypeError(f"no rule for the fact {type(fact).__name__}")
+
+
+def _about_review(
+    shop: "Shop", fact: facts.Reviewed | facts.ReviewWanted | facts.ReviewTakenBack, card: cards.CardRow
+) -> Maker:
+    match fact:
+        case facts.Reviewed():
+            return _review(shop, fact, card)
+        case facts.ReviewWanted():
+            return _wanted(shop, fact, card)
+        case facts.ReviewTakenBack():
+            return lambda _: (on_pull.ReviewDismissed(card.card_id, fact.review_id),)
+        case _:
+            assert_never(fact)
 
 
 def _nothing(_: Connection) -> tuple[Event, ...]:
