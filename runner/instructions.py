@@ -90,8 +90,8 @@ def digest_of(*texts: str) -> str:
 
 
 def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple[Layer, ...]:
-    """Return the whole stack of a run in its order, without empty layers. `more` are those of the repository and
-    the operator: profile, guides and skills.
+    """Return the whole stack of a run in its order, without empty layers. `more` are those of the repository
+    and the operator: profile, guides and skills.
     """
     given = tuple(more)
     system = INVESTIGATING if mode == "investigate" else SYSTEM
@@ -128,7 +128,8 @@ def whole(layers: Iterable[Layer], folder: str) -> list[str]:
 
 def news(layers: tuple[Layer, ...], known: Mapping[tuple[str, str], str], folder: str) -> list[str]:
     """Return what an agent whose session goes on is to hear of profile, guides, column and skills: what is
-    new, what changed, what holds no longer. `known` are the digests of the layers that it has, by kind and name.
+    new, what changed, what holds no longer. `known` are the digests of the layers that it has, by kind and
+    name.
     """
     said = []
     kinds = (LayerKind.PROFILE, LayerKind.GUIDE, LayerKind.COLUMN, LayerKind.SKILL)
