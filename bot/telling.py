@@ -194,10 +194,9 @@ def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: 
             told.makers.append(_unmerged(shop, fact, card))
         case facts.Reviewed():
             told.makers.append(_review(shop, fact, card))
-        case facts.ReviewWanted():
-            told.makers.append(_wanted(shop, fact, card))
-        case facts.ReviewTakenBack():
-            told.makers.append(lambda _: (on_pull.ReviewDismissed(card.card_id, fact.review_id),))
+        case facts.ReviewWanted() | facts.ReviewTakenBack():
+            event = _about_review(shop, fact, card)
+            told.makers.append(lambda _: (event,))
         case _:
             raise TypeError(f"no rule for the fact {type(fact).__name__}")
 
@@ -272,7 +271,10 @@ def _review(shop: "Shop", fact: facts.Reviewed, card: cards.CardRow) -> Maker:
     return make
 
 
-def _wanted(shop: "Shop", fact: facts.ReviewWanted, card: cards.CardRow) -> Maker:
+def _about_review(
+    shop: "Shop", fact: facts.ReviewWanted | facts.ReviewTakenBack, card: cards.CardRow
+) -> Event:
+    if isinstance(fact, facts.ReviewTakenBack):
+        return on_pull.ReviewDismissed(card.card_id, fact.review_id)
     trusted = people.may_write(people.role(shop.hub, fact.repository, fact.by))
-    event = on_pull.ReviewRequested(card.card_id, fact.number, fact.reviewer, fact.by, trusted)
-    return lambda _: (event,)
+    return on_pull.ReviewRequested(card.card_id, fact.number, fact.reviewer, fact.by, trusted)
