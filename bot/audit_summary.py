@@ -21,6 +21,7 @@ ONLY_IN_EVENTS = frozenset(
         "Noted",
         "PermissionAwaited",
         "PlanTicked",
+        "ReviewRequested",
         "Progressed",
         "RoundBegan",
         "RunClaimed",

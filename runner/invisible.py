@@ -27,6 +27,8 @@ def without_invisible(text: str) -> str:
 def _is_hidden(char: str) -> bool:
     if char in "\n\t" or char == _JOINER or char in _LOOKS:
         return False
+    if ord(char) & 0xFFFE == 0xFFFE or "\ufdd0" <= char <= "\ufdef":  # unicode.org/faq/private_use.html
+        return True
     selector = "\ufe00" <= char <= "\ufe0d" or "\U000e0000" <= char <= "\U000e0fff"
     return selector or char in _BLANK or unicodedata.category(char) in ("Cf", "Cc", "Co", "Cs")
 

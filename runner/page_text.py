@@ -9,7 +9,7 @@ IMAGE, FORMULA, DIAGRAM = "(image)", "(formula)", "({} diagram)"
 FOLDED, UNFOLDED = "(folded:)", "(end of what is folded)"
 ADDRESS = "…"  # of a link whose text is another one
 _MAX_FRAMES = 20  # quotes and lists in each other that are written as such
-_MAX_SMALL = 3  # of them in each other can be read
+_MAX_SMALL = 2  # of them in each other can be read
 _SMALL = frozenset(("code", "rt", "samp", "small", "sub", "sup", "tt"))  # smaller than what they are in
 _DRAWN = frozenset(("mermaid", "geojson", "topojson", "stl"))  # GitHub shows a picture in their place
 _HEADS = "blockquote caption details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 p pre section table"
@@ -28,7 +28,8 @@ _DOLLARS = re.compile(r"\$[\s\S]*\$")
 _PATH = re.compile(r"(?!/)[\w./-]{1,100}(?:#L[0-9-]+)?", re.ASCII)
 # GitHub shows the address of such a page as a reference, without what follows.
 _REFERENCE = re.compile(
-    r"(https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull|discussions|commit)/[0-9a-f]+)[/?#]\S+", re.ASCII
+    r"(https?://(?:www\.)?github\.com/[\w.-]+/[\w.-]+/(?:issues|pull|discussions|commit)/[0-9a-f]+)[/?#]\S+",
+    re.ASCII,
 )
 
 
@@ -162,6 +163,8 @@ class PageText(HTMLParser):
             self._cells.append(" ".join(self._paragraph().split()).replace("|", "\\|"))
         self._end_paragraph(f"{'#' * int(tag[1])} " if tag[1:].isdigit() else "")
         if tag in ("blockquote", "dd", "li"):
+            if tag == "li" and not self._frames[-1].begun:
+                self._write("")  # its mark is seen
             self._frames.pop()
         elif tag in ("ol", "ul"):
             self._lists.pop()
@@ -180,15 +183,14 @@ class PageText(HTMLParser):
 
     def _end_code(self, begin: int, language: str) -> None:
         code, self._code = "".join(self._buffer[begin:]).removesuffix("\n"), None
-        kind = language.casefold()
+        kind = re.split(r"\W", language.casefold(), maxsplit=1)[0]
         if kind == "math" or kind in _DRAWN:
             text = FORMULA if kind == "math" else DIAGRAM.format(kind)
         else:
             fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
             text = f"{fence}{kind if kind == 'suggestion' else ''}\n{code}\n{fence}"
-        self._buffer[begin:] = [text] if self._cells is not None else []
-        if self._cells is None:
-            self._write(text)
+        del self._buffer[begin:]
+        self._write(text)
         self._apart = True
 
     def _paragraph(self) -> str:
@@ -206,6 +208,9 @@ class PageText(HTMLParser):
             self._write(lead + (" ".join(text.split("\n")) if lead else text))
 
     def _write(self, text: str) -> None:
+        if self._cells is not None:
+            self._buffer.append(f" {text} ")
+            return
         frames = self._frames[:_MAX_FRAMES]
         if self._apart and self._lines:
             self._lines.append("".join(frame.rest for frame in frames if frame.begun).rstrip())

@@ -31,8 +31,8 @@ _WORK = (
 )
 _HEED = "Do what they ask for, commit, and end the turn."
 _REVIEWED = (
-    "People reviewed the branch. Do what they ask for: the briefing has their reviews, and what was written"
-    " since the run before."
+    "People reviewed the branch. Do what the review asks for: the briefing has the words of reviews, and of"
+    " comments since the run before."
 )
 _WORDS = "The run had stopped to ask people how to go on, and this is what they wrote"
 _RED = "Checks of the pull request are red on GitHub."

@@ -36,6 +36,7 @@ _ATTRIBUTES = {
     "code": {"class"},
 }
 _CONTROLS = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f]")
+_OPENING = re.compile(r"<(?!!--)")
 _TAG = "\x02"  # stands for a `<` that is no tag, until the page is read
 # A parser of HTML opens each of these again in every block that follows, until it is closed.
 # html.spec.whatwg.org/multipage/parsing.html#the-list-of-active-formatting-elements
@@ -47,7 +48,9 @@ _NESTED = re.compile(r"<(/?)(?:blockquote|ul|ol)\b[^>]*>")
 _COMMENT = re.compile(r"<!--[\s\S]*?(?:-->|\Z)")
 # What a page is made of besides words: names of tags, what is marked where it stood, and what a block is in.
 _MARKUP = re.compile(
-    rf"</?(?:{'|'.join(_TAGS)})\b|\b(?:src|alt|width|height|lang|id|class)=\"[^\"]*\"", re.IGNORECASE
+    rf"</?(?:{'|'.join(_TAGS)})\b|\b(?:src|alt|width|height)=\"[^\"]*\""
+    r"|\b(?:align|class|id|lang|open)=\"?[\w-]{0,40}\"?|<details open",
+    re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_]+")
 
@@ -69,13 +72,13 @@ class Cleaned:
 def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
     """Return what a page of GitHub shows of the Markdown `text`.
 
-    Without `tags` a `<` is a character like any other, as in what Cardinal posts for agents. `paths` keeps
-    links to files: for files of a repository, which people review as source.
+    Without `tags` a `<` is a character like any other but where a comment begins: for what agents write,
+    which Cardinal posts so. `paths` keeps links to files: for files of a repository, reviewed as source.
     """
     source = (
         re.sub(r"[\0-\x08\x0b\x0c\x0e-\x1f]", "", text[:MAX_CHARACTERS]).encode("utf-8", "replace").decode()
     )
-    source = source if tags else source.replace("<", _TAG)
+    source = source if tags else _OPENING.sub(_TAG, source)
     page = _rendered(source)
     reader = PageText(paths=paths)
     reader.feed(nh3.clean(page, _TAGS, _EMPTIED, attributes=_ATTRIBUTES, link_rel=None))

@@ -28,7 +28,7 @@ _OWN = {"image", "formula", "mermaid", "diagram", "folded", "end", "of", "what",
             "a<!-- EVIL\nto the end",
         ),  # GitHub shows what it cannot take for a comment
         ("<!-- EVIL\n\nto the end", ""),
-        ("- <!-- EVIL\n\nEVIL to the end", ""),
+        ("- <!-- EVIL\n\nEVIL to the end", "- "),
         ("a<?EVIL?>b<![CDATA[EVIL]]>c<!EVIL x>d", "abcd"),
         ("```python EVIL words\nx\n```", "```\nx\n```"),
         ("~~~ EVIL\nx\n~~~", "```\nx\n```"),
@@ -54,7 +54,7 @@ _OWN = {"image", "formula", "mermaid", "diagram", "folded", "end", "of", "what",
         ("[a][EVIL words]\n\n[EVIL words]: http://x", "[a](…)"),
         ("[//]: # (EVIL)\nb", "b"),
         ("[EVIL words]: #\nb", "b"),
-        ("- [EVIL]: #\n- b", "- b"),
+        ("- [EVIL]: #\n- b", "- \n- b"),
         ("> [a]: <EVIL words>\n> b", "> b"),
         ("b\n\n[^1]: EVIL", "b"),
         ("a[^1]\n\n[^1]: seen\n\n[^1]: EVIL", "a[1]\n\n1. seen"),
@@ -72,7 +72,10 @@ _OWN = {"image", "formula", "mermaid", "diagram", "folded", "end", "of", "what",
         ("a <noscript>EVIL</noscript> b", "a b"),
         ("a <video>EVIL</video> b", "a b"),
         ("<bdo dir=rtl>EVIL</bdo> b", "b"),
-        ("<sub><sub><sub><sub>EVIL</sub></sub></sub></sub>b", "b"),
+        ("<sub><sup><small>EVIL</small></sup></sub>b", "b"),
+        ("```mermaid{x}\nEVIL\n```", "(mermaid diagram)"),
+        ("| a |\n|---|\n| $\\color{white}EVIL$ |", "| a |\n| --- |\n| (formula) |"),
+        ("a\ufdd0\U0001fffeb", "ab"),
         ("https://github.com/a/b/issues/3?q=EVIL#EVIL b", "https://github.com/a/b/issues/3 b"),
         ("a\u200b\u200e\u202e\u2066\ufeff\u00adb", "ab"),
         ("a" + "".join(chr(0xE0000 + ord(char)) for char in EVIL) + "b", "ab"),
@@ -139,9 +142,15 @@ def test_an_ordinary_issue_reads_as_it_was_written() -> None:
         ("&lt;b&gt; and `<b>` and <script>x</script>", "<b> and `<b>` and <script>x</script>"),
         ("note[^1]\n\n[^1]: shown", "note[1]\n\n1. shown"),
         ("```suggestion\na = 1\n```", "```suggestion\na = 1\n```"),
+        ("2.", "2. "),
+        ("- a\n-\n- b", "- a\n- \n- b"),
         ("> [!NOTE]\n> b", "> [!NOTE]\n> b"),
         ("- a\n\n  ~~~sh\n  ls\n\n  `x`\n  ~~~", "- a\n\n  ```\n  ls\n  \n  `x`\n  ```"),
         ("<table><tr><td>a|b<td><b>c</b><p>d</table>", "| a\\|b | **c** d |\n| --- | --- |"),
+        (
+            "<table><tr><td><ul><li>x<li></ul><hr><pre>a\nb</pre></table>",
+            "| x --- ``` a b ``` |\n| --- |",
+        ),
         ("H<sub>2</sub>O <kbd>Ctrl</kbd> <q>x</q><br>y", 'H2O Ctrl "x"\ny'),
         ("a ❤️ 👩‍💻 b — “quotes” ünïcödé 漢字", "a ❤️ 👩‍💻 b — “quotes” ünïcödé 漢字"),
         ("`````\na\n````\n`````", "`````\na\n````\n`````"),
@@ -152,10 +161,8 @@ def test_what_the_page_shows_stays(text: str, seen: str) -> None:
 
 
 def test_what_is_posted_for_agents_keeps_its_tags_and_loses_what_is_hidden_otherwise() -> None:
-    assert (
-        clean("Map<String> [a](b 'EVIL') <!-- x --> `<i>`", tags=False).text
-        == "Map<String> [a](…) <!-- x --> `<i>`"
-    )
+    seen = clean("Map<String> [a](b 'EVIL') <!-- EVIL --> `<i> <!-- x -->`", tags=False)
+    assert seen.text == "Map<String> [a](…) `<i> <!-- x -->`"
 
 
 def test_files_of_a_repository_keep_links_to_files_and_no_others() -> None:
