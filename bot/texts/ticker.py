@@ -10,12 +10,15 @@ MOST_LOST, LONGEST = 10, 400
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Cards of one board: with a working agent, waiting for a person, and queued; why it is halted."""
+    """Cards of one board: with a working agent, waiting for a person, queued, and of those that wait the ones
+    with a question or a failure; why the board is halted.
+    """
 
     running: int
     waiting: int
     queued: int
     halted: str = ""
+    urgent: int = 0
 
 
 def write(counts: Counts, lost: Sequence[str] = ()) -> str:
@@ -26,11 +29,11 @@ def write(counts: Counts, lost: Sequence[str] = ()) -> str:
 
 
 def status(counts: Counts, lost: Sequence[str] = ()) -> str:
-    """Return GitHub's word for it: OFF_TRACK while it is halted, AT_RISK while a person is waited for,
+    """Return GitHub's word for it: OFF_TRACK while it is halted, AT_RISK while a question or a failure waits,
     INACTIVE when nothing runs.
     """
     if counts.halted:
         return "OFF_TRACK"
-    if counts.waiting or lost:
+    if counts.urgent or lost:
         return "AT_RISK"
     return "ON_TRACK" if counts.running or counts.queued else "INACTIVE"
