@@ -6,7 +6,7 @@ from bot.audit_record import Row, Summary, Taken, Told, fields, row
 from ledger.event import Event
 from ledger.events import agent, artifact, board, budget, conversation, placement, policy, pull
 from ledger.events import run as runs
-from rules.command_line import WORKFLOWS
+from rules.command_line import WORKFLOWS, door_of
 from runner.question import Question
 
 _COSTS = ("usd", "input_tokens", "output_tokens", "turns", "seconds")
@@ -103,7 +103,21 @@ def _worded(summary: Summary, told: Told, event: Any) -> None:
 
 def _commanded(summary: Summary, told: Told, event: Any) -> None:
     what = f"/cardinal {event.command} {event.argument}".rstrip()
-    summary.commands.append({"at": told.at, "what": what, "by": event.by, "role": event.role})
+    door = door_of(event.source)
+    summary.commands.append({"at": told.at, "what": what, "by": event.by, "role": event.role, "door": door})
+
+
+def _moved(summary: Summary, told: Told, event: Any) -> None:
+    """Note who moved the card; `by` is empty while that is not known."""
+    match event:
+        case board.CardArchived():
+            what = "take the card off the board"
+        case board.MoverFound():
+            what = f"move to {event.column}"
+        case _:
+            what = f"move to {event.after or 'no column'}"
+    door = "cardinal" if getattr(event, "by_cardinal", False) else "board"
+    summary.commands.append({"at": told.at, "what": what, "by": event.by, "role": event.role, "door": door})
 
 
 def _checked(summary: Summary, told: Told, event: Any) -> None:
@@ -207,6 +221,9 @@ _PEOPLE: Taken = {
 _BESIDE: dict[type[Event], Any] = {
     policy.PolicyLoaded: _policy,
     board.CardSeen: _card,
+    board.CardMoved: _moved,
+    board.MoverFound: _moved,
+    board.CardArchived: _moved,
     placement.RepositoryResolved: _placed,
     pull.PullOpened: _pull,
     pull.PullChanged: _pull,

@@ -23,6 +23,9 @@ MOST_OF_CARD = 2_000  # the newest events of the card that are told with the run
 OF_CARD = (
     "CardSeen",
     "CardDescribed",
+    "CardMoved",
+    "MoverFound",
+    "CardArchived",
     "CardToolAllowed",
     "CommandGiven",
     "CommandRefused",
@@ -32,6 +35,7 @@ OF_CARD = (
     "RepositoryResolved",
     "ReviewSubmitted",
     "ReviewDismissed",
+    "ReviewRequested",
     "SkillsPinned",
     "ChecksSettled",
     "MergeAwaited",

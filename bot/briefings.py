@@ -34,13 +34,16 @@ def write(shop: "Shop", card: CardRow, run_id: RunId, *, nonce: str = "") -> Bri
 
 def source(db: "Connection", card: CardRow, run_id: RunId, *, author_trusted: bool) -> BriefingSource:
     """Return what the ledger knows for the briefing; one more than the caps, so that omissions are said."""
-    said = messages.newest(db, card.card_id, briefing.COMMENTS + 1)
+    most = briefing.COMMENTS + 1
+    said = messages.newest(db, card.card_id, most, (*messages.COMMENTS, messages.ASSISTANT))
+    reviews = messages.newest(db, card.card_id, most, messages.REVIEWS)
     before = [
         past
         for past in runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS * 2 + 2)
         if past.run_id != run_id and past.kind != CHECK
     ]
     before = before[: briefing.ATTEMPTS + 1]
+    last = next((past for past in before if past.claimed_at is not None), None)
     found = reports.of_runs(db, (past.run_id for past in before))
     earlier = [
         EarlierRun(
@@ -56,10 +59,8 @@ def source(db: "Connection", card: CardRow, run_id: RunId, *, author_trusted: bo
         author=card.author,
         author_trusted=author_trusted,
         brief=card.brief,
-        conversation=tuple(
-            Said(one.author or "Cardinal's planning assistant", one.trusted, one.text, one.at, one.vouched_by)
-            for one in said
-        ),
+        conversation=tuple(_said(one, last) for one in said),
+        reviews=tuple(_said(one, last) for one in reviews),
         earlier=tuple(reversed(earlier)),
         feedback=tuple(
             Feedback(one.thread_id, one.author, one.path, one.line or None, one.text)
@@ -67,6 +68,21 @@ def source(db: "Connection", card: CardRow, run_id: RunId, *, author_trusted: bo
         ),
         related=_related(db, card),
         **_asked(db, run_id),
+    )
+
+
+def _said(one: messages.MessageRow, last: runs.RunRow | None) -> Said:
+    """Return the message; `last` is the run before, whose agent did not read what was said since it began."""
+    new = last is not None and last.claimed_at is not None and one.at > last.claimed_at
+    how = one.place if one.place in messages.REVIEWS else ""
+    return Said(
+        one.author or "Cardinal's planning assistant",
+        one.trusted,
+        one.text,
+        one.at,
+        one.vouched_by,
+        since=last.run_id if new and last is not None else "",
+        how="dismissed" if how and one.changed else how,
     )
 
 

@@ -16,9 +16,9 @@ from ledger.event import Event
 from ledger.events.pull import CheckFailure, ChecksAwaited, ChecksSettled
 from ledger.ids import CardId
 from ledger.views import cards, ci
+from runner.invisible import without_invisible
 from runner.redact import redact
 from runner.texts import tail
-from runner.unseen import clean
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -153,6 +153,6 @@ def _failures(shop: "Shop", repository: str, red: tuple[Check, ...]) -> tuple[Ch
         said = one.said
         if one.name not in base_red and fetched < MOST_LOGS:
             said, fetched = checks.log_tail(shop.hub, repository, one), fetched + 1
-        text = tail(redact(clean(said).text), LOG_BYTES)
+        text = tail(redact(without_invisible(said)), LOG_BYTES)
         told.append(CheckFailure(one.name[:NAME_CHARACTERS], one.url[:500], text, one.name in base_red))
     return tuple(told)

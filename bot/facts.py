@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.ids import BoardId, CardId
+from ledger.reports import About
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,13 +13,27 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """What of the card `by` changed, as in ledger.reports; `at` is None where nothing says when."""
+
+    by: str
+    about: About
+    value: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class CardRang(Fact):
-    """A doorbell: something about the card changed, so look at it. `content_id` may be empty."""
+    """A doorbell: something about the card changed, so look at it. `content_id` may be empty.
+
+    `change` is None where it can be nothing that Cardinal asks a person for.
+    """
 
     card_id: CardId
     board_id: BoardId
     content_id: str
     action: str
+    change: Change | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +89,9 @@ class BoxTicked(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class IssueEdited(IssueFact):
-    """The issue's title, text, labels or place changed: read it again."""
+    """The issue's title, text, labels or place changed: read it again. `change`: a label was set."""
+
+    change: Change | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +117,7 @@ class IssueOpenedAgain(IssueFact):
     """The issue was opened again."""
 
     by: str
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +157,14 @@ class Reviewed(IssueFact):
     verdict: str
     body: str
     head: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewWanted(IssueFact):
+    """Somebody asked `reviewer`, a person or a team, to review the pull request, or to do it again."""
+
+    reviewer: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True)

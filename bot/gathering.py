@@ -11,7 +11,7 @@ from bot import intake, react, telling
 from bot.errors import CardBusyError, DeliveryError
 from bot.github.errors import RateLimitedError, TokenError, UnavailableError
 from bot.intake import UnreadablePayloadError
-from ledger import book, doorbells, inbox
+from ledger import book, doorbells, inbox, reports
 from ledger.event import Event
 from ledger.ids import CardId, DeliveryId
 
@@ -85,6 +85,8 @@ def _record(db: Connection, shop: "Shop", told: telling.Told) -> None:
     now = shop.now()
     for card_id, board_id in told.bells:
         doorbells.ring(db, card_id, board_id, now)
+    for card_id, change in told.changes:
+        reports.add(db, card_id, reports.Report(change.by, change.about, change.value, change.at or now))
     for make in told.makers:
         events: tuple[Event, ...] = make(db)
         if events:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import boards, placement, policies, react, snapshots
+from bot import boards, movers, placement, policies, react, snapshots
 from bot.github import board as github_board
 from bot.github import issues as github_issues
 from bot.github import people
-from ledger import book, doorbells, leases, listing, outbox
+from ledger import book, doorbells, leases, listing, outbox, reports
 from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events.related import Blocker, LinksSeen
@@ -18,6 +18,8 @@ from ledger.ids import CardId
 from ledger.states import Archetype, CardState
 from ledger.views import boards as known_boards
 from ledger.views import cards, links, runs
+from rules.moving import may_move
+from rules.snapshot import NOBODY, Mover
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -59,17 +61,32 @@ def _answer(shop: "Shop", card_id: CardId, lease: leases.Lease) -> bool:
     boards.know(shop, seen)
     ranked = _order(shop, seen)
     closing, placed = _closing(shop, seen), placement.decide(shop, seen)
+    moved, labels = movers.find(shop, card_id, seen), _labels(shop, card_id, seen)
     with book.writing(shop.engine) as db:
         leases.renew(db, lease, now=shop.now(), ttl_s=LOOK_TTL_S)
         if placed is not None:
             book.append(db, placed, at=shop.now())  # before the drag that asks for it
-        _record(db, card_id, seen, ranked, closing, now=shop.now())
+        _record(db, card_id, seen, ranked, closing, moved, now=shop.now())
+        known = cards.get(db, card_id)
+        if labels and known is not None and not known.archived:
+            book.append(db, *labels, at=shop.now())
+        reports.drop(db, card_id, moved.told, shop.now() - movers.KEPT)
         doorbells.answered(db, card_id, rung)
         react.advance(db, now=shop.now())
         quiet = doorbells.rung(db, card_id)[0] == rung
         if quiet:
             leases.release(db, lease)
     return quiet
+
+
+def _labels(
+    shop: "Shop", card_id: CardId, seen: github_board.CardLook | None
+) -> tuple[on_board.LabelJudged, ...]:
+    if seen is None or seen.archived:
+        return ()
+    with book.reading(shop.engine) as db:
+        policy = policies.in_force(db, seen.board_id)
+    return movers.labels(shop, card_id, policy, seen)
 
 
 def _is_served(shop: "Shop", seen: github_board.CardLook) -> bool:
@@ -97,22 +114,27 @@ def _record(
     seen: github_board.CardLook | None,
     ranked: on_board.ColumnRanked | None,
     closing: on_board.IssueClosed | None,
+    moved: movers.Moved,
     *,
     now: datetime,
 ) -> None:
-    known = cards.get(db, card_id)
+    known, by = cards.get(db, card_id), moved.by
     if seen is None or seen.kind not in github_board.CARDS:
         if known is not None and not known.archived and _is_gone(db, known, seen, now):
-            book.append(db, on_board.CardArchived(card_id, "deleted" if seen is None else seen.kind), at=now)
+            reason = "deleted" if seen is None else seen.kind
+            book.append(db, on_board.CardArchived(card_id, reason, by.login, by.role), at=now)
         return
     _found_again(db, card_id, now)
     if known is None:
         if not seen.archived:
             linked = _links(db, seen)
-            book.append(db, _first_sight(db, seen), *linked, *((closing,) if closing else ()), at=now)
+            book.append(db, _first_sight(db, seen, by), *linked, *((closing,) if closing else ()), at=now)
     else:
-        moved = differences(known, seen, closing, by_cardinal=_own_move(db, card_id, seen.column))
-        events = (*_links(db, seen), *moved)  # first: whoever enters a column is told what it waits for
+        by = _for_whom(db, known, seen, by)
+        news = differences(known, seen, closing, by=by)
+        if moved.late and not known.mover and not news:
+            news = (on_board.MoverFound(card_id, seen.column or "", by.login, by.role),)
+        events = (*_links(db, seen), *news)  # first: whoever enters a column is told what it waits for
         if events:
             book.append(db, *events, at=now)
     if ranked is not None and ranked.order != listing.order_of(db, seen.board_id, ranked.column):
@@ -163,7 +185,7 @@ def _found_again(db: Connection, card_id: CardId, now: datetime) -> None:
         leases.release(db, leases.Lease(name, name, leases.generation(db, name), now))
 
 
-def _first_sight(db: Connection, seen: github_board.CardLook) -> on_board.CardSeen:
+def _first_sight(db: Connection, seen: github_board.CardLook, by: Mover) -> on_board.CardSeen:
     board = known_boards.get(db, seen.board_id)
     # GitHub's times have whole seconds; a card that was not touched since Cardinal came was there before.
     arrived = board is not None and seen.updated_at >= board.since.replace(microsecond=0)
@@ -180,6 +202,8 @@ def _first_sight(db: Connection, seen: github_board.CardLook) -> on_board.CardSe
         state=CardState.DRAFT,
         labels=seen.labels,
         arrived=arrived,
+        by=by.login,
+        role=by.role,
     )
 
 
@@ -188,15 +212,16 @@ def _closing(shop: "Shop", seen: github_board.CardLook | None) -> on_board.Issue
     if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
         return None
     with book.reading(shop.engine) as db:
-        known = cards.get(db, seen.card_id)
+        known, policy = cards.get(db, seen.card_id), policies.in_force(db, seen.board_id)
     reason = seen.state_reason or "completed"
     if known is None or seen.repository is None or seen.number is None:
         return on_board.IssueClosed(seen.card_id, reason, "")
     if known.closed == reason:
         return None
     by = github_issues.closed_by(shop.hub, seen.repository, seen.number)
-    asked = bool(by) and reason in on_board.ABANDONED  # nothing depends on it otherwise
-    trusted = asked and people.may_write(people.role(shop.hub, seen.repository, by))
+    trusted = False
+    if by and reason in on_board.ABANDONED:  # nothing depends on it otherwise
+        trusted = may_move(policy, Mover(by, people.role(shop.hub, seen.repository, by)))
     return on_board.IssueClosed(seen.card_id, reason, by, trusted)
 
 
@@ -205,14 +230,14 @@ def differences(
     seen: github_board.CardLook,
     closing: on_board.IssueClosed | None = None,
     *,
-    by_cardinal: bool = False,
+    by: Mover = NOBODY,
 ) -> tuple[Event, ...]:
     """Return what changed between the card as known and as seen, in the order for the rules to hear it."""
     card_id, events = known.card_id, list[Event]()
     if seen.archived:
-        return () if known.archived else (on_board.CardArchived(card_id, "archived"),)
+        return () if known.archived else (on_board.CardArchived(card_id, "archived", by.login, by.role),)
     if known.archived:
-        events.append(on_board.CardRestored(card_id))
+        events.append(on_board.CardRestored(card_id, by.login, by.role))
     if (known.title, known.body, known.labels) != (seen.title, seen.body, seen.labels):
         events.append(on_board.CardDescribed(card_id, seen.title, seen.body, seen.labels))
     place = (seen.repository, seen.number)
@@ -220,12 +245,20 @@ def differences(
     if seen.number is not None and seen.repository is not None and place != (known.repository, known.number):
         events.append(on_board.CardConverted(card_id, seen.content_id, seen.repository, seen.number))
     if known.column != seen.column:
-        events.append(on_board.CardMoved(card_id, known.column, seen.column, by_cardinal))
+        events.append(on_board.CardMoved(card_id, known.column, seen.column, by.own, by.login, by.role))
     if closing is not None:
         events.append(closing)
     if known.closed and seen.state == "open":
         events.append(on_board.IssueReopened(card_id, ""))
     return tuple(events)
+
+
+def _for_whom(db: Connection, known: cards.CardRow, seen: github_board.CardLook, by: Mover) -> Mover:
+    """Return the mover; of an own move that for whose run it was made."""
+    if known.column != seen.column and (by.own or _own_move(db, known.card_id, seen.column)):
+        run = runs.get(db, known.run_id) if known.run_id else None
+        return Mover(run.by if run else known.mover, own=True)
+    return by
 
 
 def _own_move(db: Connection, card_id: CardId, column: str | None) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import briefings, profiles, reproducing, skills, staging
+from bot import briefings, guides, profiles, reproducing, skills, staging
 from bot.config import Config
 from bot.github import policy_file, repositories
 from bot.texts import checks_needed
@@ -244,7 +244,11 @@ def _instructed(order: WorkOrder, shop: "Shop", card: CardRow, rules: Repository
     skilled = skills.gather(shop, card, order.repository, rules.skills, order.base, profile)
     return replace(
         order,
-        layers=(*profile.layers, *skilled.layers),
+        layers=(
+            *profile.layers,
+            *guides.layers(shop.hub, order.repository, order.base, rules),
+            *skilled.layers,
+        ),
         skill_files=skilled.files,
         considered=skilled.considered,
     )

@@ -3,16 +3,19 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bot import policies
+from bot import movers, policies
 from bot.github import people, repositories
 from bot.github.errors import NotFoundError, RefusedError
 from bot.github.looks import CardLook
-from ledger import book
+from ledger import book, reports
 from ledger.events.placement import RepositoryResolved
 from ledger.views import cards, placements
 from rules import placing
+from rules.moving import may_move
 from rules.placing import Hints, Placed
-from runner.unseen import shown
+from rules.policy import Policy
+from rules.snapshot import Mover
+from runner.visible import shown
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -33,6 +36,7 @@ def decide(shop: "Shop", seen: CardLook | None) -> RepositoryResolved | None:
     placed = placing.resolve(policy, _hints(shop, seen, author)) if shared else _own(seen.repository)
     if known is not None and _is_kept(known, placed):
         return None  # what became of that repository since, access tells: renamed, archived, out of reach
+    placed = _chosen(shop, policy, known, seen, placed)
     placed = _trusted(shop, _reached(shop, placed), author) if shared else placed
     now = RepositoryResolved(seen.card_id, placed.repository, placed.rule, placed.value, placed.problem)
     was = known and RepositoryResolved(seen.card_id, known.repository, known.rule, known.value, known.problem)
@@ -54,6 +58,30 @@ def _hints(shop: "Shop", seen: CardLook, author: str) -> Hints:
     # Whoever wrote the description is asked about only where it says something.
     trusted = bool(lines) and people.may_write(people.role(shop.hub, seen.repository or "", author))
     return Hints(seen.labels, lines, seen.repo_field, author, trusted)
+
+
+def _chosen(
+    shop: "Shop", policy: Policy, known: placements.PlacementRow | None, seen: CardLook, placed: Placed
+) -> Placed:
+    """Return the decision, or a question where whoever set the field or the label may not move cards.
+
+    Who set a label that was there before its card is not known; GitHub lets nobody but triagers.
+    """
+    if placed.rule not in ("field", "label"):
+        return placed
+    with book.reading(shop.engine) as db:
+        told = reports.of_card(db, seen.card_id)
+    named = ("", placing.FIELD) if placed.rule == "field" else (placed.value,)
+    mine = [one for one in told if one.about == placed.rule and one.value in named]
+    senders = {one.sender for one in mine if one.at == mine[-1].at}
+    by = senders.pop() if len(senders) == 1 else ""
+    if not by and known is not None and (known.rule, known.value) == (placed.rule, placed.value):
+        return Placed("", placed.rule, placed.value, known.problem) if known.problem else placed
+    if not by and placed.rule == "label":
+        return placed
+    known_as = Mover(by, people.role(shop.hub, seen.repository or "", by))
+    who = known_as if by else movers.unknown(shop, seen)
+    return placed if may_move(policy, who) else placing.unchosen(placed, by)
 
 
 def _trusted(shop: "Shop", placed: Placed, author: str) -> Placed:

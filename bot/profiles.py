@@ -11,7 +11,7 @@ from rules.policy_checks import NO_PROFILE, PROFILES
 from rules.policy_repository import RepositoryRules
 from rules.profile_file import ProfileFile, parse_profile
 from runner.instructions import Layer, LayerKind, own
-from runner.unseen import shown
+from runner.visible import shown
 
 ROOT = ".github/cardinal/profiles"
 PROFILE_BYTES = 16_000
@@ -71,7 +71,8 @@ def load(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> Prof
     path = f"{ROOT}/{name}.md"
     raw = folder.content(hub, repository, path, commit, most_bytes=PROFILE_BYTES)
     file = parsed(path, raw)
-    return Profile(name, (own(LayerKind.PROFILE, name, path, shown(file.text)),), file.skills, firm=True)
+    layer = own(LayerKind.PROFILE, name, path, shown(file.text, paths=True))
+    return Profile(name, (layer,), file.skills, firm=True)
 
 
 def parsed(path: str, raw: bytes | None) -> ProfileFile:

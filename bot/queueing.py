@@ -63,6 +63,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             mode_value=intent.mode_value,
             asked=intent.asked,
             reproduces=intent.reproduces,
+            door=intent.door,
         ),
     )
 
@@ -89,6 +90,7 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: cards.CardRow
             session_id="",
             settings=column.to_json() if column else newest.settings,
             plan_required=False,
+            door=intent.door,
         ),
     )
 

@@ -11,7 +11,7 @@ from ledger.views.runs import RunRow
 from rules.policy_repository import RepositoryRules
 from rules.reproduction import Words, wanted
 from runner.order import BrowserStep, Reproduction, WorkOrder
-from runner.unseen import clean
+from runner.visible import clean
 
 if TYPE_CHECKING:
     from bot.shop import Shop

@@ -17,7 +17,8 @@ from rules.policy_repository import Skills
 from rules.skill_file import SkillFile, SkillFileError, parse
 from rules.skills import OPERATOR, Choice, Occasion, Offer, choose, named_in
 from runner.instructions import Layer, LayerKind, SkillContent
-from runner.unseen import clean, shown
+from runner.invisible import without_invisible
+from runner.visible import clean, shown
 
 if TYPE_CHECKING:
     from bot.shop import Shop
@@ -97,7 +98,7 @@ def _occasion(shop: "Shop", card: CardRow) -> Occasion:
     with book.reading(shop.engine) as db:
         pinned = pins.of_card(db, card.card_id)
     line = named_in(clean(card.body).text)
-    return Occasion(clean(card.title).text, trusted, card.labels, line, pinned)
+    return Occasion(without_invisible(card.title), trusted, card.choosing_labels, line, pinned)
 
 
 def _equipment(choices: tuple[Choice, ...], found: Mapping[tuple[str, str], _Found]) -> Equipment:
@@ -148,7 +149,7 @@ def _loaded(here: _Found, file: SkillFile) -> tuple[Layer, list[SkillContent], l
         LayerKind.SKILL,
         name,
         here.offer.source,
-        f"{shown(file.description)}\n\n{shown(file.text)}",
+        f"{without_invisible(file.description)}\n\n{shown(file.text, paths=True)}",
         digest.hexdigest(),
         file.version,
         private=here.offer.source == OPERATOR,

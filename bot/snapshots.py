@@ -46,6 +46,7 @@ from rules.snapshot import (
     Halt,
     Held,
     Loss,
+    Mover,
     OpenQuestion,
     PullSeen,
     RunSeen,
@@ -157,7 +158,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         title=row.title,
         body=row.body,
         author=row.author,
-        labels=row.labels,
+        labels=row.choosing_labels,
         column=row.column,
         state=row.state,
         because=row.because,
@@ -186,6 +187,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         board_owner=boards.owner_of(db, row.board_id),
         policy_digest=policies.digest(db, row.board_id),
         checking=_checking(db, row),
+        mover=Mover(row.mover, row.mover_role, row.own_move),
     )
 
 
@@ -252,6 +254,7 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
         plan_policy=plan.policy if plan else "",
         mode=run.mode,
         mode_rule=run.mode_rule,
+        by=run.by,
         behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
     )
 

@@ -14,7 +14,7 @@ from rules.policy_problems import unknown
 from rules.policy_stages import Permission, Stage, strictest
 from runner import order
 from runner.order import Tools
-from runner.unseen import shown
+from runner.visible import shown
 
 BUILT_IN = "built in"
 
@@ -86,7 +86,7 @@ def _stage(stage: Stage, found: Found, tools: Tools) -> order.Stage:
     return order.Stage(
         name=stage.name,
         persona=persona.name,
-        text=shown(persona.text),
+        text=shown(persona.text, paths=True),
         digest=persona.digest,
         source=found.source,
         next=stage.follows,

@@ -6,7 +6,7 @@ same thing told twice becomes one event.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from sqlalchemy import Connection
 
@@ -21,6 +21,7 @@ from ledger.event import Event
 from ledger.events import pull as on_pull
 from ledger.events.access import RepositoryMoved
 from ledger.ids import BoardId, CardId
+from ledger.reports import About
 from ledger.views import cards, links, merges, placements, verdicts
 
 if TYPE_CHECKING:
@@ -36,7 +37,14 @@ class Told:
     """What a delivery comes to: doorbells to ring and events to make, in order."""
 
     bells: list[tuple[CardId, BoardId]] = field(default_factory=list)
+    changes: list[tuple[CardId, facts.Change]] = field(default_factory=list)
     makers: list[Maker] = field(default_factory=list)
+
+    def ring(self, card: cards.CardRow, change: facts.Change | None = None) -> None:
+        """Ring for the card, and keep who changed what of it."""
+        self.bells.append((card.card_id, card.board_id))
+        if change is not None:
+            self.changes.append((card.card_id, change))
 
     @property
     def rings(self) -> tuple[CardId, ...]:
@@ -115,6 +123,8 @@ def _rang(shop: "Shop", fact: facts.CardRang, told: Told) -> None:
     if fact.board_id != served:
         return  # a board of the organisation that Cardinal does not serve: it must cost no call
     told.bells.append((fact.card_id, fact.board_id))
+    if fact.change is not None:
+        told.changes.append((fact.card_id, fact.change))
 
 
 def _pushed(shop: "Shop", fact: facts.Pushed) -> None:
@@ -172,20 +182,34 @@ def _about_card(shop: "Shop", fact: facts.IssueFact, card: cards.CardRow, told: 
             told.makers.append(spoken.said(shop, fact, card))
         case facts.BoxTicked():
             told.makers += spoken.ticked(shop, fact, card)
-        case facts.IssueEdited() | facts.LinksChanged():
-            told.bells.append((card.card_id, card.board_id))
-        case facts.IssueShut() | facts.IssueOpenedAgain():  # in any order: the look says what is so now
-            told.bells.append((card.card_id, card.board_id))
+        case facts.LinksChanged() | facts.IssueShut():  # in any order: the look says what is so now
+            told.ring(card)
+        case facts.IssueEdited():
+            told.ring(card, fact.change)
+        case facts.IssueOpenedAgain():
+            told.ring(card, facts.Change(fact.by, About.REOPENED, "", fact.at))
         case facts.PullSeen():
             told.makers.append(_pull(shop, fact, card))
         case facts.MergeLeft():
             told.makers.append(_unmerged(shop, fact, card))
-        case facts.Reviewed():
-            told.makers.append(_review(shop, fact, card))
-        case facts.ReviewTakenBack():
-            told.makers.append(lambda _: (on_pull.ReviewDismissed(card.card_id, fact.review_id),))
+        case facts.Reviewed() | facts.ReviewWanted() | facts.ReviewTakenBack():
+            told.makers.append(_about_review(shop, fact, card))
         case _:
             raise TypeError(f"no rule for the fact {type(fact).__name__}")
+
+
+def _about_review(
+    shop: "Shop", fact: facts.Reviewed | facts.ReviewWanted | facts.ReviewTakenBack, card: cards.CardRow
+) -> Maker:
+    match fact:
+        case facts.Reviewed():
+            return _review(shop, fact, card)
+        case facts.ReviewWanted():
+            return _wanted(shop, fact, card)
+        case facts.ReviewTakenBack():
+            return lambda _: (on_pull.ReviewDismissed(card.card_id, fact.review_id),)
+        case _:
+            assert_never(fact)
 
 
 def _nothing(_: Connection) -> tuple[Event, ...]:
@@ -256,3 +280,9 @@ def _review(shop: "Shop", fact: facts.Reviewed, card: cards.CardRow) -> Maker:
         )
 
     return make
+
+
+def _wanted(shop: "Shop", fact: facts.ReviewWanted, card: cards.CardRow) -> Maker:
+    trusted = people.may_write(people.role(shop.hub, fact.repository, fact.by))
+    event = on_pull.ReviewRequested(card.card_id, fact.number, fact.reviewer, fact.by, trusted)
+    return lambda _: (event,)

@@ -1,5 +1,5 @@
-"""The tables that are truth: events, inbox, outbox, leases, cursors, doorbells, visits. Views keep theirs
-beside their fold.
+"""The tables that are truth: events, inbox, outbox, leases, cursors, doorbells, reports, visits. Views keep
+theirs beside their fold.
 """
 
 from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, Text, UniqueConstraint
@@ -84,6 +84,16 @@ doorbells = Table(
     Column("rung", Integer, nullable=False),
     Column("answered", Integer, nullable=False),
     Column("rung_at", Moment, nullable=False),
+)
+
+reports = Table(
+    "reports",
+    CORE,
+    Column("card_id", Prose, primary_key=True),
+    Column("sender", Prose, primary_key=True),
+    Column("about", Text, primary_key=True),
+    Column("value", Prose, primary_key=True),
+    Column("at", Moment, nullable=False),
 )
 
 visits = Table(

@@ -14,7 +14,7 @@ from rules.snapshot import Snapshot
 from rules.starting import obstacle
 from rules.words import code, count
 
-BY = "CI"  # as whom a repair is started
+BY = "CI"  # as whom a repair is started of what nobody is known to have asked for
 _NAMED = 5
 _OURS = "CI ("  # begins what is said of checks
 
@@ -38,7 +38,13 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
         return _tell(policy, snapshot, event, f"{_names(mine)} is red: {because}")
     mode = chosen(policy, snapshot)
     repair = QueueRun(
-        snapshot.card_id, "repair", BY, plan_required=False, mode_rule=mode.rule, mode_value=mode.value
+        snapshot.card_id,
+        "repair",
+        (snapshot.run.by if snapshot.run else "") or BY,
+        plan_required=False,
+        mode_rule=mode.rule,
+        mode_value=mode.value,
+        door="checks",
     )
     return Decision((repair,), (f"{_names(mine)} is red",))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rules import registry
 from rules.policy import Policy
 from rules.policy_checks import COMMANDS, command_names
-from rules.roles import Role, role_of
+from rules.roles import Role, covered, role_of
 from rules.words import alternatives, code, near, plain
 
 WORKFLOWS = "workflows"  # who asks before files of CI change, and what `/cardinal allow` calls them
@@ -106,6 +106,12 @@ def is_press(source: str) -> bool:
     return source.startswith("button:")
 
 
+def door_of(source: str) -> str:
+    """Return how a command came: comment, box or button."""
+    kind, colon, _ = source.partition(":")
+    return kind if colon else "comment"
+
+
 def pressed_run(source: str) -> str:
     """Return the run in a pressed `button:<command>:<run>`, or an empty string."""
     button = _BUTTON.fullmatch(source.removeprefix("button:")) if is_press(source) else None
@@ -139,7 +145,7 @@ def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitte
     needed = {parsed.command} | {scopes[word] for word in words[:1] if word in scopes}
     for command in sorted(needed):
         allowed = needs(policy, command)
-        if not _covered(allowed, role_of(role), login):
+        if not covered(allowed, role_of(role), login):
             scope = f" {words[0]}" if len(needed) > 1 else ""
             return Refused(_refusal(f"/cardinal {parsed.command}{scope}", allowed, role_of(role), login))
     return Permitted()
@@ -160,7 +166,7 @@ def refusal_to_answer(policy: Policy, asker: str, *, role: str, login: str) -> s
     if asker == WORKFLOWS:
         wanted.append(needs(policy, "allow"))
     for allowed in wanted:
-        if not _covered(allowed, role_of(role), login):
+        if not covered(allowed, role_of(role), login):
             return _refusal("an answer to this question", allowed, role_of(role), login)
     return ""
 
@@ -174,16 +180,6 @@ def needs(policy: Policy, command: str) -> tuple[str, ...]:
 def _refusal(typed: str, allowed: tuple[str, ...], role: Role, login: str) -> str:
     named = alternatives(f"the role {code(word)}" if word in set(Role) else code(word) for word in allowed)
     return f"{code(typed)} needs {named}; {code(login)} has the role {code(role)} here."
-
-
-def _covered(allowed: tuple[str, ...], role: Role, login: str) -> bool:
-    for word in allowed:
-        if word in set(Role):
-            if role.covers(Role(word)):
-                return True
-        elif word.removeprefix("@").casefold() == login.casefold():
-            return True
-    return False
 
 
 def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:

@@ -37,6 +37,7 @@ from rules import (
 )
 from rules.access import foreign
 from rules.intents import Decision, Intent, MoveCard, UpdateFace
+from rules.moving import guard, labelled
 from rules.policy import Policy
 from rules.snapshot import Snapshot
 
@@ -63,6 +64,8 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     board.CardConverted: entering.converted,
     board.CardDescribed: entering.described,
     board.CardRestored: entering.restored,
+    board.LabelJudged: labelled,
+    board.MoverFound: entering.found,
     placement.RepositoryResolved: entering.placed,
     board.CardArchived: reviewing.archived,
     board.IssueClosed: reviewing.closed,
@@ -135,7 +138,7 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
         ended = isinstance(event, runs.RunEnded)
         return _possible(snapshot, (merging.astray(policy, snapshot) if ended else Decision()) + checked)
     unwanted = merging.astray(policy, snapshot) if kind in UNSETTLING else Decision()
-    decided = unwanted + CARD_RULES[kind](policy, snapshot, event, now)
+    decided = unwanted + guard(policy, snapshot, event, CARD_RULES[kind](policy, snapshot, event, now), now)
     return _possible(snapshot, decided + buttons.shown(snapshot, event))
 
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from ledger.events.board import CardConverted, CardDescribed, CardMoved, CardRestored, CardSeen
+from ledger.events.board import CardConverted, CardDescribed, CardMoved, CardRestored, CardSeen, MoverFound
 from ledger.events.placement import RepositoryResolved
 from ledger.states import Archetype, CardState, RunState
 from rules import registry
@@ -14,6 +14,7 @@ from rules.columns import planning
 from rules.intents import Decision, Say
 from rules.inward import HoldBack
 from rules.leaving import is_leaving, leave, returned
+from rules.moving import is_unknown
 from rules.occasion import Occasion
 from rules.placing import ASKS
 from rules.policy import Policy
@@ -21,7 +22,7 @@ from rules.snapshot import RunSeen, Snapshot, is_about_reach
 
 CARD_MARK = "<!-- cardinal:card:"  # ends the text of an issue that an agent asked for
 UNDRAGGED = "an agent asked for this card: /cardinal retry, or drag it out and in again, to start work on it"
-BY_DRAG = "the board"  # a drag arrives as a doorbell: who dragged is not known for sure
+UNKNOWN = "the board"  # as whom a drag counts of which it is not known whose it was
 
 
 def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> Decision:
@@ -57,12 +58,28 @@ def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
     return made and policy.archetype(snapshot.column) is Archetype.EXECUTION
 
 
+def found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: datetime) -> Decision:
+    """Serve a card that waited since it was not known who had moved it."""
+    if event.column != snapshot.column or snapshot.archived or not is_unknown(snapshot.because):
+        return Decision()
+    run = snapshot.live_run
+    if run is None:
+        return enter(policy, snapshot, now)
+    move = CardMoved(snapshot.card_id, run.column, event.column, False, event.by, event.role)
+    return leave(policy, snapshot, move, run, now) if is_leaving(move, run) else Decision()
+
+
+def dragger(snapshot: Snapshot) -> str:
+    """Return for whom the card's column serves it: who put it there, or whose run Cardinal moved it for."""
+    return snapshot.mover.login or UNKNOWN
+
+
 def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datetime) -> Decision:
     """Carry out the `on_exit` actions of the column that the card left."""
     left = policy.column(column)
     if left is None or not left.on_exit:
         return Decision()
-    return act(policy, snapshot, left.on_exit, Occasion(f"{column}/on_exit", BY_DRAG, now))
+    return act(policy, snapshot, left.on_exit, Occasion(f"{column}/on_exit", dragger(snapshot), now))
 
 
 def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
@@ -75,7 +92,7 @@ def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     if column is None:
         return released + settle(policy, snapshot)
     part = registry.part(COLUMNS, column.archetype.value)
-    occasion = Occasion(f"{snapshot.column}/on_entry", BY_DRAG, now)
+    occasion = Occasion(f"{snapshot.column}/on_entry", dragger(snapshot), now)
     entered: Decision = part.enter(policy, snapshot, column, occasion)
     return released + entered
 

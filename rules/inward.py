@@ -35,7 +35,7 @@ class HoldBack(Intent):
 class QueueRun(Intent):
     """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red.
 
-    `mode`, what chose it, `asked` and `reproduces` are as in RunQueued.
+    `mode`, what chose it, `asked`, `reproduces` and `door` are as in RunQueued.
     """
 
     kind: str
@@ -46,6 +46,7 @@ class QueueRun(Intent):
     mode_value: str = ""
     asked: str = ""
     reproduces: bool = False
+    door: str = ""
 
 
 @dataclass(frozen=True, slots=True)

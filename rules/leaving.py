@@ -36,23 +36,36 @@ def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, no
         text += "`/cardinal cancel` stops the run."
         return Decision((back, Say(card, f"back:{run.run_id}", text)), (text,))
     if rule == "cancel":
-        because = f"the card was dragged to {code(wanted)}, and the policy cancels then"
-        return Decision((StopRun(card, run.run_id, "cancel", "policy", because),), (because,))
-    hold: tuple[Intent, ...] = (HoldBack(card, wanted, "the board"), back)
+        because = f"{_named(snapshot)} dragged the card to {code(wanted)}, and the policy cancels then"
+        return Decision(
+            (StopRun(card, run.run_id, "cancel", snapshot.mover.login or "policy", because),), (because,)
+        )
+    hold: tuple[Intent, ...] = (HoldBack(card, wanted, _who(snapshot)), back)
     if rule == "finish":
         return Decision(hold, (f"{run.run_id} may finish, then the card goes to {code(wanted)}",))
     if run.leaving:
         return Decision(hold, ("it was asked already what should become of the run",))
     if run.question:
         # One question at a time: the agent's own waits for an answer already, so say how to choose.
-        text = f"The card was dragged to {code(wanted)} while {run.run_id} waits for an answer: "
+        text = (
+            f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} waits for an answer: "
+        )
         text += "it was put back until that run has ended. `/cardinal cancel` stops it, "
         text += "`/cardinal finish` lets it go on to its end."
         return Decision((*hold, Say(card, f"leave:{run.run_id}:{stamp(now)}", text)), (text,))
     text = (
-        f"The card was dragged to {code(wanted)} while {run.run_id} is at work. Cancel it, or let it finish?"
+        f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} is at work."
+        " Cancel it, or let it finish?"
     )
     return Decision((*hold, AskQuestion(card, run.run_id, ASKER, text, (CANCEL, FINISH))), (text,))
+
+
+def _who(snapshot: Snapshot) -> str:
+    return snapshot.mover.login or "somebody"
+
+
+def _named(snapshot: Snapshot) -> str:
+    return code(snapshot.mover.login, 40) if snapshot.mover.login else "Somebody"
 
 
 def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision:
@@ -60,7 +73,7 @@ def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision
         f"The card was dragged away {MOST_BACK} times while {run.run_id} is at work, so it is not put back "
     )
     text += "any more: does an automation of the board move it? `/cardinal cancel` stops the run."
-    hold: tuple[Intent, ...] = (HoldBack(snapshot.card_id, wanted, "the board"),) if wanted else ()
+    hold: tuple[Intent, ...] = (HoldBack(snapshot.card_id, wanted, _who(snapshot)),) if wanted else ()
     return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))
 
 
@@ -69,10 +82,10 @@ def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen)
     if event.by_cardinal or not snapshot.held_back:
         return settle(policy, snapshot)
     card = snapshot.card_id
-    kept: tuple[Intent, ...] = (HoldBack(card, "", "the board"),)
+    kept: tuple[Intent, ...] = (HoldBack(card, "", _who(snapshot)),)
     if run.leaving:
         answer = AnswerQuestion(
-            card, run.run_id, run.leaving.question_id, "the board", "The card was put back."
+            card, run.run_id, run.leaving.question_id, _who(snapshot), "The card was put back."
         )
         return Decision((*kept, answer), ("somebody put the card back: the run just goes on",))
     return settle(policy, snapshot) + Decision(kept, ("somebody put the card back: the run just goes on",))

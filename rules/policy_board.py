@@ -124,6 +124,19 @@ class BoardRules(Part):
     commands: dict[Name, Allowed] = Field(
         default={}, description="The lowest role for a command, or a list of roles and people."
     )
+    move: Allowed = Field(
+        default=("write",),
+        description="The lowest role for moving cards, or a list of roles and people. What anybody else"
+        " drags, archives or closes starts nothing, merges nothing and gives nothing up, and the card says"
+        " so. GitHub's own workflows count as whoever closed or reopened the issue; else they have to be"
+        " named, as `github-project-automation[bot]`.",
+    )
+    unknown_mover: Literal["wait", "allow"] | None = Field(
+        default=None,
+        description="What a card does that was moved while no delivery told by whom: `wait` for somebody who"
+        " may, or do as for them; unset: `wait`, but `allow` where GitHub tells Cardinal of nobody, on a"
+        " person's own board and without webhooks.",
+    )
     repositories: RepositoryChoice = Field(
         default=RepositoryChoice(), description="How a card without a repository of its own finds one."
     )

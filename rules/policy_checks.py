@@ -1,6 +1,6 @@
 """What a policy must hold beyond the shape of its keys: names that must exist, actions that must fit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -47,9 +47,14 @@ def board_problems(board: BoardRules, written: Written) -> Iterator[str]:
         where = (*at, "commands", name)
         if name not in known:
             yield located(written, where, unknown("command", name, tuple(sorted(known))))
-        for word in allowed:
-            if word.startswith("@") and word[1:] in set(Role):
-                yield located(written, where, f"{code(word)} is a role: write it without @")
+        yield from _role_problems(allowed, written, where)
+    yield from _role_problems(board.move, written, (*at, "move"))
+
+
+def _role_problems(allowed: Iterable[str], written: Written, where: Path) -> Iterator[str]:
+    for word in allowed:
+        if word.startswith("@") and word[1:] in set(Role):
+            yield located(written, where, f"{code(word)} is a role: write it without @")
 
 
 def profile_problems(rules: RepositoryRules, written: Written, own: tuple[str, ...] | None) -> Iterator[str]:

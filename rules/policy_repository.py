@@ -176,12 +176,20 @@ class McpServer(Part):
     command: Annotated[Lines, Field(min_length=1)] = Field(description="Its program and arguments.")
 
 
+GUIDES = ("AGENTS.md", "CLAUDE.md")
+
+
 class RepositoryRules(Part):
     """The `repository:` part, read from each card's own repository."""
 
     profile: ProfileName = Field(
         default="none",
         description="How people work in such a repository: a built-in profile, one of its own, or `none`.",
+    )
+    guides: Annotated[tuple[Literal["AGENTS.md", "CLAUDE.md"], ...], Field(max_length=2)] = Field(
+        default=(),
+        description="Which of `AGENTS.md` and `CLAUDE.md` agents are told, from the root of the default"
+        " branch; empty: neither.",
     )
     image: Name = Field(default=IMAGE, description="The container image of the workspace.")
     setup: Lines = Field(default=(), description="Shell lines that prepare a fresh workspace.")

@@ -21,6 +21,7 @@ from rules.intents import (
     WriteRunComment,
 )
 from rules.inward import Explain, StopRun
+from rules.moving import may_move
 from rules.policy import Policy
 from rules.snapshot import Snapshot
 from rules.words import plain
@@ -67,7 +68,8 @@ def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: d
 def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime) -> Decision:
     """Catch up with what happened before GitHub had opened it: the run's end, or the card's."""
     card, run = snapshot.card_id, snapshot.run
-    if snapshot.archived or snapshot.given_up:
+    taken_away = snapshot.archived and may_move(policy, snapshot.mover)
+    if taken_away or snapshot.given_up:
         return abandon(snapshot, "the card was given up before its pull request was there")
     intents: list[Intent] = [UpdateFace(card)]
     if run:
@@ -100,7 +102,7 @@ def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetim
 
 
 def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime) -> Decision:
-    """Give the card up when somebody trusted closed its issue as not planned; else only say so.
+    """Give the card up when somebody who may closed its issue as not planned; else only say so.
 
     An issue can be closed by whoever opened it, which must not be enough to destroy the team's work.
     """
@@ -108,9 +110,7 @@ def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime
         return Decision((), ("the issue was reopened since",))
     by, how = plain(event.by, 40) or "somebody", event.reason.replace("_", " ")
     if event.reason in ABANDONED and not event.trusted:
-        because = (
-            f"the issue was closed as {how} by {by}, without write access: archive the card to give it up"
-        )
+        because = f"the issue was closed as {how} by {by}, who may not give it up: archive the card to do so"
         if snapshot.live_run:
             return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
         if policy.archetype(snapshot.column) is Archetype.TERMINAL:

@@ -1,5 +1,6 @@
 """The roles that GitHub gives to people in a repository, from the lowest to the highest."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -26,3 +27,14 @@ def role_of(text: str) -> Role:
     """Return the role of that name; a name that GitHub may add tomorrow counts as none."""
     word = text.strip().lower()
     return Role(word) if word in set(Role) else Role.NONE
+
+
+def covered(allowed: Iterable[str], role: Role, login: str) -> bool:
+    """Return whether one of the allowed roles and people is the role, a lower one, or that person."""
+    for word in allowed:
+        if word in set(Role):
+            if role.covers(Role(word)):
+                return True
+        elif word.removeprefix("@").casefold() == login.casefold():
+            return True
+    return False

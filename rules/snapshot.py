@@ -9,7 +9,24 @@ from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, Gate, RunState
 from rules.words import plain
 
+UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
 LEAVE = "leave"  # who asks when a card is dragged away mid-run
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """Who put the card where it stands, or took it off the board; empty where that is not known.
+
+    `role` is theirs in the card's repository; UNTOLD where GitHub tells Cardinal about nobody. `own`:
+    Cardinal moved it, for that person.
+    """
+
+    login: str = ""
+    role: str = ""
+    own: bool = False
+
+
+NOBODY = Mover()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +72,7 @@ class RunSeen:
     plan_policy: str = ""
     mode: str = "fix"
     mode_rule: str = "column"
+    by: str = ""  # who asked for it
 
     @property
     def alive(self) -> bool:
@@ -258,15 +276,16 @@ def is_about_reach(because: str) -> bool:
 class Snapshot:
     """One card as it is now. `repository` and `number` are None while it is a draft issue.
 
-    `held_back` is the column that somebody dragged it to mid-run, or empty. `verdict`: none, approved or
-    changes_requested. `pending_threads` counts review threads that no run has answered yet. `last_answered`
-    is the comment id of the newest message that the planning assistant answered; `last_said` of the newest
-    trusted one. `closed` is the reason with which the card's issue was closed, or empty while it is open.
+    `labels` are those that may choose. `held_back` is the column that somebody dragged it to mid-run, or
+    empty. `verdict`: none, approved or changes_requested. `pending_threads` counts review threads that no
+    run has answered yet. `last_answered` is the comment id of the newest message that the planning
+    assistant answered; `last_said` of the newest trusted one. `closed` is the reason with which the card's
+    issue was closed, or empty while it is open.
     `served`: a run that changes code was queued after changes were requested, and succeeded: a verdict stays
     on GitHub until its author looks again. `approved_head` is the commit that the newest approval was about.
     `put_back` counts Cardinal's own moves since the newest run was queued. `begun` tells when the card's
     newest runs were queued, the newest first; of very many only some. `given_up`: its issue was closed as not
-    planned by somebody with write access.
+    planned by somebody who may move cards.
     `held` has the newest comments that wait for a word by somebody with write access, where one is given.
     `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
     the commands in a minute by whoever just gave one.
@@ -318,6 +337,7 @@ class Snapshot:
     served: bool = False
     assistant_waits: bool = False  # the planning assistant asked, and nobody wrote since
     target: TargetSeen | None = None  # where the issue's own repository may not be the one
+    mover: Mover = NOBODY
 
     @property
     def lost(self) -> str:

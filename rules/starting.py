@@ -8,6 +8,7 @@ from ledger.events.conversation import CommandGiven
 from ledger.states import Archetype, CardState, Ending
 from rules.binding import is_reworded, moved_on
 from rules.card_state import change, feedback_waits, settle
+from rules.command_line import door_of
 from rules.intents import ConvertDraft, Decision
 from rules.inward import QueueRun
 from rules.modes import INVESTIGATE, Chosen, chosen, commanded
@@ -54,7 +55,7 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
     if lately >= policy.limits.automatic_runs_per_hour:
         said = f"{lately} runs began within an hour: does an automation drag it? /cardinal retry starts one"
         return change(policy, snapshot, CardState.BLOCKED, said)
-    return queue(policy, snapshot, by=by)
+    return queue(policy, snapshot, by=by, door="board")
 
 
 def queue(
@@ -62,13 +63,15 @@ def queue(
     snapshot: Snapshot,
     *,
     by: str,
+    door: str,
     mode: Chosen | None = None,
     asked: str = "",
     reproduces: bool = False,
 ) -> Decision:
     """Queue the run that fits: the first, a revision when a review asked for something, else a retry.
 
-    `mode` is what somebody said; else label and column say it. `asked` and `reproduces` are as in RunQueued.
+    `mode` is what somebody said; else label and column say it. `asked`, `reproduces` and `door` are as in
+    RunQueued.
     """
     mode = mode or chosen(policy, snapshot)
     wanted, because = _fitting(policy, snapshot, by, mode)
@@ -79,6 +82,7 @@ def queue(
         mode_value=mode.value,
         asked=asked,
         reproduces=reproduces,
+        door=door,
     )
     return Decision((told,), (f"{because}, {mode.mode}: {mode.reason}",))
 
@@ -92,7 +96,8 @@ def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode:
     first, flags = _REPRODUCE.subn("", first)
     words = f"{first.rstrip()}{newline}{below}".strip()
     told = commanded(mode, given.by)
-    return queue(policy, snapshot, by=given.by, mode=told, asked=words, reproduces=flags > 0)
+    door = door_of(given.source)
+    return queue(policy, snapshot, by=given.by, door=door, mode=told, asked=words, reproduces=flags > 0)
 
 
 def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple[QueueRun, str]:

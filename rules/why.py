@@ -5,6 +5,7 @@ from datetime import datetime
 from ledger.states import Archetype, CardState, RunState
 from rules.card_state import rest_of
 from rules.command_line import needs
+from rules.moving import may_move, refusal
 from rules.policy import Policy
 from rules.queue import stopped_by
 from rules.snapshot import RunSeen, Snapshot
@@ -20,7 +21,7 @@ def why(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
     run = snapshot.live_run
     stopped = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
     if run:
-        return plain(_of_run(policy, snapshot, run, stopped), 400)
+        return plain(f"{_of_run(policy, snapshot, run, stopped)}{_astray(policy, snapshot, run)}", 400)
     if stopped and policy.archetype(snapshot.column) is Archetype.EXECUTION:
         return plain(stopped, 400)
     return plain(_of_rest(policy, snapshot), 400)
@@ -78,6 +79,12 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str) -> s
             said = f": {plain(run.last_line, 160)}" if run.last_line else ""
             held = f"; then the card goes to {snapshot.held_back}" if snapshot.held_back else ""
             return f"{name} is {run.state.replace('_', ' ')}{said}{held}"
+
+
+def _astray(policy: Policy, snapshot: Snapshot, run: RunSeen) -> str:
+    """Say of a card that left its run's column that whoever moved it may not decide about the run."""
+    elsewhere = (snapshot.column or "").casefold() != run.column.casefold()
+    return f"; {refusal(policy, snapshot)}" if elsewhere and not may_move(policy, snapshot.mover) else ""
 
 
 def _by(run: RunSeen) -> str:

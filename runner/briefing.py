@@ -8,7 +8,7 @@ from datetime import datetime
 from runner.fence import fence, flat
 from runner.redact import redact
 from runner.texts import cut
-from runner.unseen import clean
+from runner.visible import clean, clean_line
 
 BODY_BYTES = 8_000
 FIELD_BYTES = 4_000
@@ -16,6 +16,13 @@ COMMENT_BYTES = 2_000
 ATTEMPTS = 10
 RELATED = 6
 COMMENTS = 30
+_REVIEWS = {
+    "changes_requested": "requested changes",
+    "approved": "approved",
+    "commented": "commented",
+    "dismissed": "reviewed; the verdict was dismissed since",
+    "review_requested": "asked for a review by",
+}
 _MOST_NAMED = 20  # places from which hidden text was taken, by name; the rest is counted
 
 
@@ -23,7 +30,8 @@ _MOST_NAMED = 20  # places from which hidden text was taken, by name; the rest i
 class Said:
     """One message of the card's conversation; `trusted`: its author has write access.
 
-    `vouched_by` is who, with write access, let the words of somebody without through; else empty.
+    `vouched_by` is who, with write access, let the words of somebody without through; else empty. `since` is
+    the run before, if they are newer. `how` is what a review says with them: one of _REVIEWS, or empty.
     """
 
     author: str
@@ -31,6 +39,8 @@ class Said:
     text: str
     at: datetime
     vouched_by: str = ""
+    since: str = ""
+    how: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +86,7 @@ class BriefingSource:
     brief: str = ""
     conversation: tuple[Said, ...] = ()
     earlier: tuple[EarlierRun, ...] = ()
+    reviews: tuple[Said, ...] = ()
     feedback: tuple[Feedback, ...] = ()
     related: tuple[RelatedReport, ...] = ()
     asked: str = ""  # what `asked_by`, who has write access, wants of this very run
@@ -98,11 +109,20 @@ class _Desk:
         self.omitted: list[str] = []
         self._hidden: list[str] = []
 
-    def clean(self, text: str, cap_bytes: int, what: str) -> str:
-        cleaned = clean(text)
-        if cleaned.found:
-            self._hidden.append(f"{what} ({', '.join(cleaned.found)})")
-        shown = redact(cleaned.text.strip())
+    def clean(self, text: str, cap_bytes: int, what: str, *, tags: bool = True) -> str:
+        """Return what people see of `text`; without `tags` for what Cardinal posts of agents."""
+        cleaned = clean(text, tags=tags)
+        return self._kept(cleaned.text, cap_bytes, what, cleaned.found)
+
+    def title(self, text: str) -> str:
+        """Return the title; GitHub shows it as it is."""
+        cleaned = clean_line(text)
+        return self._kept(cleaned.text, 500, "title", cleaned.found)
+
+    def _kept(self, text: str, cap_bytes: int, what: str, found: tuple[str, ...]) -> str:
+        if found:
+            self._hidden.append(f"{what} ({', '.join(found)})")
+        shown = redact(text.strip())
         kept = cut(shown, cap_bytes)
         if kept != shown:
             self.omitted.append(f"{what}: {len(shown.encode()) - cap_bytes} bytes over {cap_bytes}")
@@ -130,7 +150,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
     """
     desk = _Desk()
     tag = f"untrusted-{hashlib.sha256(repr((nonce, source)).encode()).hexdigest()[:16]}"
-    title = desk.clean(source.title, 500, "title")
+    title = desk.title(source.title)
     sections = [*_asked(source, desk), *_sections(source, desk, tag)]
     if not source.author_trusted:  # in the heading a stranger's words would speak for the board
         sections.insert(0, f"## Title, by {source.author}\n{fence(title, tag)}")
@@ -152,7 +172,11 @@ def digest_of(text: str) -> str:
 
 
 def _speaker(one: Said) -> str:
-    return f"{one.author}, let through by {one.vouched_by}," if one.vouched_by else one.author
+    said = f"{one.author}, let through by {one.vouched_by}," if one.vouched_by else one.author
+    new = f" (since {one.since} began)" if one.since else ""
+    return (
+        f"{said} at {one.at:%Y-%m-%d %H:%M}{new}{f' {_REVIEWS[one.how]}' if one.how in _REVIEWS else ''}:\n"
+    )
 
 
 def _asked(source: BriefingSource, desk: _Desk) -> Iterable[str]:
@@ -165,25 +189,23 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     def fenced(text: str, *, trusted: bool) -> str:
         return text if trusted or not text else fence(text, tag)
 
+    def spoken(one: Said, what: str) -> str:
+        text = desk.clean(one.text, COMMENT_BYTES, f"{what} by {one.author}")
+        return _speaker(one) + fenced(text, trusted=one.trusted or bool(one.vouched_by))
+
     if source.brief:
-        yield "## Ready for execution\n" + desk.clean(source.brief, FIELD_BYTES, "brief")
+        yield "## Ready for execution\n" + desk.clean(source.brief, FIELD_BYTES, "brief", tags=False)
     if source.body.strip():
         body = desk.clean(source.body, BODY_BYTES, "description")
         yield f"## Description, by {source.author}\n" + fenced(body, trusted=source.author_trusted)
     talk = source.conversation[desk.newest(source.conversation, COMMENTS, "comments") :]
     if talk:
-        yield "## Conversation\n" + "\n\n".join(
-            f"{_speaker(one)} at {one.at:%Y-%m-%d %H:%M}:\n"
-            + fenced(
-                desk.clean(one.text, COMMENT_BYTES, f"a comment by {one.author}"),
-                trusted=one.trusted or bool(one.vouched_by),
-            )
-            for one in talk
-        )
+        yield "## Conversation\n" + "\n\n".join(spoken(one, "a comment") for one in talk)
     attempts = source.earlier[desk.newest(source.earlier, ATTEMPTS, "attempts") :]
     if attempts:
         yield "## Earlier runs\n" + "\n\n".join(
-            f"{one.run_id}: {one.ending}\n{desk.clean(one.report, FIELD_BYTES, f'report of {one.run_id}')}"
+            f"{one.run_id}: {one.ending}\n"
+            + desk.clean(one.report, FIELD_BYTES, f"report of {one.run_id}", tags=False)
             for one in attempts
         )
     reports = source.related[desk.newest(source.related, RELATED, "reports of related issues") :]
@@ -191,9 +213,12 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
         # An agent wrote them after reading who knows what: they are material, and order nothing.
         yield "## Reports of related issues\n" + "\n\n".join(
             f"{one.name}, {one.relation}:\n"
-            + fenced(desk.clean(one.report, FIELD_BYTES, f"report of {one.name}"), trusted=False)
+            + fenced(desk.clean(one.report, FIELD_BYTES, f"report of {one.name}", tags=False), trusted=False)
             for one in reports
         )
+    reviews = source.reviews[desk.newest(source.reviews, COMMENTS, "reviews") :]
+    if reviews:
+        yield "## Reviews of the pull request\n" + "\n\n".join(spoken(one, "a review") for one in reviews)
     threads = source.feedback[desk.newest(source.feedback, COMMENTS, "review threads") :]
     if threads:
         yield "## Review threads to answer\n" + "\n\n".join(

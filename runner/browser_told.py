@@ -4,8 +4,8 @@ from ledger.events.reproduction import FAILED, PASSED, ReproductionPlayed
 from runner.fence import fence
 from runner.history import History
 from runner.instructions import digest_of
+from runner.invisible import without_invisible
 from runner.order import WorkOrder
-from runner.unseen import shown
 
 _WITHOUT = (
     " That is the base, without the commits of the card's branch: these may have mended it since, so look at"
@@ -21,7 +21,7 @@ def told(order: WorkOrder, history: History) -> str:
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(played.steps, start=1))
     said = f"Step {played.step}: {played.said}" if played.step else played.said
     errors = "\n".join(("Errors on the console:", *played.errors)) if played.errors else ""
-    material = shown("\n".join(part for part in (steps, said, errors) if part))
+    material = without_invisible("\n".join(part for part in (steps, said, errors) if part))
     # No text can hold the digest of itself, so none can end what it stands in.
     tag = f"untrusted-{digest_of(material)[:16]}"
     without = "" if order.kind == "first" or order.investigates else _WITHOUT

@@ -3,10 +3,11 @@
 import json
 
 from runner.history import History
+from runner.invisible import without_invisible
 from runner.order import WorkOrder
 from runner.redact import redact
 from runner.texts import cut
-from runner.unseen import shown
+from runner.visible import shown
 
 SHOWN_BYTES = 40_000  # an answer travels in one datagram
 _BRIEFING_BYTES = 8_000
@@ -29,7 +30,7 @@ def _facts(order: WorkOrder, history: History, share: int) -> dict[str, object]:
     return {
         "number": order.number,
         "issue": order.reference,
-        "title": cut(shown(order.title), _TEXT_BYTES),
+        "title": cut(without_invisible(order.title), _TEXT_BYTES),
         "repository": order.repository,
         "branch": order.branch,
         "base_branch": order.base_branch,
@@ -47,10 +48,10 @@ def _facts(order: WorkOrder, history: History, share: int) -> dict[str, object]:
             }
             for thread in order.threads[:items]
         ],
-        "notes": [cut(note, text_bytes) for note in history.notes[-items:]],
+        "notes": [cut(shown(note, tags=False), text_bytes) for note in history.notes[-items:]],
         "answers": [
             {
-                "question": cut(asked.text, text_bytes),
+                "question": cut(shown(asked.text, tags=False), text_bytes),
                 "answer": cut(redact(shown(asked.answer or "")), text_bytes),
             }
             for asked in answers[-items:]
@@ -65,9 +66,9 @@ def _plan(history: History, text_bytes: int) -> dict[str, object] | None:
         return None
     return {
         "state": plan.state,
-        "summary": cut(plan.summary, 3 * text_bytes),
+        "summary": cut(shown(plan.summary, tags=False), 3 * text_bytes),
         "steps": [
-            {"step": cut(step, text_bytes // 2), "done": number <= plan.done}
+            {"step": cut(shown(step, tags=False), text_bytes // 2), "done": number <= plan.done}
             for number, step in enumerate(plan.steps, start=1)
         ],
     }

@@ -2,7 +2,7 @@
 
 import re
 
-from runner.unseen import shown
+from runner.invisible import without_invisible
 
 # Whatever looks like such a tag in the words themselves: a reader that is no parser could take it for one.
 _LIKE = re.compile(r"untrusted(?=-)", re.IGNORECASE)
@@ -16,4 +16,4 @@ def fence(text: str, tag: str) -> str:
 
 def flat(text: str, most: int = 300) -> str:
     """Return a name or a path of others as one short line: no heading, list or tag begins in it."""
-    return " ".join(shown(text[: 4 * most]).replace("<", "‹").split())[:most]
+    return " ".join(without_invisible(text[: 4 * most]).replace("<", "‹").split())[:most]

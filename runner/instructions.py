@@ -1,4 +1,4 @@
-"""The layers of an agent's instructions: system, mode, profile, column, card, skills. Pure."""
+"""The layers of an agent's instructions: system, mode, profile, guides, column, card, skills. Pure."""
 
 import hashlib
 import json
@@ -13,9 +13,9 @@ from runner.redact import redact
 
 _HEADING = re.compile(r"^(#{1,4})(?=[ \t])", re.MULTILINE)
 _ORDER = (
-    "What you are told comes in layers: Cardinal's rules, the mode, the repository's profile, the column, "
-    "the card, skills. A later layer may make an earlier one more exact, and may never loosen what Cardinal "
-    "enforces in code: what you may touch and run, limits, the checks, and who approves."
+    "What you are told comes in layers: Cardinal's rules, the mode, the repository's profile and guides, the "
+    "column, the card, skills. A later layer may make an earlier one more exact, and may never loosen what "
+    "Cardinal enforces in code: what you may touch and run, limits, the checks, and who approves."
 )
 SYSTEM = (
     "Say what you mean through the board tools: `plan`, `tick`, `progress`, `note`, `ask`, `thread`, `block` "
@@ -47,6 +47,7 @@ class LayerKind(StrEnum):
     SYSTEM = "system"
     MODE = "mode"
     PROFILE = "profile"
+    GUIDE = "guide"
     COLUMN = "column"
     CARD = "card"
     SKILL = "skill"
@@ -89,13 +90,16 @@ def digest_of(*texts: str) -> str:
 
 
 def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple[Layer, ...]:
-    """Return the whole stack of a run in its order, without empty layers. `more` are profile and skills."""
+    """Return the whole stack of a run in its order, without empty layers. `more` come from the repository
+    and the operator: profile, guides and skills.
+    """
     given = tuple(more)
     system = INVESTIGATING if mode == "investigate" else SYSTEM
     layers = (
         own(LayerKind.SYSTEM, "rules", "cardinal", f"{_ORDER}\n\n{system}"),
         own(LayerKind.MODE, mode, "cardinal", MODES.get(mode, "")),
         *(layer for layer in given if layer.kind is LayerKind.PROFILE),
+        *(layer for layer in given if layer.kind is LayerKind.GUIDE),
         own(LayerKind.COLUMN, "instructions", "the board's policy", column),
         own(LayerKind.CARD, "briefing", "the card", briefing),
         *(layer for layer in given if layer.kind is LayerKind.SKILL),
@@ -123,11 +127,12 @@ def whole(layers: Iterable[Layer], folder: str) -> list[str]:
 
 
 def news(layers: tuple[Layer, ...], known: Mapping[tuple[str, str], str], folder: str) -> list[str]:
-    """Return what an agent whose session goes on is to hear of profile, column and skills: what is new, what
-    changed, what holds no longer. `known` are the digests of the layers that it has, by kind and name.
+    """Return what an agent whose session goes on is to hear of profile, guides, column and skills: what is
+    new, what changed, what holds no longer. `known` are the digests of the layers that it has, by kind and
+    name.
     """
     said = []
-    kinds = (LayerKind.PROFILE, LayerKind.COLUMN, LayerKind.SKILL)
+    kinds = (LayerKind.PROFILE, LayerKind.GUIDE, LayerKind.COLUMN, LayerKind.SKILL)
     here = {(str(layer.kind), layer.name): layer for layer in layers if layer.kind in kinds}
     for key, layer in here.items():
         if known.get(key) != layer.digest:
@@ -143,6 +148,8 @@ def _shown(layer: Layer, folder: str) -> str:
             return layer.text
         case LayerKind.PROFILE:
             return f"## Profile of the repository: {layer.name}\n{_deeper(layer.text)}"
+        case LayerKind.GUIDE:
+            return f"## {layer.name} of the repository\n{_deeper(layer.text)}"
         case LayerKind.COLUMN:
             return f"## Column\n{_deeper(layer.text)}"
         case LayerKind.SKILL:

@@ -10,7 +10,7 @@ from runner.instructions import news, whole
 from runner.order import WorkOrder
 from runner.refusals import GUARD_TURN
 from runner.stage_prompts import core, intro, last_call
-from runner.unseen import shown
+from runner.visible import shown
 
 _LOOK = (
     "Investigate this card, and change nothing: the repository is read-only, and nothing that you write is "
@@ -30,6 +30,10 @@ _WORK = (
     "Do the work on the branch you are on, commit in small steps, tick the plan's steps, and call `finish`."
 )
 _HEED = "Do what they ask for, commit, and end the turn."
+_REVIEWED = (
+    "People reviewed the branch. Do what they ask for: the briefing has their reviews, and what was written"
+    " since the run before."
+)
 _WORDS = "The run had stopped to ask people how to go on, and this is what they wrote"
 _RED = "Checks of the pull request are red on GitHub."
 _HONEST = "Do not weaken a check to make it pass."
@@ -95,7 +99,7 @@ def _core(phase: Phase, order: WorkOrder, history: History, detail: str) -> str:
         case Phase.WORK:
             return f"{_approved(history.plan)}{_WORK}"
         case Phase.REVISE:
-            return f"People reviewed the branch. Do what the review asks for.\n\n{_threads(order)}{_WORK}"
+            return f"{_REVIEWED}\n\n{_threads(order)}{_WORK}"
         case Phase.ANSWER:
             return f"Your question was answered:\n{shown(detail)}\n\nGo on from where you stopped."
         case Phase.REPAIR:
@@ -117,7 +121,7 @@ def _matter(order: WorkOrder, history: History) -> str:
     """Return what all stages of the run are about, besides its briefing."""
     match order.kind:
         case "revision":
-            return f"People reviewed the branch. Do what the review asks for.\n\n{_threads(order)}".strip()
+            return f"{_REVIEWED}\n\n{_threads(order)}".strip()
         case "repair":
             return f"{_RED} Repair the cause. {_HONEST}"
     return _approved(history.plan).strip()
@@ -133,7 +137,8 @@ def _approved(plan: Plan | None) -> str:
     if plan is None:
         return ""
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(plan.steps, start=1))
-    return f"The plan is approved:\n{plan.summary}\n{steps}\n\n"
+    steps = shown(steps, tags=False)
+    return f"The plan is approved:\n{shown(plan.summary, tags=False)}\n{steps}\n\n"
 
 
 def _threads(order: WorkOrder) -> str:

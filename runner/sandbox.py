@@ -1,6 +1,7 @@
 """The bubblewrap command line: what a command inside may see, which is little."""
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from runner.agent import Layout
+from runner.inside.lock import MACHINES, packed
 from runner.launch import launched
 
 INSIDE = Layout(
@@ -46,7 +48,10 @@ def sandbox_problem() -> str:
     """Return why bubblewrap does not work here, or nothing; tried once per process by starting one."""
     if shutil.which("bwrap") is None:
         return "bubblewrap (bwrap) is not installed"
-    command = (*_shell(), "--", "/bin/sh", "-c", "exit 0")
+    if platform.machine() not in MACHINES:
+        return f"there is no filter of system calls for {platform.machine()}"
+    seccomp = _opened("seccomp", packed(platform.machine()))
+    command = (*_shell(), "--seccomp", str(seccomp), "--", "/bin/sh", "-c", "exit 0")
     try:
         tried = subprocess.run(
             launched(command, env={}, cwd=Path("/")),
@@ -55,9 +60,12 @@ def sandbox_problem() -> str:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=10,
+            pass_fds=(seccomp,),
         )
     except (OSError, subprocess.SubprocessError) as error:
         return f"bubblewrap does not work here: {error}"
+    finally:
+        os.close(seccomp)
     return (
         ""
         if tried.returncode == 0
@@ -72,12 +80,14 @@ def write_identity(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def locked_in(argv: Sequence[str], binds: Sequence[Bind], identity: Path) -> tuple[tuple[str, ...], int]:
-    """Return the command that runs `argv` in namespaces of its own, and the descriptor that it must
-    inherit.
+def locked_in(
+    argv: Sequence[str], binds: Sequence[Bind], identity: Path
+) -> tuple[tuple[str, ...], tuple[int, int]]:
+    """Return the command that runs `argv` in namespaces of its own and behind the filter of system calls, and
+    the descriptors that it must inherit.
 
-    What is shown goes through that descriptor: as arguments the host's paths would be read in /proc inside.
-    The caller closes it.
+    What is shown goes through one of them: as arguments the host's paths would be read in /proc inside.
+    The caller closes them.
     """
     shown: list[str] = []
     for name in _IDENTITY:
@@ -88,10 +98,17 @@ def locked_in(argv: Sequence[str], binds: Sequence[Bind], identity: Path) -> tup
     told = "\0".join(
         (*_shell()[1:], *_interpreter(), *shown, "--remount-ro", "/", "--chdir", INSIDE.repo)
     ).encode()
-    descriptor = os.memfd_create("sandbox")
-    os.write(descriptor, told)
+    descriptors = (_opened("sandbox", told), _opened("seccomp", packed(platform.machine())))
+    shell = ("bwrap", "--args", str(descriptors[0]), "--seccomp", str(descriptors[1]))
+    return (*shell, "--", *limits, *argv), descriptors
+
+
+def _opened(name: str, content: bytes) -> int:
+    """Return a descriptor from which `content` is read."""
+    descriptor = os.memfd_create(name)
+    os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
-    return ("bwrap", "--args", str(descriptor), "--", *limits, *argv), descriptor
+    return descriptor
 
 
 def _shell() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from runner.stage_calls import ways
 from runner.stage_log import Visit
 from runner.stage_machine import may_edit, named
 from runner.texts import cut
-from runner.unseen import shown
+from runner.visible import shown
 
 SNAPSHOTS_BYTES = 16_000  # of all hand-overs together; the newest come first
 _SUMMARY_BYTES = 4_000
@@ -100,11 +100,11 @@ def _snapshot(visit: Visit) -> str:
 
 
 def _quoted(text: str, cap_bytes: int) -> str:
-    return "\n".join(f"> {row}" for row in cut(shown(redact(text)), cap_bytes).splitlines())
+    return "\n".join(f"> {row}" for row in cut(shown(redact(text), tags=False), cap_bytes).splitlines())
 
 
 def _line(text: str) -> str:
-    return cut(" ".join(shown(redact(text)).split()), _NOTE_BYTES)
+    return cut(" ".join(shown(redact(text), tags=False).split()), _NOTE_BYTES)
 
 
 def _listed(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:

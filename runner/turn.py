@@ -17,7 +17,7 @@ from runner.stop import PATIENT, Patience
 from runner.stream import Closed, Flooded, Heard, Line
 from runner.texts import one_line, tail
 from runner.transcript import Transcript
-from runner.unseen import shown
+from runner.visible import shown
 from runner.watch import Spent, Verdict
 
 ASKED_GRACE_S = 1.5  # after a question the agent may end by itself for so long

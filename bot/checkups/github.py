@@ -56,7 +56,7 @@ def installation(patient: Patient) -> Iterator[Finding]:
         )
         return
     if found.get("target_type") == "User":
-        step = "nothing to do: the sweep finds every change"
+        step = "the sweep finds every change, but not whose it was: see `unknown_mover` in docs/policy.md"
         yield Finding(
             "board events", Level.OK, f"{owner} is a person: GitHub sends no events of the board", step
         )

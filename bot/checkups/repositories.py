@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bot import profiles
+from bot import guides, profiles
 from bot.checkups.finding import Finding, Level, Patient
 from bot.github import policy_file
 from bot.github.errors import NotFoundError
@@ -12,7 +12,7 @@ from ledger.views import boards, placements
 from rules.errors import PolicyError
 from rules.policy_repository import RepositoryRules
 
-MOST_REPOSITORIES = 30  # that are asked about: two calls each, a few more where there is a profile
+MOST_REPOSITORIES = 30  # that are asked about: four calls each, a few more where there is a profile
 
 
 def checks(patient: Patient) -> Iterator[Finding]:
@@ -42,6 +42,7 @@ def _of(patient: Patient, repository: str) -> Iterator[Finding]:
         yield Finding("checks", Level.FAIL, found, f"correct {checks_needed.FILE}, or no run starts there")
     else:
         yield _profile(patient, repository, commit, rules) or _checked(repository, rules)
+        yield from _guides(patient, repository, commit, rules)
 
 
 def _profile(patient: Patient, repository: str, commit: str, rules: RepositoryRules) -> Finding | None:
@@ -54,6 +55,16 @@ def _profile(patient: Patient, repository: str, commit: str, rules: RepositoryRu
             "checks", Level.FAIL, found, "correct it on the default branch, or no run starts there"
         )
     return None
+
+
+def _guides(patient: Patient, repository: str, commit: str, rules: RepositoryRules) -> Iterator[Finding]:
+    """Yield that files written for agents are there, and that no agent is told them."""
+    names = guides.unread(patient.hub, repository, commit, rules) if commit else ()
+    if names:
+        found = f"{repository} has {' and '.join(names)}, which agents are not told"
+        wanted = ", ".join((*rules.guides, *names))
+        hint = f"write `repository: {{guides: [{wanted}]}}` into {checks_needed.FILE} if they are to be"
+        yield Finding("guides", Level.OK, found, hint)
 
 
 def _checked(repository: str, rules: RepositoryRules) -> Finding:

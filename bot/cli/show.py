@@ -118,8 +118,8 @@ def _run_text(story: RunStory) -> Iterable[str]:
     yield f"{run.run_id}  {run.ending or run.state}  attempt {run.attempt} ({run.kind})  {agent}"
     yield f"{line(run.repository)}  {line(run.branch) if run.mode != INVESTIGATE else 'reads only'}"
     yield f"mode {run.mode}: {line(reason(run.mode_rule, run.mode_value))}"
-    if run.asked:
-        yield f"asked by {line(run.by)}: {line(run.asked)}"
+    through = f" ({run.door})" if run.door else ""
+    yield f"asked by {line(run.by)}{through}{f': {line(run.asked)}' if run.asked else ''}"
     yield f"queued {when(run.queued_at)}  ended {when(run.ended_at) or 'not yet'}"
     work = f"{count(run.turns, 'turn')}  {count(run.commits, 'commit')}"
     yield f"${run.usd:.2f}  {run.active_s / 60:.1f} min  {work}"

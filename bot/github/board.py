@@ -109,6 +109,7 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
         card_id=CardId(item["id"]),
         board_id=BoardId(item["project"]["id"]),
         owner=item["project"]["owner"].get("login", ""),
+        personal=item["project"]["owner"].get("__typename") == "User",
         board_number=item["project"]["number"],
         content_id=content.get("id", ""),
         kind=kind_of(item["type"]) if content else "Redacted",

@@ -86,7 +86,7 @@ query Card($card: ID!) {
       type
       isArchived
       updatedAt
-      project { id number owner { ... on Organization { login } ... on User { login } } }
+      project { id number owner { __typename ... on Organization { login } ... on User { login } } }
       fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
       repo: fieldValueByName(name: "Repo") { ... on ProjectV2ItemFieldTextValue { text } }
       content {

@@ -39,6 +39,7 @@ class CardLook:
     hidden_blockers: int = 0
     parent: str = ""
     repo_field: str = ""  # what the project's text field Repo says
+    personal: bool = False  # the board is a person's own
 
 
 @dataclass(frozen=True, slots=True)

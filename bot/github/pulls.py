@@ -30,6 +30,7 @@ class PullLook:
     head: str
     merge_commit: str
     title: str = ""
+    body: str = ""
 
 
 def read(hub: "Hub", repository: str, number: int) -> PullLook:
@@ -119,4 +120,5 @@ def _look(found: Any) -> PullLook:
         head=str(found["head"]["sha"]),
         merge_commit=str(found.get("merge_commit_sha") or ""),
         title=str(found.get("title") or ""),
+        body=str(found.get("body") or ""),
     )

@@ -5,6 +5,7 @@ from sqlalchemy import Connection
 from bot.github.subjects import MOST_RUNS, card_of, run_of, talks_on_pull
 from bot.texts.story import Story
 from ledger.ids import RunId
+from ledger.states import Ending
 from ledger.views import (
     artifacts,
     beside,
@@ -16,14 +17,18 @@ from ledger.views import (
     runs,
     spend,
     stages,
+    threads,
     timeline,
+    verdicts,
     waivers,
 )
 from ledger.views.cards import CardRow
+from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
 from ledger.views.timeline import Zoom
 
 MOST_ACTIVITY = 30
+MOST_REPORTS = 200  # runs of a card among which those are looked for that made its change
 MOST_TIMELINE = 200  # of the card, among which the run's own are looked for
 
 
@@ -50,7 +55,22 @@ def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
         left=artifacts.of_run(db, run_id),
         site=site,
         played=reproductions.of_run(db, run_id),
+        reports=_reports(db, run),
+        threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
+        asking=verdicts.asking(db, card.card_id) if card.pull_state == "open" else (),
     )
+
+
+def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:
+    """Return the reports of the runs that succeeded on the run's branch, and its own, the oldest first."""
+    made = [
+        one.run_id
+        for one in reversed(runs.of_card(db, run.card_id, limit=MOST_REPORTS))
+        if one.run_id == run.run_id
+        or ((one.repository, one.branch) == (run.repository, run.branch) and one.ending is Ending.SUCCEEDED)
+    ]
+    found = reports.of_runs(db, made)
+    return tuple(found[run_id] for run_id in made if run_id in found)
 
 
 def _waived(db: Connection, card: CardRow, run: RunRow) -> bool:

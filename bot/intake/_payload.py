@@ -75,6 +75,11 @@ def moment(payload: Payload, path: str) -> datetime:
         raise UnreadablePayloadError(path, "a time as in RFC 3339", found) from error
 
 
+def moment_or_none(payload: Payload, path: str) -> datetime | None:
+    """Return a point in time that GitHub may leave out or send as null."""
+    return None if find(payload, path) is None else moment(payload, path)
+
+
 def objects(payload: Payload, path: str) -> tuple[Payload, ...]:
     """Return a list of objects; absent or null counts as empty."""
     found = find(payload, path)

@@ -3,10 +3,11 @@
 Source: docs.github.com/webhooks/webhook-events-and-payloads#issues.
 """
 
-from bot.facts import BlockerChanged, Fact, IssueEdited, IssueOpenedAgain, IssueShut
-from bot.intake._payload import Payload, login, number, own, text, text_or_empty
+from bot.facts import BlockerChanged, Change, Fact, IssueEdited, IssueOpenedAgain, IssueShut
+from bot.intake._payload import Payload, login, moment_or_none, number, own, text, text_or_empty
+from ledger.reports import About
 
-LOOK_AGAIN = {"edited", "labeled", "unlabeled", "typed", "untyped"}
+LOOK_AGAIN = {"edited", "unlabeled", "typed", "untyped"}
 FREEING = {"closed", "reopened", "transferred", "deleted"}
 
 
@@ -25,7 +26,13 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
             reason = text_or_empty(payload, "issue.state_reason") or "completed"
             return (IssueShut(repository, issue, reason=reason, by=login(payload, "sender")),)
         case "reopened":
-            return (IssueOpenedAgain(repository, issue, by=login(payload, "sender")),)
+            at = moment_or_none(payload, "issue.updated_at")
+            return (IssueOpenedAgain(repository, issue, by=login(payload, "sender"), at=at),)
+        case "labeled":
+            at = moment_or_none(payload, "issue.updated_at")
+            label = text_or_empty(payload, "label.name")
+            change = Change(login(payload, "sender"), About.LABEL, label, at)
+            return (IssueEdited(repository, issue, change),)
         case action if action in LOOK_AGAIN:
             return (IssueEdited(repository, issue),)
         case _:

@@ -7,10 +7,19 @@ A drag has been seen to arrive as `edited` and as `reordered`; neither is docume
 Source: docs.github.com/webhooks/webhook-events-and-payloads#projects_v2_item.
 """
 
-from bot.facts import CardRang, Fact
-from bot.intake._payload import Payload, own, text, text_or_empty
+from bot.facts import CardRang, Change, Fact
+from bot.intake._payload import Payload, find, login, moment_or_none, own, text, text_or_empty
 from ledger.ids import BoardId, CardId
+from ledger.reports import About
 
+STATUS, SELECT = "Status", "single_select"
+ABOUT = {
+    "created": About.COLUMN,
+    "reordered": About.COLUMN,
+    "archived": About.ARCHIVED,
+    "deleted": About.ARCHIVED,
+    "restored": About.RESTORED,
+}
 OWN_FIELDS = ("text", "number")  # the kinds of field that a face is made of; columns are single_select
 
 
@@ -24,5 +33,25 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
             board_id=BoardId(text(payload, "projects_v2_item.project_node_id")),
             content_id=text_or_empty(payload, "projects_v2_item.content_node_id"),
             action=text_or_empty(payload, "action"),
+            change=_change(payload),
         ),
     )
+
+
+def _change(payload: Payload) -> Change | None:
+    """Return what the sender changed; which column it is now, only newer deliveries name."""
+    action = text_or_empty(payload, "action")
+    about, value = ABOUT.get(action), ""
+    if action == "edited":
+        kind = text_or_empty(payload, "changes.field_value.field_type")
+        name = text_or_empty(payload, "changes.field_value.field_name")
+        if kind == SELECT and name in ("", STATUS):
+            about, value = About.COLUMN, text_or_empty(payload, "changes.field_value.to.name")
+        elif kind:
+            about, value = About.FIELD, name
+        elif not find(payload, "changes"):
+            about = About.COLUMN
+    if about is None:
+        return None
+    at = moment_or_none(payload, "projects_v2_item.updated_at")
+    return Change(login(payload, "sender"), about, value, at)

@@ -1,10 +1,11 @@
-"""A pull request opened, moved, left draft, closed or was merged, or GitHub merges it no more by itself.
+"""A pull request opened, moved, left draft, closed or was merged, somebody was asked to review it, or GitHub
+merges it no more by itself.
 
 Source: docs.github.com/webhooks/webhook-events-and-payloads#pull_request.
 """
 
-from bot.facts import Fact, MergeLeft, PullSeen
-from bot.intake._payload import Payload, flag, login, moment, number, own, text, text_or_empty
+from bot.facts import Fact, MergeLeft, PullSeen, ReviewWanted
+from bot.intake._payload import Payload, find, flag, login, moment, number, own, text, text_or_empty
 
 SEEN_ON = {"opened", "reopened", "closed", "synchronize", "ready_for_review", "converted_to_draft"}
 LEFT_ON = {"dequeued", "auto_merge_disabled"}
@@ -19,6 +20,8 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     if action in LEFT_ON:
         repository, left = text(payload, "repository.full_name"), number(payload, "pull_request.number")
         return (MergeLeft(repository, left, text_or_empty(payload, "reason")),)
+    if action == "review_requested" and not own(payload, bot_id):
+        return (_wanted(payload),)
     if action not in SEEN_ON or (own(payload, bot_id) and action != "closed"):
         return ()
     merged = flag(payload, "pull_request.merged")
@@ -35,4 +38,14 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
             by=login(payload, "sender"),
             at=moment(payload, "pull_request.updated_at"),
         ),
+    )
+
+
+def _wanted(payload: Payload) -> ReviewWanted:
+    asked = find(payload, "requested_reviewer.login") or find(payload, "requested_team.slug")
+    return ReviewWanted(
+        repository=text(payload, "repository.full_name"),
+        number=number(payload, "pull_request.number"),
+        reviewer=str(asked or "somebody"),
+        by=login(payload, "sender"),
     )

@@ -8,7 +8,8 @@ from ledger.views.cards import CardRow
 from ledger.views.messages import MessageRow
 from rules.template import fill
 from runner.fence import fence
-from runner.unseen import shown
+from runner.invisible import without_invisible
+from runner.visible import shown
 
 BODY_LIMIT = 8_000
 MESSAGE_LIMIT = 2_000
@@ -64,7 +65,7 @@ def task(
         "title": trust.fenced(_title(card), trust.author),
         "description": trust.fenced(_body(card), trust.author),
         "conversation": "\n\n".join(_message(one, trust) for one in messages) or "(nobody said anything)",
-        "labels": cut(shown(", ".join(card.labels)), 1_000) or "(no labels)",
+        "labels": cut(without_invisible(", ".join(card.labels)), 1_000) or "(no labels)",
     }
     parts = (
         WARNING.format(tag=trust.tag),
@@ -91,7 +92,7 @@ def _card(card: CardRow, trust: Trust) -> str:
 
 
 def _title(card: CardRow) -> str:
-    return cut(" ".join(shown(card.title).split()), 300)
+    return cut(" ".join(without_invisible(card.title).split()), 300)
 
 
 def _body(card: CardRow) -> str:
@@ -99,8 +100,9 @@ def _body(card: CardRow) -> str:
 
 
 def _message(message: MessageRow, trust: Trust) -> str:
-    text = cut(shown(message.text), MESSAGE_LIMIT)
-    if message.place == "assistant":
+    own = message.place == "assistant"
+    text = cut(shown(message.text, tags=not own), MESSAGE_LIMIT)
+    if own:
         return f"You said:\n{text}"
     if message.vouched_by:
         return f"{message.author} said, and {message.vouched_by} let it through:\n{text}"

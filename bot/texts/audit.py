@@ -27,7 +27,7 @@ def write(document: Mapping[str, Any]) -> str:
         _rows("Skills that were considered", told["skills"]),
         *_plans(told["plans"]),
         _rows("Questions and answers", told["questions"]),
-        _rows("Commands of people", told["commands"]),
+        _rows("Commands and moves of people", told["commands"]),
         _rows("Leave that people gave", told["leave"]),
         _rows("Stages", told["stages"]),
         _facts("Tools that it used", {code(name, 60): many for name, many in told["tools"].items()}),

@@ -7,6 +7,7 @@ from urllib.parse import quote, unquote
 
 from ledger.ids import EntryKey
 
+BEGIN = "<!-- what follows is kept up to date by Cardinal, to its next hidden line -->"
 _MARKER = re.compile(r"<!-- cardinal:(?P<key>[^\s<>]{1,500}):(?P<digest>[0-9a-f]{64}) -->")
 
 
@@ -32,6 +33,19 @@ def marker_of(body: str) -> Marker | None:
     """Return the marker that ends `body`, or None: one that stands anywhere else is somebody's quote."""
     found = _MARKER.fullmatch(body.rstrip().rpartition("\n")[2])
     return Marker(EntryKey(unquote(found["key"])), found["digest"]) if found else None
+
+
+def put_part(body: str, part: str) -> str | None:
+    """Return `body` with the `part` of Cardinal's, as `mark` made it, in the place of the one that is there.
+
+    What people wrote before and after it stays. None where they took Cardinal's part out.
+    """
+    lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    last = next((at for at, line in enumerate(lines) if _MARKER.fullmatch(line.rstrip())), None)
+    if last is None:
+        return None
+    first = lines[: last + 1].index(BEGIN) if BEGIN in lines[: last + 1] else 0
+    return "\n".join([*lines[:first], *part.split("\n"), *lines[last + 1 :]])
 
 
 def _escape(key: str) -> str:

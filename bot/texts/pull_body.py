@@ -1,10 +1,12 @@
-"""The pull request's title and description: what it closes, the newest report, the evidence, what it cost."""
+"""The pull request's title and description: what it closes, the whole change, the evidence, what it cost."""
 
 from bot.texts import evidence, left, reproduction
 from bot.texts import story as told
-from bot.texts.report import findings
+from bot.texts.marker import BEGIN, mark
+from bot.texts.report import whole
 from bot.texts.safe import cut, fit, tame
 from bot.texts.story import Story
+from ledger.ids import EntryKey
 from ledger.views.cards import CardRow
 
 TITLE_LIMIT = 200  # GitHub refuses titles over 256 characters
@@ -22,7 +24,7 @@ def write(story: Story) -> str:
     return fit(
         (
             f"Closes {issue}",
-            *(findings(story) or ("_The report follows when the run is done._",)),
+            *(whole(story) or ("_The report follows when the run is done._",)),
             evidence.shown(story),
             left.pointer(story),
             reproduction.told(story.played, story.site),
@@ -31,6 +33,11 @@ def write(story: Story) -> str:
             f" · the conversation and the plan are on {issue}",
         )
     )
+
+
+def part(body: str, key: EntryKey) -> str:
+    """Return the description as Cardinal's part of what stands there: people may write around it."""
+    return f"{BEGIN}\n{mark(body, key)}"
 
 
 def unready(body: str) -> str:

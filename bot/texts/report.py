@@ -1,11 +1,14 @@
 """The final report of a run: what was done and what to check, or how it ended and what to do next."""
 
+from collections.abc import Sequence
+
 from bot.texts import checks_needed, evidence, left, reproduction
 from bot.texts import story as told
 from bot.texts.boxes import box
-from bot.texts.safe import fit, line, quote
+from bot.texts.safe import code, fit, line, quote
 from bot.texts.story import Story
 from ledger.states import Ending
+from ledger.views.reports import ReportRow
 from rules.words import count
 
 MOST_ITEMS = 30
@@ -27,20 +30,48 @@ def findings(story: Story) -> tuple[str, ...]:
     report = story.report
     if report is None:
         return ()
-    return (
-        quote(report.done, 6_000),
-        _items("What changed", report.changed),
-        _items("What to check", report.check),
-        _items("Open questions", report.open_questions),
-    )
+    return (*_work(report), *_next(report))
+
+
+def whole(story: Story) -> tuple[str, ...]:
+    """Return the reports of all runs that made the change as paragraphs: the first one's, and a line for each
+    revision; what to check is the newest one's.
+    """
+    reports = story.reports
+    if not reports:
+        return ()
+    rows = [f"Run {one.run_id}: {line(one.done, 600)}" for one in reports[1:]]
+    return (*_work(reports[0]), _listed("Revisions", rows), *_next(reports[-1]))
+
+
+def _work(report: ReportRow) -> tuple[str, ...]:
+    return (quote(report.done, 6_000), _items("What changed", report.changed))
+
+
+def _next(report: ReportRow) -> tuple[str, ...]:
+    return (_items("What to check", report.check), _items("Open questions", report.open_questions))
 
 
 def _items(title: str, items: tuple[str, ...]) -> str:
+    return _listed(title, [line(item, 400) for item in items])
+
+
+def _listed(title: str, items: Sequence[str]) -> str:
     if not items:
         return ""
-    rows = [f"- {line(item, 400)}" for item in items[:MOST_ITEMS]]
-    more = [f"- … and {len(items) - MOST_ITEMS} more"] if len(items) > MOST_ITEMS else []
-    return "\n".join([f"**{title}**", "", *rows, *more])
+    more = [f"… and {len(items) - MOST_ITEMS} more"] if len(items) > MOST_ITEMS else []
+    return "\n".join([f"**{title}**", "", *(f"- {item}" for item in (*items[:MOST_ITEMS], *more))])
+
+
+def _remarks(story: Story) -> str:
+    """Return what reviewers said that is still open; empty where that is nothing."""
+    rows = [
+        f"{code(f'{one.path}:{one.line}' if one.line else one.path)}, by {line(one.author, 40)},"
+        f" has no answer: {line(one.text, 200)}"
+        for one in story.threads
+    ]
+    asking = [f"{line(one, 40)} requested changes and has not looked again" for one in story.asking]
+    return _listed("Still open in the review", [*rows, *asking])
 
 
 def _success(story: Story) -> str:
@@ -58,6 +89,7 @@ def _success(story: Story) -> str:
             evidence.shown(story),
             reproduction.told(story.played, story.site),
             " · ".join(part for part in (facts, told.spent(story)) if part),
+            _remarks(story),
             ask if pull else "",
         ),
         (left.listed(story),),
@@ -78,7 +110,7 @@ def _failure(story: Story) -> str:
             _next_step(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),
         ),
-        (evidence.failing(story.checks), *findings(story), left.listed(story)),
+        (evidence.failing(story.checks), *findings(story), _remarks(story), left.listed(story)),
     )
 
 

@@ -185,6 +185,7 @@ def _debug(story: Story) -> str:
     run = story.run
     facts = {
         "Attempt": f"{run.attempt} ({run.kind})",
+        "Asked by": f"{run.by}{f' ({run.door})' if run.door else ''}",
         "Mode": f"{run.mode}: {reason(run.mode_rule, run.mode_value)}".replace("`", ""),
         "Session": run.session_id,
         "Agent": f"{run.agent} {run.agent_version}".strip(),

@@ -16,6 +16,7 @@ from ledger.views.reports import ReportRow
 from ledger.views.reproductions import ReproductionRow
 from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
+from ledger.views.threads import ThreadRow
 from ledger.views.timeline import TimelineRow
 from rules.words import count
 
@@ -77,6 +78,9 @@ class Story:
     left: tuple[ArtifactRow, ...] = ()
     site: str = ""  # where Cardinal's pages are, empty where they are not served
     played: tuple[ReproductionRow, ...] = ()
+    reports: tuple[ReportRow, ...] = ()  # of the runs that made what is on the branch, the oldest first
+    threads: tuple[ThreadRow, ...] = ()  # of the pull request that no run has answered
+    asking: tuple[str, ...] = ()  # who requested changes and has not looked again
 
 
 def headline(story: Story) -> str:

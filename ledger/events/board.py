@@ -68,6 +68,7 @@ class CardSeen(CardEvent):
     """A card was seen first. `repository` is owner/name; None with `number` for a draft issue.
 
     `arrived` is false for a card that stood on the board before Cardinal did: it starts nothing by itself.
+    `by` put it there and has the role `role` in its repository; both are empty where that is not known.
     """
 
     board_id: BoardId
@@ -81,6 +82,8 @@ class CardSeen(CardEvent):
     state: CardState
     labels: tuple[str, ...] = ()
     arrived: bool = True
+    by: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,16 @@ class CardDescribed(CardEvent):
     title: str
     body: str
     labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelJudged(CardEvent):
+    """`by`, with the role `role` in the card's repository, set a label. `counts`: they may choose by it."""
+
+    label: str
+    by: str
+    role: str
+    counts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +116,46 @@ class CardConverted(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CardMoved(CardEvent):
-    """The card stands in another column than known; `by_cardinal` tells an own move from a person's."""
+    """The card stands in another column than known; `by_cardinal` tells an own move from a person's.
+
+    `by` moved it and has the role `role` in its repository; both are empty where that is not known. Of an own
+    move `by` is whose run it was made for.
+    """
 
     before: str | None
     after: str | None
     by_cardinal: bool
+    by: str = ""
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MoverFound(CardEvent):
+    """A delivery came late that says who put the card into the column where it was seen already."""
+
+    column: str
+    by: str
+    role: str
 
 
 @dataclass(frozen=True, slots=True)
 class CardArchived(CardEvent):
-    """The card left the board: archived, or deleted for good; `reason` names what was seen."""
+    """The card left the board: archived, or deleted for good; `reason` names what was seen.
+
+    `by` took it away and has the role `role` in its repository; both are empty where that is not known.
+    """
 
     reason: str
+    by: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CardRestored(CardEvent):
-    """An archived card is back on the board."""
+    """An archived card is back on the board; `by` and `role` are as in CardArchived."""
+
+    by: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +194,7 @@ class CardHeldBack(CardEvent):
 class IssueClosed(CardEvent):
     """The card's issue was closed; `reason` is GitHub's state_reason: completed, not_planned, duplicate.
 
-    `by` is empty when it is not known. `trusted`: is known to have write access or better.
+    `by` is empty when it is not known. `trusted`: is known to have the right to move cards.
     """
 
     reason: str

@@ -60,6 +60,16 @@ class ReviewDismissed(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewRequested(CardEvent):
+    """Somebody asked `reviewer` to look at the pull request, for the first time or again."""
+
+    number: int
+    reviewer: str
+    by: str
+    trusted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class BranchDeleted(CardEvent):
     """The card's branch is gone from GitHub."""
 

@@ -33,6 +33,8 @@ from ledger.events.board import (
     ColumnRanked,
     IssueClosed,
     IssueReopened,
+    LabelJudged,
+    MoverFound,
 )
 from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
 from ledger.events.pull import PullChanged, PullOpened
@@ -52,7 +54,10 @@ class CardRow:
     """A card as it is known; `run_id` is its newest run, `pull_number` is None before a pull request.
 
     `put_back` counts Cardinal's own moves since that run was queued; `approved_head` is the commit that the
-    newest approval was about. `given_up`: its issue was closed as not planned by somebody with write access.
+    newest approval was about. `given_up`: its issue was closed as not planned by somebody who may move cards.
+    `mover` put it where it stands, or took it off the board, with the role `mover_role`; both are empty where
+    that is not known. `own_move`: Cardinal did, for that person. `barred` are the labels by which nothing is
+    chosen, for whoever set them may not.
     `assistant_waits`: the planning assistant replied without a brief, and nobody wrote since.
     """
 
@@ -89,9 +94,18 @@ class CardRow:
     last_said: int
     last_answered: int
     assistant_waits: bool
+    mover: str
+    mover_role: str
+    own_move: bool
+    barred: tuple[str, ...]
     created_at: datetime
     moved_at: datetime
     state_at: datetime
+
+    @property
+    def choosing_labels(self) -> tuple[str, ...]:
+        """The labels by which repository, mode and skills may be chosen."""
+        return tuple(one for one in self.labels if one not in self.barred)
 
 
 cards = Table(
@@ -192,6 +206,9 @@ def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
         "moved_at": it.at,
         "state_at": it.at,
         "archived": False,
+        "mover": event.by,
+        "mover_role": event.role,
+        "own_move": False,
     }
     fresh: dict[str, object] = {
         "rank": UNRANKED,
@@ -215,6 +232,7 @@ def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
         "last_said": 0,
         "last_answered": 0,
         "assistant_waits": False,
+        "barred": (),
         "created_at": it.at,
     }
     keep(db, cards, {"card_id": event.card_id}, described if known else {**described, **fresh})
@@ -223,6 +241,17 @@ def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
 @fold.on(CardDescribed)
 def _described(db: Connection, _it: Recorded, event: CardDescribed) -> None:
     _set(db, event, title=event.title, body=event.body, labels=event.labels)
+    known = get(db, event.card_id)
+    if known is not None and known.barred:
+        _set(db, event, barred=tuple(one for one in known.barred if one in event.labels))
+
+
+@fold.on(LabelJudged)
+def _label_judged(db: Connection, _it: Recorded, event: LabelJudged) -> None:
+    known = get(db, event.card_id)
+    if known is not None:
+        others = {one for one in known.barred if one != event.label}
+        _set(db, event, barred=tuple(sorted(others if event.counts else {*others, event.label})))
 
 
 @fold.on(CardConverted)
@@ -251,7 +280,13 @@ def _reopened(db: Connection, _it: Recorded, event: IssueReopened) -> None:
 @fold.on(CardMoved)
 def _moved(db: Connection, it: Recorded, event: CardMoved) -> None:
     own = cards.c.put_back + (1 if event.by_cardinal else 0)
-    _set(db, event, column=event.after, rank=UNRANKED, moved_at=it.at, put_back=own)
+    mover = {"mover": event.by, "mover_role": event.role, "own_move": event.by_cardinal}
+    _set(db, event, column=event.after, rank=UNRANKED, moved_at=it.at, put_back=own, **mover)
+
+
+@fold.on(MoverFound)
+def _mover_found(db: Connection, _it: Recorded, event: MoverFound) -> None:
+    _set(db, event, mover=event.by, mover_role=event.role, own_move=False)
 
 
 @fold.on(ColumnRanked)
@@ -263,12 +298,12 @@ def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
 
 @fold.on(CardArchived)
 def _archived(db: Connection, _it: Recorded, event: CardArchived) -> None:
-    _set(db, event, archived=True)
+    _set(db, event, archived=True, mover=event.by, mover_role=event.role, own_move=False)
 
 
 @fold.on(CardRestored)
 def _restored(db: Connection, _it: Recorded, event: CardRestored) -> None:
-    _set(db, event, archived=False)
+    _set(db, event, archived=False, mover=event.by, mover_role=event.role, own_move=False)
 
 
 @fold.on(CardStateChanged)

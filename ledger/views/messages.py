@@ -1,4 +1,4 @@
-"""The conversation on a card: what people said and what the assistant answered."""
+"""The conversation on a card: what people said, also in reviews, and what the assistant answered."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +7,7 @@ from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Index, Tab
 
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantReplied, CommentChanged, CommentReleased, PersonSaid
+from ledger.events.pull import ReviewDismissed, ReviewRequested, ReviewSubmitted
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.rows import columns, keep, many, pick, where
@@ -14,13 +15,18 @@ from ledger.tables import VIEWS
 from ledger.types import Prose
 
 ASSISTANT = "assistant"  # the place of what Cardinal's assistant said
+COMMENTS = ("issue", "pull", "review")
+# The places of the words of reviews, by their verdict; of these `comment_id` is the review.
+VERDICTS = ("changes_requested", "approved", "commented")
+REQUESTED = "review_requested"  # the place of being asked for a review
+REVIEWS = (*VERDICTS, REQUESTED)
 
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
-    """A message. `place`: issue, pull, review or assistant; `comment_id` is 0 and `author` empty for the
-    assistant. `vouched_by` let it through, with write access, where its author has none; `changed`: edited
-    or deleted since, or empty. A `command` is no conversation.
+    """A message. `place`: one of COMMENTS or REVIEWS, or assistant; `comment_id` is 0 and `author` empty for
+    the assistant. `vouched_by` let it through, with write access, where its author has none; `changed`:
+    edited, deleted or dismissed since, or empty. A `command` is no conversation.
     """
 
     seq: int
@@ -49,12 +55,16 @@ changes = Table(
     Column("how", Prose, nullable=False),
 )
 fold = Fold()
+_PLAIN = {"vouched_by": "", "changed": "", "command": False}
 DELETED = "deleted"
 
 
-def newest(db: Connection, card_id: CardId, limit: int) -> tuple[MessageRow, ...]:
+def newest(
+    db: Connection, card_id: CardId, limit: int, places: tuple[str, ...] = (*COMMENTS, *REVIEWS, ASSISTANT)
+) -> tuple[MessageRow, ...]:
     """Return the card's newest messages, the oldest of them first, without those that were deleted."""
-    query = pick(MessageRow, messages).where(messages.c.card_id == card_id, messages.c.changed != DELETED)
+    mine = (messages.c.card_id == card_id) & messages.c.place.in_(places)
+    query = pick(MessageRow, messages).where(mine, messages.c.changed != DELETED)
     return many(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]
 
 
@@ -70,7 +80,8 @@ def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
 def held(db: Connection, card_id: CardId, limit: int) -> tuple[MessageRow, ...]:
     """Return the newest comments by people without write access that nobody let through, oldest first."""
     theirs = (messages.c.card_id == card_id) & ~messages.c.trusted & (messages.c.vouched_by == "")
-    query = pick(MessageRow, messages).where(theirs, messages.c.changed != DELETED)
+    comments = messages.c.place.in_(COMMENTS) & (messages.c.changed != DELETED)
+    query = pick(MessageRow, messages).where(theirs, comments)
     return many(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]
 
 
@@ -105,8 +116,30 @@ def _said(db: Connection, it: Recorded, event: PersonSaid) -> None:
 @fold.on(AssistantReplied)
 def _replied(db: Connection, it: Recorded, event: AssistantReplied) -> None:
     said = {"card_id": event.card_id, "comment_id": 0, "place": ASSISTANT, "author": "", "text": event.text}
-    plain = {"trusted": True, "vouched_by": "", "changed": "", "command": False}
-    db.execute(messages.insert().values(seq=it.seq, at=it.at, **said, **plain))
+    db.execute(messages.insert().values(seq=it.seq, at=it.at, trusted=True, **said, **_PLAIN))
+
+
+@fold.on(ReviewSubmitted)
+def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
+    if not event.body.strip():
+        return
+    said = {"card_id": event.card_id, "comment_id": event.review_id, "place": event.verdict}
+    words = {"author": event.author, "trusted": event.trusted, "text": event.body}
+    db.execute(messages.insert().values(seq=it.seq, at=it.at, **said, **words, **_PLAIN))
+
+
+@fold.on(ReviewDismissed)
+def _dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
+    mine = (messages.c.card_id == event.card_id) & (messages.c.comment_id == event.review_id)
+    ours = messages.update().where(mine, messages.c.place.in_(VERDICTS))
+    db.execute(ours.values(changed="dismissed"))
+
+
+@fold.on(ReviewRequested)
+def _requested(db: Connection, it: Recorded, event: ReviewRequested) -> None:
+    said = {"card_id": event.card_id, "comment_id": 0, "place": REQUESTED, "author": event.by}
+    words = {"trusted": event.trusted, "text": event.reviewer}
+    db.execute(messages.insert().values(seq=it.seq, at=it.at, **said, **words, **_PLAIN))
 
 
 @fold.on(CommentReleased)

@@ -59,6 +59,7 @@ class RunRow:
     mode_value: str
     asked: str
     reproduces: bool
+    door: str
     state: RunState
     ending: Ending | None
     reason: str

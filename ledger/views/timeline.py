@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Index, Table, bindparam, select
 
 from ledger.event import Event, Recorded
 from ledger.events.agent import ProviderFailed
-from ledger.events.board import CardEvent
+from ledger.events.board import CardEvent, CardMoved
 from ledger.events.bounds import RoundFailed
 from ledger.events.guard import GuardsJudged
 from ledger.events.instruction import SkillsChosen
@@ -60,16 +60,21 @@ _C, _A = Zoom.CONVERSATION, Zoom.ACTIVITY
 # What a kind says in one line. A kind that is not here is told by its name at the depth debug.
 _LINES: Mapping[str, Line] = {
     "CardSeen": (_C, lambda e: f"appeared in {e.column or 'no column'}: {e.title}"),
-    "CardMoved": (_C, lambda e: f"moved from {e.before or 'no column'} to {e.after or 'no column'}"),
-    "CardArchived": (_C, lambda e: f"left the board: {e.reason}"),
-    "CardRestored": (_C, lambda _e: "is back on the board"),
+    "CardMoved": (_C, lambda e: _moved(e)),
+    "LabelJudged": (
+        _A,
+        lambda e: f"{e.by} set the label {e.label}{'' if e.counts else ', which chooses nothing'}",
+    ),
+    "MoverFound": (_C, lambda e: f"{e.by} had moved it to {e.column}"),
+    "CardArchived": (_C, lambda e: f"{e.by or 'somebody'} took it off the board: {e.reason}"),
+    "CardRestored": (_C, lambda e: f"{e.by or 'somebody'} brought it back on the board"),
     "RepositoryResolved": (_C, lambda e: _resolved(e)),
     "CardConverted": (_A, lambda e: f"became {e.repository}#{e.number}"),
     "CardStateChanged": (_A, lambda e: f"{e.before} → {e.after}: {e.because}"),
     "CardExplained": (_A, lambda e: e.because),
     "CardHeldBack": (
         _C,
-        lambda e: f"{e.by} dragged it to {e.wanted}; held back" if e.wanted else f"{e.by} chose",
+        lambda e: f"{_person(e.by)} dragged it to {e.wanted}; held back" if e.wanted else f"{e.by} chose",
     ),
     "IssueClosed": (_C, lambda e: f"{e.by or 'somebody'} closed the issue: {e.reason}"),
     "IssueReopened": (_C, lambda e: f"{e.by or 'somebody'} reopened the issue"),
@@ -86,13 +91,17 @@ _LINES: Mapping[str, Line] = {
     "PullChanged": (_A, lambda e: f"pull request #{e.number} is {e.state}{', a draft' if e.draft else ''}"),
     "ReviewSubmitted": (_C, lambda e: f"{e.author} {e.verdict.replace('_', ' ')}: {e.body}"),
     "ReviewDismissed": (_A, lambda e: f"review {e.review_id} was dismissed"),
+    "ReviewRequested": (_A, lambda e: f"{e.by} asked {e.reviewer} for a review"),
     "ChecksAwaited": (Zoom.DEBUG, lambda e: f"checks of {e.head[:12]} wait for {', '.join(e.pending)}"),
     "ChecksSettled": (_C, lambda e: _checks(e)),
     "GroupFormed": (Zoom.DEBUG, lambda e: f"the merge queue wants checks on {e.head[:12]}"),
     "GroupGone": (Zoom.DEBUG, lambda e: f"the merge queue's {e.head[:12]} is gone: {e.reason}"),
     "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
     "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
-    "RunQueued": (_C, lambda e: f"run {e.run_id} queued in {e.column} (attempt {e.attempt}, {_kind(e)})"),
+    "RunQueued": (
+        _C,
+        lambda e: f"run {e.run_id} queued in {e.column} {_for(e)}(attempt {e.attempt}, {_kind(e)})",
+    ),
     "RunClaimed": (_A, lambda e: f"run {e.run_id} got a worker"),
     "RunStepped": (Zoom.DEBUG, lambda e: f"{e.before} → {e.after}"),
     "PlanProposed": (_C, lambda e: f"plan {e.revision}: {e.summary}"),
@@ -198,6 +207,22 @@ def _skills(event: SkillsChosen) -> str:
         *([f"skipped: {', '.join(skipped)}"] if skipped else []),
     ]
     return "; ".join(told)
+
+
+def _person(by: str) -> str:
+    """Return who did it; older Cardinals wrote `the board` for whoever dragged a card."""
+    return "somebody" if by in ("", "the board") else by
+
+
+def _for(event: RunQueued) -> str:
+    return f"for {event.by} " if _person(event.by) == event.by else ""
+
+
+def _moved(event: CardMoved) -> str:
+    way = f"from {event.before or 'no column'} to {event.after or 'no column'}"
+    if event.by_cardinal:
+        return f"Cardinal moved it {way}"
+    return f"{_person(event.by)} moved it {way}"
 
 
 def _kind(event: RunQueued) -> str:

@@ -51,6 +51,12 @@ def asked_at(db: Connection, card_id: CardId) -> datetime | None:
     return at
 
 
+def asking(db: Connection, card_id: CardId) -> tuple[str, ...]:
+    """Return who requested changes and has not looked again since."""
+    mine = (verdicts.c.card_id == card_id) & (verdicts.c.verdict == "changes_requested")
+    return tuple(db.scalars(select(verdicts.c.author).where(mine).order_by(verdicts.c.review_id)))
+
+
 @fold.on(ReviewSubmitted)
 def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
     review = {"card_id": event.card_id, "review_id": event.review_id}

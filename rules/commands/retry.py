@@ -5,6 +5,7 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven
 from ledger.states import Archetype
 from rules.acting import act
+from rules.command_line import door_of
 from rules.intents import Decision
 from rules.modes import again
 from rules.occasion import Occasion
@@ -28,4 +29,4 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     because = obstacle(policy, snapshot)
     if because:
         return say(snapshot, given, f"No run was started: {because}.")
-    return queue(policy, snapshot, by=given.by, mode=again(policy, snapshot))
+    return queue(policy, snapshot, by=given.by, door=door_of(given.source), mode=again(policy, snapshot))

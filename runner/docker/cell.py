@@ -7,7 +7,7 @@ from typing import Any
 import docker.types
 
 from runner.order import Resources
-from runner.sandbox import Bind
+from runner.sandbox import INSIDE, Bind
 
 MB = 1 << 20
 _TMP_MB = 512
@@ -34,6 +34,11 @@ class Cell:
     resources: Resources
     volumes: tuple[str, ...] = field(default=())
     sealed: bool = True
+
+
+def locked(*argv: str) -> tuple[str, ...]:
+    """Return the command behind Cardinal's own filter of system calls."""
+    return ("python3", "-I", "-S", "-B", f"{INSIDE.player}/lock.py", *argv)
 
 
 def description(cell: Cell) -> dict[str, Any]:

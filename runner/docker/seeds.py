@@ -10,7 +10,7 @@ import tarfile
 from dataclasses import replace
 
 from runner.child import finish
-from runner.docker.cell import Cell
+from runner.docker.cell import Cell, locked
 from runner.docker.container import Container, start
 from runner.docker.engine import Engine
 from runner.docker.errors import ImageMissingError
@@ -47,7 +47,7 @@ def keep(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None:
     Raises WorkspaceError when it cannot be packed, or an error of the engine.
     """
     tag = name.partition(":")[2]
-    unsealed = replace(cell, argv=("/bin/sh", "-c", _PACK), sealed=False)
+    unsealed = replace(cell, argv=locked("/bin/sh", "-c", _PACK), sealed=False)
     container_id = engine.create(unsealed)
     try:
         engine.unpack(container_id, _folder("seed", uid, gid))
@@ -63,7 +63,7 @@ def keep(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None:
 
 def restore(engine: Engine, cell: Cell, name: str) -> bool:
     """Unpack the image `name` into the cell's folders; False when it is not there, or no good any more."""
-    unpacking = replace(cell, image=name, argv=("/bin/sh", "-c", _UNPACK))
+    unpacking = replace(cell, image=name, argv=locked("/bin/sh", "-c", _UNPACK))
     try:
         child = start(engine, unpacking, cap_bytes=_OUTPUT_BYTES)
     except ImageMissingError:

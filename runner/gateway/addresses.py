@@ -10,15 +10,62 @@ from dataclasses import dataclass
 from runner.errors import RunnerError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _PORTS = (80, 443)  # of a pattern that names none
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
+# Everything in the registries of special addresses, also what they call globally reachable: none of it is a
+# host of somebody on the internet; and multicast and the old site-local ones, which they leave out.
+# Source: iana.org/assignments/iana-ipv4-special-registry and iana.org/assignments/iana-ipv6-special-registry.
+_SPECIAL = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+            "192.31.196.0/24",
+            "192.52.193.0/24",
+            "192.88.99.0/24",
+            "192.168.0.0/16",
+            "192.175.48.0/24",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "224.0.0.0/4",
+            "240.0.0.0/4",
+            "::/96",
+            "::ffff:0:0/96",
+            "::ffff:0:0:0/96",
+            "64:ff9b::/96",
+            "64:ff9b:1::/48",
+            "100::/64",
+            "100:0:0:1::/64",
+            "2001::/23",
+            "2001:db8::/32",
+            "2002::/16",
+            "2620:4f:8000::/48",
+            "3fff::/20",
+            "5f00::/16",
+            "fc00::/7",
+            "fe80::/10",
+            "fec0::/10",
+            "ff00::/8",
+        ),
+    )
+)
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
-# Inside the global range and yet a way to something else: 6to4, and all special ones such as Teredo.
-_TRICKY_V6 = tuple(map(ipaddress.IPv6Network, ("2002::/16", "2001::/23", "2001:db8::/32", "3fff::/20")))
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_V4_AT_THE_END = tuple(
+    map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
+)
 # Where clouds hand out credentials to whoever asks, by their own documentation.
 _METADATA = tuple(
     map(
@@ -137,32 +184,41 @@ def reachable(rules: NetworkRules, host: str, port: int, addresses: Iterable[Add
 
 def is_public(address: Address) -> bool:
     """Whether an address belongs to somebody on the internet, and not to a machine or a network of ours."""
-    address = _inner(address)
-    if _is_metadata(address) or address.is_multicast:
+    address = _plain(address)
+    if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_V6:
         return False
-    if isinstance(address, ipaddress.IPv4Address):
-        return address.is_global and not address.is_reserved
-    return address in _GLOBAL_V6 and not any(address in tricky for tricky in _TRICKY_V6)
+    return not _is_metadata(address) and not _within(address, _SPECIAL)
 
 
 def _may_be_private(address: Address) -> bool:
-    address = _inner(address)
-    odd = address.is_multicast or address.is_unspecified or address.is_reserved
+    plain = _plain(address)
+    odd = plain.is_multicast or plain.is_unspecified or plain.is_reserved
     return not odd and not _is_metadata(address)
 
 
-def _inner(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 one stands for."""
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return address.ipv4_mapped
-        if address in _NAT64:
-            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+def _plain(address: Address) -> Address:
+    """Return the IPv4 address that an IPv6 one leads to."""
+    if isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address in _NAT64):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address
 
 
+def _meant(address: Address) -> tuple[Address, ...]:
+    """Return an address and the IPv4 addresses that stand in it: mapped, translated, 6to4 and Teredo."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return (address,)
+    inner = [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)] if _within(address, _V4_AT_THE_END) else []
+    inner += [address.sixtofour] if address.sixtofour is not None else []
+    inner += address.teredo or ()
+    return (address, *inner)
+
+
 def _is_metadata(address: Address) -> bool:
-    return any(address in network for network in _METADATA if network.version == address.version)
+    return any(_within(one, _METADATA) for one in _meant(address))
+
+
+def _within(address: Address, networks: Iterable[Network]) -> bool:
+    return any(address in network for network in networks if network.version == address.version)
 
 
 def _matches(patterns: Iterable[str], host: str, port: int) -> bool:

@@ -7,18 +7,19 @@ _SLACK_SHARE, _SLACK_USD = 0.10, 0.05
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """What one call under way is expected to cost, in dollars; it grows while the answer comes."""
+    """What one call under way may cost, in dollars, and what it cost so far."""
 
     usd: float
+    so_far_usd: float = 0.0
 
 
 @dataclass(slots=True)
 class Budget:
-    """What is left, and what calls under way hold of it."""
+    """What is left, and what calls under way hold of it. `over`: a call was cut, nothing more is spent."""
 
     granted_usd: float = 0.0
+    over: bool = False
     _spent_usd: float = 0.0
-    _over: bool = False
     _held: set[Reservation] = field(default_factory=set)
 
     @property
@@ -28,8 +29,18 @@ class Budget:
 
     @property
     def held_usd(self) -> float:
-        """What the calls under way are expected to cost."""
-        return sum(one.usd for one in self._held)
+        """What the calls under way may cost."""
+        return sum(max(one.usd, one.so_far_usd) for one in self._held)
+
+    @property
+    def free_usd(self) -> float:
+        """What no call holds."""
+        return 0.0 if self.over else self.left_usd - self.held_usd
+
+    @property
+    def slack_usd(self) -> float:
+        """By how much one answer may go beyond: the last call of a turn is seldom as long as it may be."""
+        return max(self.granted_usd * _SLACK_SHARE, _SLACK_USD)
 
     @property
     def idle(self) -> bool:
@@ -38,32 +49,23 @@ class Budget:
 
     def grant(self, usd_left: float) -> None:
         """Set what is left anew; what calls under way hold stays held."""
-        self.granted_usd, self._spent_usd, self._over = max(0.0, usd_left), 0.0, False
+        self.granted_usd, self._spent_usd, self.over = max(0.0, usd_left), 0.0, False
 
-    def reserve(self, usd: float, *, sure: bool) -> Reservation | None:
-        """Hold `usd` for a call, or return None: nothing is left, or that does not fit. What is not `sure` to
-        be spent may go beyond by the slack.
-        """
-        free = self.left_usd - self.held_usd
-        if self._over or free <= 0 or usd > free + (0.0 if sure else self._slack_usd):
-            return None
+    def hold(self, usd: float) -> Reservation:
+        """Hold `usd` for a call that is about to be sent."""
         held = Reservation(usd)
         self._held.add(held)
         return held
 
     def exceeded(self) -> bool:
-        """Whether the calls under way cost more than is left and a little: the estimate is only one."""
-        return self.held_usd > self.left_usd + self._slack_usd
+        """Whether the calls under way cost more by now than is left and a little."""
+        return sum(one.so_far_usd for one in self._held) > self.left_usd + self.slack_usd
 
     def close(self) -> None:
         """A call was cut: nothing more is spent until the next grant. Claude Code asks at once for the whole
         answer again, in one piece that cannot be cut.
         """
-        self._over = True
-
-    @property
-    def _slack_usd(self) -> float:
-        return max(self.granted_usd * _SLACK_SHARE, _SLACK_USD)
+        self.over = True
 
     def settle(self, held: Reservation, usd: float) -> None:
         """A call ended and cost `usd`; what it held is free again. A second time does nothing."""

@@ -41,8 +41,9 @@ class _FailedError(RunnerError):
 
 @dataclass(slots=True)
 class Call:
-    """A call under way. `accepted`: the provider took it, so that it is billed; `started`: the client has
-    the beginning of an answer; `sends`: it is the client who is waited for.
+    """A call under way. `sent`: it may be on its way to the provider; `accepted`: the provider took it, so
+    that it is billed; `started`: the client has the beginning of an answer; `sends`: it is the client who is
+    waited for.
     """
 
     route: Route
@@ -51,6 +52,7 @@ class Call:
     meter: Meter | None
     headers: Headers
     query: bytes
+    sent: bool = False
     accepted: bool = False
     started: bool = False
     sends: bool = False
@@ -93,12 +95,13 @@ class Forward:
         asked, provider = call.asked, call.provider
         try:
             out = upstream.request(
-                provider, call.route.path, call.query, asked.body, call.headers, self._waits
+                provider, call.route.path, call.query, asked.sent, call.headers, self._waits
             )
         except (httpx2.InvalidURL, ValueError) as error:
             raise _FailedError(0, f"the settings have no proper address for {provider.name}") from error
         try:
             async with asyncio.timeout(self._waits.connect_s + self._waits.first_byte_s) as limit:
+                call.sent = True
                 response = await self._transport.handle_async_request(out)
                 try:
                     await self._take(call, response, send, limit)

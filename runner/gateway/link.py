@@ -49,7 +49,7 @@ class Terms:
     private_hosts: tuple[str, ...] = ()
     failures: int = 5
     calls_per_minute: int = 120
-    request_bytes: int = 64_000_000
+    request_bytes: int = 32_000_000  # source: docs.anthropic.com/en/api/overview, its own limit
     waits: Waits = Waits()
 
 

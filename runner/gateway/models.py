@@ -18,6 +18,7 @@ from runner.gateway.asgi import (
     disconnected,
 )
 from runner.gateway.budget import Budget
+from runner.gateway.contents import UnknownCostError, weights
 from runner.gateway.forward import Call, CutError, Forward
 from runner.gateway.link import Terms
 from runner.gateway.meter import Experience, Meter
@@ -29,6 +30,7 @@ from runner.gateway.streaks import SETTINGS, Streaks
 from runner.gateway.told import Refused, Settled, Warned
 from runner.gateway.uplink import Order, Uplink
 from runner.gateway.wire import Asked, UnreadableCallError, Wire, parsed
+from runner.gateway.wire import asked as read_call
 from runner.order import Provider
 
 _RATE_TOLD_S = 5.0
@@ -67,6 +69,7 @@ class Models:
         self._rate_told_s = -_RATE_TOLD_S
         self._unknown: set[str] = set()
         self._live: set[asyncio.Task[None]] = set()
+        self._turned = asyncio.Event()
 
     def obey(self, order: Order) -> None:
         """Carry out an order of the supervisor about turns, money and the network."""
@@ -79,6 +82,7 @@ class Models:
         if order["type"] == "open":
             self._streaks.reset()
         self._budget.grant(float(order["usd_left"]))
+        self._wake()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -102,13 +106,21 @@ class Models:
             held_bytes = len(body)
             asked = self._asked(route, body)
             meter = None if route.free else self._meter(route.wire, provider, asked)
+            if meter is not None:
+                await self._reserve(meter, receive)
+                asked = meter.asked
             call = Call(route, provider, asked, meter, scope["headers"], scope["query_string"])
             await self._follow(call, receive, send)
         except CallRefusedError as refused:
             await self._refuse(route.wire, refused, send)
-        except (OversizedBodyError, UnreadableCallError) as error:
+        except (OversizedBodyError, UnreadableCallError, UnknownCostError) as error:
             kind = "size" if isinstance(error, OversizedBodyError) else "request"
             await self._refuse(route.wire, CallRefusedError(kind, str(error)), send)
+        except RecursionError:
+            deep = CallRefusedError(
+                "request", "the gateway cannot read this request: it is nested too deeply"
+            )
+            await self._refuse(route.wire, deep, send)
         except ClientGoneError:
             return
         finally:
@@ -133,7 +145,7 @@ class Models:
 
     def _asked(self, route: Route, body: bytes) -> Asked:
         given = parsed(body)
-        asked = route.wire.asked(given, body)
+        asked = read_call(route.wire, given, body)
         if asked.model not in self._terms.models:
             listed = ", ".join(self._terms.models) or "none"
             raise CallRefusedError(
@@ -154,15 +166,40 @@ class Models:
             self._uplink.say(
                 Warned(f"no price is known for the model {asked.model}: it counts as {price.model.id}")
             )
-        meter = Meter(asked, wire, price, self._budget, self._experience)
-        if not meter.reserve():
-            left, held = max(0.0, self._budget.left_usd), self._budget.held_usd
-            beside = f", ${held:.2f} of it for calls under way" if held else ""
-            raise CallRefusedError(
-                "budget",
-                f"the budget is used up: this call does not fit in what is left, ${left:.2f}{beside}",
-            )
-        return meter
+        return Meter(asked, wire, price, self._budget, self._experience, weights(asked.given))
+
+    async def _reserve(self, meter: Meter, receive: Receive) -> None:
+        """Hold the dollars of a call. One that fits alone, and not beside those under way, waits for them."""
+        until_s = self._clock() + self._terms.waits.first_byte_s
+        while not meter.reserve():
+            if not self._uplink.is_open:
+                raise CallRefusedError("closed", "the turn is over")
+            if not meter.may_fit_later():
+                left = max(0.0, self._budget.left_usd)
+                raise CallRefusedError(
+                    "budget", f"the budget is used up: this call does not fit in what is left, ${left:.2f}"
+                )
+            if self._clock() >= until_s:
+                raise CallRefusedError("rate", "other calls hold what is left of the budget: wait a moment")
+            await self._changed(receive, until_s - self._clock())
+
+    async def _changed(self, receive: Receive, limit_s: float) -> None:
+        """Return once a call ended or an order came. Raises ClientGoneError when its client is gone."""
+        turn = asyncio.ensure_future(self._turned.wait())
+        gone = asyncio.ensure_future(disconnected(receive))
+        try:
+            await asyncio.wait({turn, gone}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                raise ClientGoneError("the client is gone")
+        finally:
+            turn.cancel()
+            gone.cancel()
+            await asyncio.wait({turn, gone})
+
+    def _wake(self) -> None:
+        """Let the calls that wait for room look again."""
+        self._turned.set()
+        self._turned = asyncio.Event()
 
     async def _follow(self, call: Call, receive: Receive, send: Send) -> None:
         """Pass the call on until it ends, its client is gone, or the turn is over."""
@@ -177,7 +214,10 @@ class Models:
             work.cancel()
             await asyncio.wait({work, gone})
             self._live.discard(work)
-            self._forward.settle(call, asked_in_vain=not call.accepted)
+            # What was given up on its way may be billed all the same.
+            billed = call.accepted or (call.sent and not call.started)
+            self._forward.settle(call, asked_in_vain=not billed)
+            self._wake()
             self._settled()
         if not work.cancelled():
             work.result()
@@ -198,6 +238,7 @@ class Models:
     def _shut(self) -> None:
         for work in self._live:
             work.cancel()
+        self._wake()
         self._settled()
 
     def _settled(self) -> None:

@@ -8,11 +8,12 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import h11
 
 from runner.gateway.addresses import Address, BadAuthorityError, NetworkRules, Reach, literal, reachable
+from runner.gateway.hello import HANDSHAKE, UNRECOGNIZED_NAME, BadHelloError, Hellos
 from runner.gateway.requested import Asked, BadRequestError, asked_for, onward
 from runner.gateway.told import HostAsked, Warned, written
 from runner.texts import one_line
@@ -38,6 +39,7 @@ class NetworkLimits:
     reach_s: float = 10.0  # for the name, and for each address
     idle_s: float = 300.0  # without a byte in either direction
     hosts_told: int = 500
+    tls_ports: tuple[int, ...] = (80, 443)  # of a pattern without a port; tunnels to them carry TLS
 
 
 async def resolved(host: str) -> tuple[Address, ...]:
@@ -131,8 +133,9 @@ class _Proxy:
         try:
             if asked.tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                upstream.write(head.trailing_data[0])
-                await self._tunnel((reader, writer), (upstream_reader, upstream))
+                await self._tunnel(
+                    asked, head.trailing_data[0], (reader, writer), (upstream_reader, upstream)
+                )
             else:
                 await self._forward(asked, head, (reader, writer), (upstream_reader, upstream))
         except BaseException:
@@ -182,12 +185,46 @@ class _Proxy:
         reason = why or f"network: {self._open_to.network} allows it"
         self._tell(written(HostAsked(asked.host, asked.port, allowed, reason)))
 
-    async def _tunnel(self, inner: "_Ends", outer: "_Ends") -> None:
+    async def _tunnel(self, asked: Asked, early: bytes, inner: "_Ends", outer: "_Ends") -> None:
         async with asyncio.timeout(self._limits.idle_s) as limit:
             beat = self._beat(limit)
-            there = asyncio.create_task(_pump(inner[0], outer[1], beat))
+            there = asyncio.create_task(self._carry(asked, early, inner, outer[1], beat))
             back = asyncio.create_task(_pump(outer[0], inner[1], beat))
             await _both(there, back)
+
+    async def _carry(
+        self,
+        asked: Asked,
+        early: bytes,
+        inner: "_Ends",
+        upstream: asyncio.StreamWriter,
+        beat: Callable[[], None],
+    ) -> None:
+        """Carry what a client says through its tunnel, as long as its TLS wants the host that was granted.
+
+        A port that the policy names by itself may carry something else, unless it begins with TLS.
+        """
+        reader, writer = inner
+        strict = asked.port in self._limits.tls_ports
+        if strict and not early:
+            async with asyncio.timeout(self._limits.head_s):
+                early = await reader.read(_CHUNK_BYTES)
+        early = early or await reader.read(_CHUNK_BYTES)
+        if (not strict and early[:1] != bytes((HANDSHAKE,))) or self._open_to.network == "full":
+            upstream.write(early)
+            await _pump(reader, upstream, beat)
+            return
+        hellos = Hellos(asked.host, has_name=literal(asked.host) is None)
+        try:
+            upstream.write(hellos.feed(early))
+            async with asyncio.timeout(self._limits.head_s):
+                while not hellos.begun and (chunk := await reader.read(_CHUNK_BYTES)):
+                    upstream.write(hellos.feed(chunk))
+            await _pump(reader, upstream, beat, hellos.feed)
+        except BadHelloError as bad:
+            self._tell_once(replace(asked, host=bad.name or asked.host), str(bad))
+            writer.write(UNRECOGNIZED_NAME)
+            raise ConnectionAbortedError(str(bad)) from bad
 
     async def _forward(self, asked: Asked, head: h11.Connection, inner: "_Ends", outer: "_Ends") -> None:
         onwards = h11.Connection(h11.CLIENT)
@@ -240,10 +277,15 @@ async def _send_body(
             raise ConnectionResetError("it went away within its request")
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, beat: Callable[[], None]) -> None:
+async def _pump(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    beat: Callable[[], None],
+    checked: Callable[[bytes], bytes] = bytes,
+) -> None:
     while chunk := await reader.read(_CHUNK_BYTES):
         beat()
-        writer.write(chunk)
+        writer.write(checked(chunk))
         await writer.drain()
     if writer.can_write_eof():
         writer.write_eof()

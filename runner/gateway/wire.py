@@ -4,13 +4,17 @@ metered, and the contract of a protocol.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from runner.errors import RunnerError
+from runner.gateway.contents import check_fields
 from runner.texts import one_line
 
 _LONGEST_NAME = 200
+_WANTED = "stream_options.include_usage"
+_SEPARATORS = (b",", b"[", b"{")
+MAX_PARTS = 500_000  # nearly each is a token; the rest of a long request is words
 
 
 class UnreadableCallError(RunnerError):
@@ -22,18 +26,47 @@ class UnreadableCallError(RunnerError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request for an answer of a model. `body` is what the provider gets; `changed` says what in it is not
-    the client's. `output_tokens` is the most that it may answer, 0 where it does not say. `context` is what
-    else the price depends on.
+    """A request for an answer of a model. `limits` are the fields that bound its answer, the usual one first;
+    `context` is what else the price depends on; `added` is what the gateway sets, and the provider gets.
     """
 
     model: str
     streamed: bool
     turns: int
-    output_tokens: int
+    given: Mapping[str, Any]
     body: bytes
-    changed: str = ""
+    limits: tuple[str, ...]
     context: Mapping[str, str] = field(default_factory=dict)
+    added: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def limit_tokens(self) -> int:
+        """The most that it may answer, 0 where it does not say. Of several limits the highest counts."""
+        return max(count_of(self.given, name) for name in self.limits)
+
+    def limited(self, tokens: int) -> "Asked":
+        """Return the request with an answer of at most so many tokens."""
+        said = [name for name in self.limits if count_of(self.given, name)] or self.limits[:1]
+        added: dict[str, Any] = {name: min(tokens, count_of(self.given, name) or tokens) for name in said}
+        thinking = self.given.get("thinking")
+        if isinstance(thinking, Mapping) and count_of(thinking, "budget_tokens") >= tokens:
+            added["thinking"] = {**thinking, "budget_tokens": tokens // 2}  # it must be below the limit
+        return replace(self, added={**self.added, **added})
+
+    @property
+    def changed(self) -> str:
+        """What in the body is not the client's; empty for nothing."""
+        return ", ".join(_WANTED if name == "stream_options" else name for name in self.added)
+
+    @property
+    def sent(self) -> bytes:
+        """The body for the provider. Where nothing is replaced, all bytes of the client stay as they are."""
+        if not self.added:
+            return self.body
+        if self.added.keys() & self.given.keys():
+            return json.dumps({**self.given, **self.added}).encode()
+        head, brace, rest = self.body.partition(b"{")
+        return head + brace + json.dumps(self.added, separators=(",", ":"))[1:-1].encode() + b"," + rest
 
 
 @dataclass(slots=True)
@@ -78,8 +111,20 @@ class Wire(Protocol):
     def usage(self) -> tuple[str, str]:
         """How the price list names this form of usage: provider and flavour."""
 
-    def asked(self, given: Mapping[str, Any], body: bytes) -> Asked:
-        """Return what a request wants. Raises UnreadableCallError."""
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields of a request whose cost is known."""
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The fields that bound an answer; the first is set where a request has none."""
+
+    @property
+    def priced_by(self) -> str:
+        """The field of a request that changes its price."""
+
+    def added(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what the gateway must set so that the answer can be metered. Raises UnreadableCallError."""
 
     def read_event(self, reading: Reading, payload: bytes) -> None:
         """Add one event of a streamed answer."""
@@ -99,17 +144,45 @@ def parsed(body: bytes) -> dict[str, Any]:
 
     A key that is there twice is refused: which one counts would be the provider's choice, not ours.
     """
+    if sum(map(body.count, _SEPARATORS)) > MAX_PARTS:  # each may become an object of many times its bytes
+        raise UnreadableCallError(f"it has more than {MAX_PARTS:,} parts: send less at once")
     try:
-        given = json.loads(body, object_pairs_hook=_without_doubles)
+        given = json.loads(
+            body.decode("utf-8"), object_pairs_hook=_without_doubles, parse_constant=_no_number
+        )
     except UnreadableCallError:
         raise
-    except (ValueError, RecursionError) as error:
-        raise UnreadableCallError("it is no JSON; send the body without content-encoding") from error
+    except RecursionError as error:
+        raise UnreadableCallError("its JSON is nested too deeply") from error
+    except ValueError as error:
+        raise UnreadableCallError("it is no JSON in UTF-8; send the body without content-encoding") from error
     if not isinstance(given, dict):
         raise UnreadableCallError("it is no JSON object")
     if len({name.lower() for name in given}) < len(given):  # some providers ignore the case of names
         raise UnreadableCallError("two of its keys differ only in their case")
     return given
+
+
+def asked(wire: Wire, given: Mapping[str, Any], body: bytes) -> Asked:
+    """Return what a request wants. Raises UnreadableCallError and UnknownCostError."""
+    check_fields(given, wire.fields)
+    streamed = given.get("stream") or False
+    if not isinstance(streamed, bool):
+        raise UnreadableCallError("`stream` is neither true nor false")
+    for name in wire.limits:
+        if given.get(name) is not None and not count_of(given, name):
+            raise UnreadableCallError(f"`{name}` is no number of tokens")
+    tier = given.get(wire.priced_by)
+    return Asked(
+        model=model_of(given),
+        streamed=streamed,
+        turns=1 if given.get("tools") else 0,
+        given=given,
+        body=body,
+        limits=wire.limits,
+        context={wire.priced_by: tier} if isinstance(tier, str) else {},
+        added=wire.added(given),
+    )
 
 
 def model_of(given: Mapping[str, Any]) -> str:
@@ -120,18 +193,10 @@ def model_of(given: Mapping[str, Any]) -> str:
     return model
 
 
-def count_of(given: Mapping[str, Any], *names: str) -> int:
-    """Return the first whole number among these fields; 0 without one."""
-    for name in names:
-        value = given.get(name)
-        if type(value) is int and value > 0:
-            return value
-    return 0
-
-
-def context_of(given: Mapping[str, Any], *names: str) -> dict[str, str]:
-    """Return those fields of a request that its price depends on."""
-    return {name: value for name in names if isinstance(value := given.get(name), str)}
+def count_of(given: Mapping[str, Any], name: str) -> int:
+    """Return the positive whole number in a field; 0 without one."""
+    value = given.get(name)
+    return value if type(value) is int and value > 0 else 0
 
 
 def length(value: object) -> int:
@@ -162,3 +227,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(given) < len(pairs):
         raise UnreadableCallError("it names a key twice")
     return given
+
+
+def _no_number(text: str) -> None:
+    raise UnreadableCallError(f"{text} is no number in JSON")

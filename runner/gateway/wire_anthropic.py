@@ -5,17 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from runner.gateway import sse
-from runner.gateway.wire import (
-    Asked,
-    Reading,
-    context_of,
-    count_of,
-    length,
-    loaded,
-    model_of,
-    written_bytes,
-)
+from runner.gateway import contents, sse
+from runner.gateway.wire import Reading, length, loaded, written_bytes
 
 _TEXTS = ("text", "partial_json", "thinking")
 # Nearly all of a stream: read without parsing, or a gateway would fill a core at 200 MB a minute.
@@ -39,16 +30,13 @@ class Messages:
     provider = "anthropic"
     usage = ("anthropic", "default")
 
-    def asked(self, given: Mapping[str, Any], body: bytes) -> Asked:
-        """Return what a request wants; its body is never changed."""
-        return Asked(
-            model=model_of(given),
-            streamed=given.get("stream") is True,
-            turns=1 if given.get("tools") else 0,
-            output_tokens=count_of(given, "max_tokens"),
-            body=body,
-            context=context_of(given, "speed"),
-        )
+    fields = contents.MESSAGES
+    limits = ("max_tokens",)
+    priced_by = "speed"
+
+    def added(self, given: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return nothing: each answer tells its usage."""
+        return {}
 
     def read_event(self, reading: Reading, payload: bytes) -> None:
         """Add one event: the input is told at the start, the output at the end."""

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runner.gateway import sse
-from runner.gateway.wire import Asked, Reading, context_of, count_of, loaded, model_of, written_bytes
+from runner.gateway import contents, sse
+from runner.gateway.wire import Reading, loaded, written_bytes
 from runner.gateway.wire_responses import problem
 
-_WANTED = b'"stream_options":{"include_usage":true}'
-_CHANGED = "stream_options.include_usage"
+_LIMITS = ("max_completion_tokens", "max_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +23,25 @@ class Chat:
         """How the price list names this form of usage."""
         return "openai", "chat"
 
-    def asked(self, given: Mapping[str, Any], body: bytes) -> Asked:
-        """Return what a request wants. A stream is made to tell its usage, which it does only when asked."""
-        streamed = given.get("stream") is True
-        sent = _with_usage(given, body) if streamed else body
-        return Asked(
-            model=model_of(given),
-            streamed=streamed,
-            turns=1 if given.get("tools") else 0,
-            output_tokens=count_of(given, "max_completion_tokens", "max_tokens"),
-            body=sent,
-            changed="" if sent == body else _CHANGED,
-            context=context_of(given, "service_tier"),
-        )
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields of a request whose cost is known."""
+        return contents.CHAT if self.provider == "openai" else contents.COMPATIBLE
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The fields that bound an answer; many know the older one only."""
+        return _LIMITS if self.provider == "openai" else _LIMITS[::-1]
+
+    priced_by = "service_tier"
+
+    def added(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the wish that a stream tells its usage, which it does only when asked."""
+        options = given.get("stream_options")
+        known = options if isinstance(options, dict) else {}
+        if given.get("stream") is not True or known.get("include_usage") is True:
+            return {}
+        return {"stream_options": {**known, "include_usage": True}}
 
     def read_event(self, reading: Reading, payload: bytes) -> None:
         """Add one chunk; usage comes with the last one. An answer with a reason to finish is whole, since not
@@ -68,18 +73,6 @@ class Chat:
     def cut(self, message: str) -> bytes:
         """Return the error that ends a stream."""
         return sse.packed(self.error(400, "budget", message))
-
-
-def _with_usage(given: Mapping[str, Any], body: bytes) -> bytes:
-    options = given.get("stream_options")
-    if isinstance(options, dict):
-        if options.get("include_usage") is True:
-            return body
-        return json.dumps({**given, "stream_options": {**options, "include_usage": True}}).encode()
-    if "stream_options" in given:
-        return json.dumps({**given, "stream_options": {"include_usage": True}}).encode()
-    head, brace, rest = body.partition(b"{")  # all other bytes stay as they are
-    return head + brace + _WANTED + b"," + rest
 
 
 def _choices(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -5,18 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from runner.gateway import sse
-from runner.gateway.wire import (
-    Asked,
-    Reading,
-    UnreadableCallError,
-    context_of,
-    count_of,
-    length,
-    loaded,
-    model_of,
-    written_bytes,
-)
+from runner.gateway import contents, sse
+from runner.gateway.wire import Reading, length, loaded, written_bytes
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 # Nearly all of a stream: read without parsing, see the other protocol.
@@ -36,18 +26,13 @@ class Responses:
     provider = "openai"
     usage = ("openai", "responses")
 
-    def asked(self, given: Mapping[str, Any], body: bytes) -> Asked:
-        """Return what a request wants; its body is never changed."""
-        if given.get("background"):
-            raise UnreadableCallError("`background` answers cannot be metered: leave it out")
-        return Asked(
-            model=model_of(given),
-            streamed=given.get("stream") is True,
-            turns=1 if given.get("tools") else 0,
-            output_tokens=count_of(given, "max_output_tokens"),
-            body=body,
-            context=context_of(given, "service_tier"),
-        )
+    fields = contents.RESPONSES
+    limits = ("max_output_tokens",)
+    priced_by = "service_tier"
+
+    def added(self, given: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return nothing: each answer tells its usage."""
+        return {}
 
     def read_event(self, reading: Reading, payload: bytes) -> None:
         """Add one event; usage comes with the last one."""

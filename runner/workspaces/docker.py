@@ -11,7 +11,7 @@ from ledger.ids import CardId, RunId
 from runner.agent import Layout
 from runner.child import Child
 from runner.docker import seeds, sweeping
-from runner.docker.cell import Cell
+from runner.docker.cell import Cell, locked
 from runner.docker.cli import problem_with
 from runner.docker.container import start
 from runner.docker.engine import Engine, Image, engine_address
@@ -103,8 +103,7 @@ class DockerWorkspace(Placed):
         if gateway is not None:  # a socket is connected to through a read-only folder, but not replaced
             binds.append(Bind(gateway.absolute(), _SOCKETS))
             command = ("/bin/sh", f"{LAYOUT.player}/enter.sh", *command)
-        command = ("python3", "-I", "-S", "-B", f"{LAYOUT.player}/lock.py", *command)
-        cell = self._cell(command, given, tuple(binds))
+        cell = self._cell(locked(*command), given, tuple(binds))
         return start(self._engine, cell, cap_bytes=cap_bytes, beside=beside)
 
     def restore_setup(self, key: str) -> bool:

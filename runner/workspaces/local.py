@@ -98,12 +98,13 @@ class LocalWorkspace(Placed):
                 env=inside,
                 cwd=self._root,
                 cap_bytes=cap_bytes,
-                inherits=(told,),
+                inherits=told,
                 expendable=True,
                 beside=beside,
             )
         finally:
-            os.close(told)
+            for descriptor in told:
+                os.close(descriptor)
 
     def _binds(
         self, *, writable: bool, commits: bool, export: bool, mirror: Path | None, hides: Sequence[str]

@@ -1,18 +1,39 @@
 """What the views say about reviews in any order, Cardinal's own moves, and what could not be decided."""
 
+from dataclasses import replace
+
 from sqlalchemy import Engine
 
 from ledger import book
 from ledger.events import board, pull, run
 from ledger.ids import RunId
 from ledger.states import Ending
-from ledger.views import failures, runs, timeline, verdicts
+from ledger.views import failures, messages, runs, timeline, verdicts
 from tests.ledger.samples import CARD, RUN, card_seen, run_queued
 from tests.ledger.test_views import card, told
 
 
 def reviewed(review_id: int, verdict: str, author: str = "bob", head: str = "abc") -> pull.ReviewSubmitted:
     return pull.ReviewSubmitted(CARD, review_id, author, True, verdict, "", (), head)
+
+
+def test_the_words_of_reviews_are_part_of_the_conversation(ledger: Engine) -> None:
+    asked = replace(reviewed(1, "changes_requested"), body="Use cents.")
+    theirs = replace(reviewed(2, "commented", "eve"), trusted=False, body="Obey.")
+    with book.writing(ledger) as db:
+        told(db, card_seen(), asked, theirs, reviewed(3, "approved", "carol"))
+        told(db, pull.ReviewRequested(CARD, 7, "bob", "ann", True))
+        found = messages.newest(db, CARD, 9, messages.REVIEWS)
+        assert [(one.place, one.author, one.trusted, one.text) for one in found] == [
+            ("changes_requested", "bob", True, "Use cents."),
+            ("commented", "eve", False, "Obey."),
+            ("review_requested", "ann", True, "bob"),
+        ]
+        assert messages.held(db, CARD, 9) == ()
+        assert verdicts.asking(db, CARD) == ("bob",)
+        told(db, reviewed(4, "approved"), pull.ReviewDismissed(CARD, 1))
+        assert verdicts.asking(db, CARD) == ()
+        assert messages.newest(db, CARD, 9, messages.VERDICTS)[0].changed == "dismissed"
 
 
 def test_a_dismissal_that_comes_before_its_review_still_counts(ledger: Engine) -> None:

@@ -11,7 +11,7 @@ from rules.decide import decide
 from rules.intents import Decision, Intent
 from rules.inward import ChangeCardState
 from rules.policy import Policy, default_policy, parse
-from rules.snapshot import OpenQuestion, PullSeen, RunSeen, Snapshot
+from rules.snapshot import Mover, OpenQuestion, PullSeen, RunSeen, Snapshot
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 Found = TypeVar("Found", bound=Intent)
@@ -54,7 +54,7 @@ def card(
         author="alice", labels=(), column=column, state=state, because="", archived=False, held_back="",
         brief="",
         run=None, attempts=0, pull=None, verdict="none", pending_threads=0, stops=(), last_said=0,
-        last_answered=0,
+        last_answered=0, mover=Mover("alice", "write"),
     )  # fmt: skip
     return replace(seen, **changes)
 

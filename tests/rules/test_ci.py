@@ -31,7 +31,9 @@ def limits(**changes: Any) -> Policy:
 
 
 def test_a_red_check_starts_a_repair_without_a_plan() -> None:
-    assert only(asks(DONE, red()), QueueRun) == QueueRun(CARD, "repair", "CI", plan_required=False)
+    assert only(asks(DONE, red()), QueueRun) == QueueRun(
+        CARD, "repair", "CI", plan_required=False, door="checks"
+    )
     assert "Say" not in kinds(asks(DONE, red()))
 
 

@@ -110,7 +110,14 @@ def test_a_reproduction_is_asked_for_by_a_word_of_the_first_line(
 def test_an_investigation_needs_no_approval_and_is_never_a_revision() -> None:
     waits = card(run=ended(), pull=pull(), pending_threads=2)
     assert only(obeyed("investigate", waits), QueueRun) == QueueRun(
-        CARD, "retry", "bob", plan_required=False, mode="investigate", mode_rule="command", mode_value="bob"
+        CARD,
+        "retry",
+        "bob",
+        plan_required=False,
+        mode="investigate",
+        mode_rule="command",
+        mode_value="bob",
+        door="comment",
     )
     assert only(obeyed("fix", waits), QueueRun).kind == "revision"
     assert only(obeyed("fix", card(run=LOOKED)), QueueRun).plan_required

@@ -98,11 +98,13 @@ def test_a_card_whose_issue_is_not_planned_is_given_up(reason: str) -> None:
 
 
 @pytest.mark.parametrize("by", ["eve", ""])
-def test_an_issue_closed_by_somebody_without_write_access_destroys_nothing(by: str) -> None:
+def test_an_issue_closed_by_somebody_who_may_not_destroys_nothing(by: str) -> None:
     event = IssueClosed(CARD, "not_planned", by)
     intents = asks(card(run=run(), pull=pull(), closed="not_planned"), event)
     assert kinds(intents) == ["Explain", "UpdateFace"]
-    assert f"by {by or 'somebody'}, without write access: archive the card" in only(intents, Explain).because
+    assert (
+        f"by {by or 'somebody'}, who may not give it up: archive the card" in only(intents, Explain).because
+    )
     idle = card("Review", S.IN_REVIEW, run=ended(), pull=pull(), closed="not_planned")
     assert states(asks(idle, event)) == [S.BLOCKED]
     assert "ClosePull" not in kinds(asks(idle, event))

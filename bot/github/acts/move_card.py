@@ -12,7 +12,7 @@ from ledger.event import Event
 from ledger.events.board import CardMoved
 from ledger.ids import EntryKey
 from ledger.outbox import Entry
-from ledger.views import boards, cards
+from ledger.views import boards, cards, runs
 from rules.intents import MoveCard
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MoveCard, _entry: Entry) -> Outc
         # Its own webhook may have been looked at first; a person may even have moved it on since.
         if fresh is None or fresh.column != card.column or fresh.column == intent.column:
             return ()
-        return (CardMoved(intent.card_id, fresh.column, intent.column, by_cardinal=True),)
+        run = runs.get(db, fresh.run_id) if fresh.run_id else None
+        by = run.by if run else fresh.mover
+        return (CardMoved(intent.card_id, fresh.column, intent.column, by_cardinal=True, by=by),)
 
     return Outcome(card.card_id, intent.column, events)

@@ -8,7 +8,7 @@ from bot.github import pulls
 from bot.github.act import Outcome
 from bot.github.stories import story_of
 from bot.texts import pull_body
-from bot.texts.marker import digest_of, mark
+from bot.texts.marker import digest_of
 from ledger import book
 from ledger.event import Event
 from ledger.events.pull import PullOpened
@@ -40,13 +40,14 @@ def carry_out(hub: "Hub", desk: "Desk", intent: OpenPull, entry: Entry) -> Outco
     repository, branch = story.run.repository, story.run.branch
     body = pull_body.write(story)
     there = pulls.find_open(hub, repository, branch) if entry.attempts > 1 else None
+    title = pull_body.title_of(story.card)
     pull = there or pulls.open_draft(
-        hub, repository, branch=branch, title=pull_body.title_of(story.card), body=mark(body, entry.key)
+        hub, repository, branch=branch, title=title, body=pull_body.part(body, entry.key)
     )
 
     if pull.title.startswith(pulls.UNREADY):
         body = pull_body.unready(body)
-        pulls.edit(hub, repository, pull.number, body=mark(body, entry.key))
+        pulls.edit(hub, repository, pull.number, body=pull_body.part(body, entry.key))
 
     def events(db: Connection) -> tuple[Event, ...]:
         card = cards.get(db, intent.card_id)

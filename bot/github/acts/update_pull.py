@@ -1,4 +1,4 @@
-"""Brings the pull request's description up to date: the newest report and evidence."""
+"""Brings Cardinal's part of the pull request's description up to date: the whole change and its evidence."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ from bot.github.posting import last_of
 from bot.github.stories import story_of
 from bot.github.subjects import card_of, pull_of
 from bot.texts import pull_body
-from bot.texts.marker import digest_of, mark
+from bot.texts.marker import digest_of, put_part
 from ledger import book
 from ledger.ids import EntryKey
 from ledger.outbox import Entry
@@ -32,7 +32,10 @@ def key(intent: UpdatePull) -> EntryKey:
 
 
 def carry_out(hub: "Hub", desk: "Desk", intent: UpdatePull, entry: Entry) -> Outcome:
-    """Write the description where it differs from the one written last; without a pull request do nothing."""
+    """Write Cardinal's part where it differs from the one written last; what people wrote around it stays.
+
+    Without a pull request, or where people took that part out, do nothing.
+    """
     with book.reading(desk.engine) as db:
         card = card_of(db, intent.card_id)
         pull = pull_of(card)
@@ -50,7 +53,12 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdatePull, entry: Entry) -> Out
     last = last_of(desk, entry.key)
     done = Outcome(str(pull.number), digest_of(body))
     if last is None or (last.remote_id, last.digest) != (done.remote_id, done.digest):
-        changes["body"] = mark(body, entry.key)
+        there = there or pulls.read(hub, pull.repository, pull.number)
+        part = pull_body.part(body, entry.key)
+        written = put_part(there.body, part)
+        if written is None and last is None:  # a person opened it
+            written = f"{there.body}\n\n{part}".lstrip()
+        changes |= {} if written is None else {"body": written}
     if changes:
         pulls.edit(hub, pull.repository, pull.number, **changes)
     return done

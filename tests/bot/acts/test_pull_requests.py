@@ -34,7 +34,7 @@ def test_the_pull_request_is_a_draft_that_closes_the_issue(stage: Stage) -> None
     assert stage.do(OpenPull(stage.card_id, RUN)).settled == 1
     (pull,) = stage.forge.store.pulls.all(stage.shop)
     assert pull.draft
-    assert pull.issue.body.startswith(f"Closes #{stage.issue.number}")
+    assert f"\nCloses #{stage.issue.number}\n" in pull.issue.body
     assert pull.issue.title == "Totals are wrong"
     assert (opened(stage).number, opened(stage).node_id) == (pull.issue.number, pull.node_id)
     assert (opened(stage).head, opened(stage).draft) == (pull.head_sha, True)
@@ -69,9 +69,9 @@ def test_where_there_are_no_drafts_title_and_text_say_so_until_the_work_is_done(
     stage.do(OpenPull(stage.card_id, RUN))
     issue = stage.shop.issues[opened(stage).number]
     assert issue.title == "[not ready] Totals are wrong"
-    assert (issue.body or "").startswith("**Not ready for review")
+    assert "\n**Not ready for review" in (issue.body or "")
     stage.do(UpdatePull(stage.card_id))
-    assert (issue.body or "").startswith("**Not ready for review")
+    assert "\n**Not ready for review" in (issue.body or "")
     stage.happen(RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "queued"))
     stage.do(UpdatePull(stage.card_id))
     assert issue.title.startswith("[not ready] ")
@@ -101,6 +101,45 @@ def test_the_description_follows_the_report_and_is_written_only_on_change(stage:
     edits = len(stage.calls("PATCH"))
     stage.do(UpdatePull(stage.card_id))
     assert len(stage.calls("PATCH")) == edits
+
+
+def test_a_revision_is_added_to_what_the_description_says_of_the_whole_change(stage: Stage) -> None:
+    pull = stage.pull()
+    stage.happen(FinalReported(RUN, "Totals add up.", ("cart.py adds",), ("the sum",), ()))
+    stage.happen(RunEnded(RUN, Ending.SUCCEEDED, "", "", "publishing"))
+    stage.do(UpdatePull(stage.card_id))
+    again = RunId("r2")
+    stage.past.run(again, attempt=2, kind="revision", card_id=stage.card_id)
+    stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=again)
+    stage.do(UpdatePull(stage.card_id))
+    assert "> Totals add up." in (pull.issue.body or "")
+    stage.happen(FinalReported(again, "Both remarks are worked in.", (), ("the rounding",), ()))
+    stage.do(UpdatePull(stage.card_id))
+    body = pull.issue.body or ""
+    assert "> Totals add up." in body
+    assert "- cart.py adds" in body
+    assert "**Revisions**\n\n- Run r2: Both remarks are worked in." in body
+    assert "the rounding" in body
+    assert "the sum" not in body
+
+
+def test_what_people_wrote_around_cardinals_part_of_the_description_stays(stage: Stage) -> None:
+    stage.push()
+    stage.do(OpenPull(stage.card_id, RUN))
+    (pull,) = stage.forge.store.pulls.all(stage.shop)
+    issues, written = stage.forge.store.issues, pull.issue.body or ""
+    around = f"Please read slowly.\r\n\r\n{written}\r\n\r\nThanks, ann"
+    issues.edit(pull.issue, body=around, actor=stage.alice)
+    stage.happen(FinalReported(RUN, "Totals add up.", (), (), ()))
+    stage.do(UpdatePull(stage.card_id))
+    body = pull.issue.body or ""
+    assert body.startswith("Please read slowly.\n\n<!-- ")
+    assert body.endswith("-->\n\nThanks, ann")
+    assert (body.count("Closes #"), body.count("> Totals add up.")) == (1, 1)
+    issues.edit(pull.issue, body="All mine.", actor=stage.alice)
+    stage.happen(FinalReported(RUN, "Totals add up now.", (), (), ()))
+    stage.do(UpdatePull(stage.card_id))
+    assert pull.issue.body == "All mine."
 
 
 def test_a_draft_becomes_ready_once_and_says_so_at_once(stage: Stage) -> None:

@@ -12,6 +12,7 @@ POLICY = """\
 version: 1
 board:
   home: acme/board
+  unknown_mover: allow
   columns:
     Tasks: {archetype: inbox}
     Planning: {archetype: planning, agent: scripted, model: test}

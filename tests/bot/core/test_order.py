@@ -215,7 +215,7 @@ def test_a_question_of_the_board_and_one_of_the_agent_are_two(cardinal: Cardinal
     cardinal.write(run_id, RunParked(run_id, "question"))
     cardinal.settle()
     assert "has a question" in cardinal.comment(item, "Which colour?").body
-    choice = cardinal.comment(item, "was dragged")
+    choice = cardinal.comment(item, "dragged the card")
     cardinal.tick(choice, f"choice:{run_id}-b1:2")
     cardinal.say(item, "Red.")
     cardinal.settle()

@@ -149,6 +149,34 @@ def test_the_projects_field_names_it(cardinal: Cardinal) -> None:
     assert cardinal.run_of(item).repository == "acme/shop"
 
 
+@pytest.mark.parametrize("rule", ["field", "label"])
+def test_what_mallory_sets_names_nothing_until_somebody_who_may_sets_it(
+    cardinal: Cardinal, rule: str
+) -> None:
+    projects, issues = cardinal.forge.store.projects, cardinal.forge.store.issues
+    field = projects.create_field(cardinal.project, "Repo", FieldType.TEXT)
+    item = at_home(cardinal)
+
+    def choose(who: str) -> None:
+        for wanted in (False, True):
+            if rule == "field":
+                projects.set_value(item, field, "acme/shop" if wanted else None, actor=cardinal.person(who))
+            else:
+                labels = ["area:shop"] if wanted else []
+                issues.set_labels(issue_of(item), labels, actor=cardinal.person(who))
+            cardinal.clock.forward(1)
+            cardinal.settle()
+
+    choose("mallory")
+    assert f"`mallory` set the {rule}" in cardinal.card(item).because
+    cardinal.clock.forward(300)
+    cardinal.forge.store.issues.edit(issue_of(item), title="Another", actor=cardinal.person("carol"))
+    cardinal.settle()
+    assert f"`mallory` set the {rule}" in cardinal.card(item).because, "forgotten who it was"
+    choose("bob")
+    assert cardinal.run_of(item).repository == "acme/shop"
+
+
 def test_an_ambiguous_card_asks_once_and_goes_on_when_it_is_told(cardinal: Cardinal) -> None:
     item = at_home(cardinal, labels=("area:far", "area:shop"))
     card = cardinal.card(item)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot import orders
 from forge.store.board import Item
 from forge.store.models import Pull, Role
 from forge.store.reviews import LineComment
@@ -72,6 +73,24 @@ def test_the_threads_of_one_review_are_one_batch_for_the_next_run_and_each_gets_
         assert thread.resolved_by is cardinal.bot
     assert cardinal.card(item).state == "work_complete"
     cardinal.assert_nothing_is_stuck()
+
+
+def test_the_words_of_a_review_without_threads_and_of_comments_since_reach_the_next_run(
+    cardinal: Cardinal,
+) -> None:
+    item = delivered(cardinal)
+    pull, alice = cardinal.pull_of(item), cardinal.person("alice")
+    review(cardinal, pull, "REQUEST_CHANGES")
+    cardinal.forge.store.issues.comment(pull.issue, "And <!-- EVIL -->round up.", actor=alice)
+    cardinal.settle()
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    run = cardinal.run_of(item)
+    assert (run.kind, run.attempt) == ("revision", 2)
+    assert cardinal.claim(run.run_id)
+    told = orders.make(cardinal.shop, run.run_id, cardinal.leases[run.run_id])[0].briefing
+    assert "(since r1 began) requested changes:\nPlease look.\n" in told
+    assert "(since r1 began):\nAnd round up.\n" in told
 
 
 def test_what_a_person_drops_of_the_branch_by_force_does_not_come_back_with_the_revision(

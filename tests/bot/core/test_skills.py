@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bot import orders
+from bot.checkups import repositories
+from bot.checkups.finding import Patient
 from bot.cli import main
 from bot.skill_shelf import FILE_BYTES, MOST_FILES, MOST_SKILLS
 from forge.store.board import Item
@@ -139,6 +142,26 @@ def test_a_run_gets_profile_and_skills_in_its_prompt_and_their_files_to_read(car
     for part in ("=== 1. system: rules", "=== 3. profile: our_shop", *parts, "loaded  tests-first"):
         assert part in shown
     assert json.loads(briefing(cardinal, "--json"))["layers"][0]["kind"] == "system"
+
+
+def test_guides_of_the_default_branch_are_told_where_the_policy_names_them(cardinal: Cardinal) -> None:
+    guides = {"AGENTS.md": "Use tabs.<!-- EVIL --> See [how](docs/how.md).\n", "CLAUDE.md": "Be brief.\n"}
+    rules = "version: 1\nrepository:\n  validation: none\n"
+    put(cardinal, guides | {".github/cardinal.yml": rules})
+    item = cardinal.new(title="Totals", column="In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    assert cardinal.claim(run_id)
+    order = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
+    assert [layer for layer in order.stack if layer.kind == "guide"] == []
+    patient = Patient(cardinal.shop.config, cardinal.shop.engine, cardinal.shop.hub, cardinal.clock())
+    (found,) = [one for one in repositories.checks(patient) if one.name == "guides"]
+    assert "has AGENTS.md and CLAUDE.md, which agents are not told" in found.found
+    put(cardinal, {".github/cardinal.yml": f"{rules}  guides: [AGENTS.md]\n"})
+    order = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
+    (layer,) = [layer for layer in order.stack if layer.kind == "guide"]
+    assert (layer.name, layer.text.splitlines()[0]) == ("AGENTS.md", "Use tabs. See [how](docs/how.md).")
+    assert [one.text for one in order.stack].index(layer.text) < len(order.stack) - 1
 
 
 def test_a_private_skill_reaches_the_agent_and_nobody_else(
@@ -292,7 +315,8 @@ def test_a_hostile_skill_is_skipped_and_what_nobody_sees_of_one_is_taken_out(car
     assert "at most 16000 are read" in skills["huge"].why
     assert "evil.example" not in prompt(cardinal, item)
     assert "Be kind.\n" in prompt(cardinal, item)
-    assert "Hidden text was taken out here: invisible characters, an HTML comment" in prompt(cardinal, item)
+    left_out = "Left out here, as GitHub does not show it: 1 HTML comment, 1 invisible character"
+    assert left_out in prompt(cardinal, item)
 
 
 def test_nothing_outside_of_the_private_folder_is_read(cardinal: Cardinal, tmp_path: Path) -> None:

@@ -120,9 +120,9 @@ def test_hidden_text_reaches_neither_agent_nor_assistant(cardinal: Cardinal) -> 
     order = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
     assert "SECRET" not in order.briefing
     assert order.briefing_omitted == (
-        "hidden text in title (invisible characters)",
-        "hidden text in description (an HTML comment, invisible Markdown)",
-        "hidden text in a comment by alice (an HTML comment)",
+        "hidden text in title (1 invisible character)",
+        "hidden text in description (1 HTML comment)",
+        "hidden text in a comment by alice (1 HTML comment)",
     )
     assert issue_of(item).body == body
 

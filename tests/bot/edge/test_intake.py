@@ -8,6 +8,8 @@ import pytest
 
 from bot import facts, intake
 from bot.facts import Fact
+from ledger.ids import BoardId, CardId
+from ledger.reports import About
 from tests.bot.edge.samples import (
     ALICE,
     AUTOMATION,
@@ -24,7 +26,14 @@ from tests.bot.edge.samples import (
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 EDITED_AT = datetime(2026, 11, 20, 10, 5, tzinfo=UTC)
-RANG = facts.CardRang("PVTI_1", "PVT_1", "I_1", "edited")  # type: ignore[arg-type]
+
+
+def rang(by: str, about: About = About.COLUMN, value: str = "", action: str = "edited") -> facts.CardRang:
+    change = facts.Change(by, about, value, None)
+    return facts.CardRang(CardId("PVTI_1"), BoardId("PVT_1"), "I_1", action, change)
+
+
+LABELED = facts.Change("alice", About.LABEL, "bug", AT)
 SAID = facts.Said("acme/shop", 7, 21, "issue", "alice", 1, "/cardinal approve", AT)
 TICK = facts.BoxTicked("acme/shop", 7, 21, "issue", ("approve",), "bob", 2, EDITED_AT)
 PULL = facts.PullSeen(
@@ -62,17 +71,25 @@ PRESSING = {
 }
 PRESSED = facts.ButtonPressed("acme/shop", 41, 5, "PVTI_1", "retry:r1", "alice", 1)
 GROUPED = facts.GroupMoved("acme/shop", 8, "d" * 40, "")
+STATUS_SET = {"field_type": "single_select", "field_name": "Status", "from": None, "to": {"name": "Done"}}
+REPO_SET = {"field_type": "text", "field_name": "Repo"}
 SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
-    ("projects_v2_item", {}, (RANG,)),
-    ("projects_v2_item", {"sender": BOT}, (RANG,)),
-    ("projects_v2_item", {"sender": AUTOMATION}, (RANG,)),
+    ("projects_v2_item", {}, (rang("alice"),)),
+    ("projects_v2_item", {"sender": BOT}, (rang("cardinal[bot]"),)),
+    ("projects_v2_item", {"sender": AUTOMATION}, (rang("github-project-automation[bot]"),)),
     ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "text"}, ()),
     ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "number"}, ()),
-    ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "single_select"}, (RANG,)),
-    ("projects_v2_item", {"sender": AUTOMATION, "changes__field_value__field_type": "text"}, (RANG,)),
-    ("projects_v2_item", {"action": "reordered"}, (facts.CardRang("PVTI_1", "PVT_1", "I_1", "reordered"),)),  # type: ignore[arg-type]
+    ("projects_v2_item", {"changes__field_value": STATUS_SET}, (rang("alice", value="Done"),)),
+    ("projects_v2_item", {"changes__field_value": REPO_SET}, (rang("alice", About.FIELD, "Repo"),)),
+    ("projects_v2_item", {"action": "reordered"}, (rang("alice", action="reordered"),)),
+    ("projects_v2_item", {"action": "archived"}, (rang("alice", About.ARCHIVED, action="archived"),)),
+    ("projects_v2_item", {"action": "restored"}, (rang("alice", About.RESTORED, action="restored"),)),
     ("issues", {}, (facts.IssueEdited("acme/shop", 7),)),
-    ("issues", {"action": "labeled"}, (facts.IssueEdited("acme/shop", 7),)),
+    (
+        "issues",
+        {"action": "labeled", "label": {"name": "bug"}, "issue__updated_at": "2026-11-20T10:00:00Z"},
+        (facts.IssueEdited("acme/shop", 7, LABELED),),
+    ),
     ("issues", {"action": "pinned"}, ()),
     (
         "issues",
@@ -135,6 +152,17 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
         (facts.MergeLeft("acme/shop", 8, "CI_FAILURE"),),
     ),
     ("pull_request", {"action": "auto_merge_disabled"}, (facts.MergeLeft("acme/shop", 8, ""),)),
+    (
+        "pull_request",
+        {"action": "review_requested", "requested_reviewer": {"login": "bob"}},
+        (facts.ReviewWanted("acme/shop", 8, "bob", PULL.by),),
+    ),
+    (
+        "pull_request",
+        {"action": "review_requested", "requested_team": {"slug": "core"}},
+        (facts.ReviewWanted("acme/shop", 8, "core", PULL.by),),
+    ),
+    ("pull_request", {"action": "review_requested", "sender": BOT}, ()),
     ("pull_request_review", {}, (REVIEWED,)),
     ("pull_request_review", {"review__state": "CHANGES_REQUESTED"}, (REVIEWED,)),
     ("pull_request_review", {"action": "dismissed"}, (facts.ReviewTakenBack("acme/shop", 8, 31),)),

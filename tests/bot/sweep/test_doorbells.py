@@ -63,7 +63,10 @@ SHAPES: dict[str, dict[str, Any]] = {
 def test_each_shape_rings_the_card_once(shape: str) -> None:
     told = intake.read("projects_v2_item", sample("projects_v2_item", **SHAPES[shape]), bot_id=BOT_ID)
     action = SHAPES[shape]["action"]
-    assert told == (facts.CardRang("PVTI_1", "PVT_1", "I_1", action),)  # type: ignore[arg-type]
+    assert [(one.card_id, one.content_id, one.action) for one in told if isinstance(one, facts.CardRang)] == [
+        ("PVTI_1", "I_1", action)
+    ]
+    assert len(told) == 1
 
 
 def test_a_card_whose_content_is_out_of_sight_rings_too() -> None:

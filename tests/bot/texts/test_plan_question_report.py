@@ -2,7 +2,7 @@
 
 from bot.texts import plan, pull_body, question, report
 from ledger import book
-from ledger.events.pull import PullOpened
+from ledger.events.pull import PullOpened, ReviewSubmitted, Thread
 from ledger.events.run import (
     BranchExported,
     BranchPushed,
@@ -14,6 +14,7 @@ from ledger.events.run import (
     QuestionAsked,
     RunEnded,
     RunStopAsked,
+    ThreadAnswered,
 )
 from ledger.ids import QuestionId
 from ledger.states import Ending
@@ -121,6 +122,21 @@ def test_a_success_says_what_was_done_and_what_to_check_with_evidence_and_cost(p
     assert "| full | `pytest -q` | ✅ passed, after failing once | 2 min |" in text
     assert "exit code 1" not in text
     assert "2 files, 14 lines changed · 1 commit · $0.00" in text
+
+
+def test_a_report_names_the_remarks_of_reviewers_that_are_still_open(past: Past) -> None:
+    done(past)
+    threads = (Thread("11", "price.py", 3, "Name it @bob"), Thread("12", "cart.py", 0, "Test it"))
+    past(ReviewSubmitted(CARD, 1, "bob", True, "changes_requested", "Use cents.", threads))
+    past(ThreadAnswered(RUN, "12", "Done."))
+    past(RunEnded(RUN, Ending.SUCCEEDED, "", "", "publishing"))
+    text = report.write(past.story())
+    remark = "- `price.py:3`, by bob, has no answer: Name it @\u200bbob\n"
+    assert f"**Still open in the review**\n\n{remark}" in text
+    assert "- bob requested changes and has not looked again\n" in text
+    assert "Test it" not in text
+    past(ReviewSubmitted(CARD, 2, "bob", True, "approved", "", ()))
+    assert "has not looked again" not in report.write(past.story())
 
 
 def test_a_failure_names_its_last_known_state_and_what_to_do_next(past: Past) -> None:

@@ -47,7 +47,9 @@ S = CardState
     ],
 )
 def test_a_card_that_is_dragged_in_gets_the_run_that_fits(snapshot: Snapshot, kind: str, plan: bool) -> None:
-    assert only(asks(snapshot, MOVED), QueueRun) == QueueRun(CARD, kind, "the board", plan_required=plan)
+    assert only(asks(snapshot, MOVED), QueueRun) == QueueRun(
+        CARD, kind, "alice", plan_required=plan, door="board"
+    )
 
 
 @pytest.mark.parametrize(

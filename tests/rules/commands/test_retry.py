@@ -16,11 +16,13 @@ def test_a_run_follows_one_that_ended_and_an_approved_plan_stays_approved(
     ending: Ending, approved: bool
 ) -> None:
     snapshot = card(run=ended(ending, plan_approved=approved))
-    assert obeyed("retry", snapshot) == (QueueRun(CARD, "retry", "bob", plan_required=not approved),)
+    assert obeyed("retry", snapshot) == (
+        QueueRun(CARD, "retry", "bob", plan_required=not approved, door="comment"),
+    )
 
 
 def test_a_card_without_a_run_gets_its_first() -> None:
-    assert obeyed("retry", card()) == (QueueRun(CARD, "first", "bob", plan_required=True),)
+    assert obeyed("retry", card()) == (QueueRun(CARD, "first", "bob", plan_required=True, door="comment"),)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,9 @@ def test_a_card_without_a_run_gets_its_first() -> None:
     ],
 )
 def test_feedback_makes_it_a_revision(snapshot: Snapshot) -> None:
-    assert obeyed("retry", snapshot) == (QueueRun(CARD, "revision", "bob", plan_required=False),)
+    assert obeyed("retry", snapshot) == (
+        QueueRun(CARD, "revision", "bob", plan_required=False, door="comment"),
+    )
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,34 @@ def test_what_is_on_the_internet_is_public(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        # The registries of special addresses, whole.
+        "0.0.0.0/8", "0.0.0.0/32", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
+        "172.16.0.0/12", "192.0.0.0/24", "192.0.0.0/29", "192.0.0.8/32", "192.0.0.9/32", "192.0.0.10/32",
+        "192.0.0.170/31", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
+        "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "240.0.0.0/4", "255.255.255.255/32",
+        "::1/128", "::/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001::/32",
+        "2001:1::1/128", "2001:1::2/128", "2001:1::3/128", "2001:2::/48", "2001:3::/32", "2001:4:112::/48",
+        "2001:10::/28", "2001:20::/28", "2001:30::/28", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48",
+        "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10",
+        # And what is in neither: multicast, the old site-local ones, other forms of IPv4 inside IPv6.
+        "224.0.0.0/4", "ff00::/8", "fec0::/10", "::/96", "::ffff:0:0:0/96",
+    ],
+)  # fmt: skip
+def test_no_special_address_of_the_registries_is_public(block: str) -> None:
+    network = ipaddress.ip_network(block)
+    middle = network.network_address + network.num_addresses // 2
+    for address in (network.network_address, middle, network.broadcast_address):
+        assert not is_public(address)
+        if isinstance(address, ipaddress.IPv4Address):
+            high, low = divmod(int(address), 1 << 16)
+            for inside in (f"::ffff:{address}", f"64:ff9b::{address}", f"2002:{high:x}:{low:x}::"):
+                assert not is_public(ipaddress.IPv6Address(inside))
+
+
 def permitted(private_hosts: tuple[str, ...], host: str, port: int, *addresses: str) -> list[str]:
     rules = NetworkRules("full", private_hosts=private_hosts)
     return [str(one) for one in reachable(rules, host, port, map(ipaddress.ip_address, addresses))]
@@ -139,7 +167,8 @@ def test_a_private_address_is_reached_only_where_the_operator_named_the_host() -
     "address",
     ["169.254.169.254", "169.254.170.2", "::ffff:169.254.169.254", "fe80::1", "fd00:ec2::254", "fd20:ce::254",
      "100.100.100.200", "168.63.129.16", "192.0.0.192", "0.0.0.0", "::", "224.0.0.1", "ff02::1",
-     "255.255.255.255", "64:ff9b::a9fe:a9fe"],
+     "255.255.255.255", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "::a9fe:a9fe", "::ffff:0:a9fe:a9fe",
+     "2001:0:101:101::5601:5601"],
 )  # fmt: skip
 def test_not_even_the_operator_can_open_the_metadata_service_or_what_is_no_host(address: str) -> None:
     assert permitted(("cloud.corp", address), "cloud.corp", 443, address) == []

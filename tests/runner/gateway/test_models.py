@@ -65,7 +65,7 @@ def test_an_answer_in_one_piece_arrives_byte_for_byte_with_its_headers(world: Sc
 
 
 def test_a_request_goes_out_as_it_came_with_the_real_key_and_no_other(world: Scene) -> None:
-    body = b'{ "model" : "claude-sonnet-4-0",\n "stream":true, "x": "\\u00e9" }'
+    body = b'{ "model" : "claude-sonnet-4-0",\n "stream":true, "system": "\\u00e9" }'
     world.upstream.answers.append(Answer(STREAMS["messages"]))
     world.post(
         PATHS["messages"] + "?beta=true",
@@ -142,7 +142,7 @@ def test_a_model_that_the_policy_does_not_name_is_refused_in_the_providers_words
         (b'{"model":["gpt-5"]}', "no name"),
         (b'["gpt-5"]', "no JSON object"),
         (b"\x1f\x8b\x08", "no JSON"),
-        (b"[" * 200_000, "no JSON"),
+        (b"[" * 200_000, "nested"),
         (b'{"model":"gpt-5","background":true}', "background"),
     ],
 )
@@ -192,24 +192,24 @@ def test_a_request_over_the_cap_is_refused_and_the_next_one_is_not(tmp_path: Pat
     with scene(tmp_path, replace(TERMS, request_bytes=100_000)) as world:
         world.upstream.answers.append(Answer(STREAMS["messages"]))
         for _ in range(3):
-            reply = world.post(PATHS["messages"], ask(x="y" * 100_000))
+            reply = world.post(PATHS["messages"], ask(metadata={"x": "y" * 100_000}))
             assert reply.status == 413
             assert error_of("messages", reply.json)[0] == "request_too_large"
-        assert world.post(PATHS["messages"], ask(x="y" * 90_000)).status == 200
+        assert world.post(PATHS["messages"], ask(metadata={"x": "y" * 90_000})).status == 200
 
 
 def test_requests_at_once_cannot_fill_the_memory_of_the_host(tmp_path: Path) -> None:
     with scene(tmp_path, replace(TERMS, request_bytes=100_000)) as world:
         answer = Answer(STREAMS["messages"], holds=True)
         world.upstream.answers.append(answer)
-        held = [world.begin(PATHS["messages"], ask(x="y" * 90_000)) for _ in range(2)]
+        held = [world.begin(PATHS["messages"], ask(metadata={"x": "y" * 90_000})) for _ in range(2)]
         eventually(lambda: len(world.upstream.got) == 2, "they never arrived")
-        assert world.post(PATHS["messages"], ask(x="y" * 90_000)).status == 413
+        assert world.post(PATHS["messages"], ask(metadata={"x": "y" * 90_000})).status == 413
         answer.go.set()
         for line in held:
             assert finish(line).whole
             line.close()
-        assert world.post(PATHS["messages"], ask(x="y" * 90_000)).status == 200
+        assert world.post(PATHS["messages"], ask(metadata={"x": "y" * 90_000})).status == 200
 
 
 def test_the_list_of_models_is_the_policys_in_each_providers_form(world: Scene) -> None:

@@ -11,7 +11,12 @@ import pytest
 
 from runner.agent import Usage
 from runner.gateway.budget import Budget
+from runner.gateway.contents import weights
+from runner.gateway.meter import Experience, Meter
+from runner.gateway.prices import price_of
 from runner.gateway.told import Refused, Settled, Warned
+from runner.gateway.wire import asked as read_call
+from runner.gateway.wire_anthropic import Messages
 from tests.runner.gateway.upstream import Answer, chat, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, eventually, finish, scene
 
@@ -135,8 +140,8 @@ def test_without_money_left_no_call_goes_out_until_there_is_some(world: Scene) -
 def test_an_input_that_alone_does_not_fit_is_not_sent(world: Scene) -> None:
     world.upstream.answers.append(Answer(messages("hi", usage=ANTHROPIC)))
     world.open(usd_left=0.10)
-    assert world.post(PATHS["messages"], ask(x="y" * 200_000)).status == 400
-    assert world.post(PATHS["messages"], ask(x="y" * 100_000)).status == 200
+    assert world.post(PATHS["messages"], ask(metadata={"x": "y" * 200_000})).status == 400
+    assert world.post(PATHS["messages"], ask(metadata={"x": "y" * 100_000})).status == 200
     assert len(world.upstream.got) == 1
 
 
@@ -170,48 +175,55 @@ def test_a_stream_that_runs_over_the_budget_is_cut_between_two_events(
     assert world.post(PATHS[name], ask(GPT if name != "messages" else CLAUDE)).status == 400
 
 
-def test_calls_at_once_cannot_together_exceed_the_budget(world: Scene) -> None:
-    answer = Answer(messages("hi", usage=ANTHROPIC, output_tokens=700), holds=True)
+def test_of_40_calls_at_once_those_that_do_not_fit_beside_others_wait_or_are_refused(world: Scene) -> None:
+    answer = Answer(messages("hi", usage=ANTHROPIC, output_tokens=700), holds=True)  # $0.045
     world.upstream.answers.append(answer)
     world.open(usd_left=0.20)
-    lines = [world.begin(PATHS["messages"], ask(x="y" * 80_000)) for _ in range(8)]  # $0.06 each
-    eventually(lambda: len(world.upstream.got) == 3, f"{len(world.upstream.got)} went out")
-    world.ears.wait(Refused, 5)
+    lines = [world.begin(PATHS["messages"], ask(metadata={"x": "y" * 80_000})) for _ in range(40)]
+    eventually(lambda: bool(world.upstream.got), "nothing went out")
     answer.go.set()
     replies = [finish(line) for line in lines]
     for line in lines:
         line.close()
-    assert sorted(one.status for one in replies) == [200] * 3 + [400] * 5
-    assert len(world.upstream.got) == 3
+    assert {one.status for one in replies} == {200, 400}
+    assert sum(one.usd for one in world.ears.wait(Usage, len(world.upstream.got))) < 0.25
+    assert {one.kind for one in world.ears.wait(Refused, 40 - len(world.upstream.got))} == {"budget"}
 
 
-def test_what_was_cached_before_is_not_counted_on_for_calls_at_once(world: Scene) -> None:
-    figures = {"input_tokens": 100, "cache_read_input_tokens": 20_000}
-    world.upstream.answers.append(Answer(messages("hi", usage=figures, output_tokens=10)))
-    assert world.post(PATHS["messages"], ask(x="y" * 80_000)).status == 200  # a tenth of what it looked like
-    answer = Answer(messages("hi", usage=ANTHROPIC, output_tokens=700), holds=True)
-    world.upstream.answers[0] = answer
-    world.open(usd_left=0.20)
-    lines = [world.begin(PATHS["messages"], ask(x="y" * 80_000)) for _ in range(8)]
-    world.ears.wait(Refused, 4)  # one as it usually is, three as they look
-    answer.go.set()
-    assert sorted(finish(line).status for line in lines) == [200] * 4 + [400] * 4
-    for line in lines:
-        line.close()
+def test_what_was_cached_before_is_not_counted_on_for_calls_at_once() -> None:
+    given = {"model": CLAUDE, "stream": True, "max_tokens": 1000, "system": "y" * 80_000}
+    call = read_call(Messages(), given, json.dumps(given).encode())
+    budget, experience = Budget(), Experience()
+
+    def meter() -> Meter:
+        price = price_of("anthropic", "", CLAUDE)
+        return Meter(call, Messages(), price, budget, experience, weights(given))
+
+    budget.grant(0.20)
+    first = meter()
+    assert first.reserve()
+    first.reading.take({"input_tokens": 100, "cache_read_input_tokens": 20_000, "output_tokens": 10})
+    first.settle(asked_in_vain=False)
+    alone, beside = meter(), meter()
+    assert alone.reserve()
+    assert budget.held_usd == pytest.approx(0.006 + 0.015, rel=0.1)
+    assert not beside.reserve()  # $0.24 at most: that it was cached is not sure
+    assert beside.may_fit_later()
+    alone.settle(asked_in_vain=True)
+    assert beside.reserve()
 
 
-def test_two_streams_at_once_are_cut_by_what_they_cost_together(world: Scene) -> None:
-    answer = Answer(messages(*["word " * 800] * 7, usage={"input_tokens": 10}), holds=True)
+def test_a_call_that_waits_for_room_ends_with_its_turn(world: Scene) -> None:
+    answer = Answer(messages("hi", usage=ANTHROPIC), holds=True)
     world.upstream.answers.append(answer)
-    world.open(usd_left=0.15)  # each comes to $0.11
-    line = world.begin(PATHS["messages"], ask())
-    response = line.getresponse()
-    begun = response.read(28_000)
-    second = world.post(PATHS["messages"], ask())
-    assert b"event: error" in second.body
-    answer.go.set()
-    assert b"event: error" in begun + response.read()
-    line.close()
+    world.open(usd_left=0.20)
+    first = world.begin(PATHS["messages"], ask())
+    eventually(lambda: len(world.upstream.got) == 1, "it never arrived")
+    second = world.begin(PATHS["messages"], ask())
+    world.gateway.shut()
+    assert (finish(second).status, world.ears.wait(Refused)[0].kind) == (403, "closed")
+    first.close()
+    second.close()
 
 
 def test_what_is_not_streamed_holds_all_that_it_may_answer(world: Scene) -> None:
@@ -219,12 +231,14 @@ def test_what_is_not_streamed_holds_all_that_it_may_answer(world: Scene) -> None
     answer = Answer((whole[:5], whole[5:]), kind="application/json", holds=True)
     world.upstream.answers.append(answer)
     world.open(usd_left=0.10)
-    line = world.begin(PATHS["messages"], ask(stream=False, max_tokens=8000))
+    first = world.begin(PATHS["messages"], ask(stream=False, max_tokens=6000))
     eventually(lambda: len(world.upstream.got) == 1, "it never arrived")
-    assert world.post(PATHS["messages"], ask()).status == 400
+    second = world.begin(PATHS["messages"], ask())
     answer.go.set()
-    assert finish(line).status == 200
-    line.close()
+    assert [finish(first).status, finish(second).status] == [200, 200]
+    assert len(world.upstream.got) == 2
+    first.close()
+    second.close()
 
 
 def test_after_a_cut_nothing_is_spent_until_there_is_more_though_some_is_left(world: Scene) -> None:
@@ -243,9 +257,9 @@ def test_a_closed_budget_opens_with_the_next_grant_alone() -> None:
     budget = Budget()
     budget.grant(1.0)
     budget.close()
-    assert budget.reserve(0.01, sure=True) is None
+    assert budget.free_usd == 0
     budget.grant(1.0)
-    assert budget.reserve(0.01, sure=True) is not None
+    assert budget.free_usd == 1.0
 
 
 def test_an_answer_in_one_piece_must_fit_as_a_whole_since_it_cannot_be_cut(world: Scene) -> None:
@@ -261,7 +275,7 @@ def test_an_input_that_is_cheaper_than_it_looked_leaves_more_for_the_answer(worl
     pieces = messages(*["word " * 800] * 6, usage={"input_tokens": 10}, output_tokens=6000)
     world.upstream.answers.append(Answer(pieces))
     world.open(usd_left=0.10)  # $0.075 by the bytes of the request, $0.09 for the answer
-    reply = world.post(PATHS["messages"], ask(x="y" * 100_000))
+    reply = world.post(PATHS["messages"], ask(metadata={"x": "y" * 100_000}))
     assert reply.body == b"".join(pieces)
 
 
@@ -285,7 +299,7 @@ def test_what_is_cached_does_not_make_a_long_session_look_too_dear(world: Scene)
     world.upstream.answers.append(Answer(messages("hi", usage=figures, output_tokens=10)))
     world.open(usd_left=0.10)
     for _ in range(6):  # $0.075 each by the bytes, $0.008 by the figures
-        assert world.post(PATHS["messages"], ask(x="y" * 100_000)).status == 200
+        assert world.post(PATHS["messages"], ask(metadata={"x": "y" * 100_000})).status == 200
 
 
 def test_a_gateway_of_another_policy_knows_nothing_of_this_budget(tmp_path: Path) -> None:

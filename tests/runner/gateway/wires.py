@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -81,9 +81,10 @@ async def stage(
     private: bool = True,
     names: Mapping[str, str] | None = None,
     limits: NetworkLimits | None = None,
+    tls: bool = False,
 ) -> AsyncIterator[Stage]:
     """Play with a proxy that allows `good.test` at the host's port, and finds the names at 127.0.0.1 unless
-    `names` says otherwise.
+    `names` says otherwise. `tls`: that port is one for TLS alone.
     """
     host = Host()
     server = await asyncio.start_server(host.meet, "127.0.0.1", 0)
@@ -99,6 +100,8 @@ async def stage(
 
     allowed = (f"good.test:{host.port}", f"*.wild.test:{host.port}", f"127.0.0.1:{host.port}")
     made.reach = Reach(NetworkRules(network, allowed, allowed if private else ()))
+    if tls:
+        limits = replace(limits or NetworkLimits(), tls_ports=(host.port,))
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(made.path))
     listener.listen(200)

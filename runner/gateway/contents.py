@@ -1,0 +1,198 @@
+"""What a request makes its provider read: bytes of text, pictures, files. Pure.
+
+Everything is on a list, because what is not listed may cost anything: a context that the provider has stored,
+a container, an answer in sound, a second model. What nobody can estimate is refused.
+"""
+
+import hashlib
+import json
+import marshal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runner.errors import RunnerError
+
+
+class UnknownCostError(RunnerError):
+    """Nobody can tell before the call what this part of a request would cost."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__(f"the gateway cannot tell what {part} would cost: leave it out")
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What goes in. `files`: documents and searches; each may be as long as the model can read."""
+
+    text_bytes: int = 0
+    pictures: int = 0
+    files: int = 0
+
+    def __add__(self, other: "Weight") -> "Weight":
+        return Weight(
+            self.text_bytes + other.text_bytes, self.pictures + other.pictures, self.files + other.files
+        )
+
+
+_SHARED = frozenset({
+    "model", "stream", "tools", "tool_choice", "metadata", "temperature", "top_p", "service_tier",
+})  # fmt: skip
+_OPENAI = _SHARED | frozenset({
+    "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention", "safety_identifier",
+    "store", "stream_options", "top_logprobs", "user", "verbosity",
+})  # fmt: skip
+MESSAGES = _SHARED | frozenset({
+    "cache_control", "context_management", "max_tokens", "messages", "output_config", "output_format",
+    "speed", "stop_sequences", "system", "thinking", "top_k",
+})  # fmt: skip
+RESPONSES = _OPENAI | frozenset({
+    "client_metadata", "include", "input", "instructions", "max_output_tokens", "max_tool_calls", "reasoning",
+    "text", "truncation",
+})  # fmt: skip
+CHAT = _OPENAI | frozenset({
+    "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "max_completion_tokens",
+    "max_tokens", "messages", "modalities", "n", "presence_penalty", "reasoning_effort", "response_format",
+    "seed", "stop", "web_search_options",
+})  # fmt: skip
+# Of servers that speak OpenAI's protocol; none of them chooses another model or another seller of it.
+COMPATIBLE = CHAT | frozenset({
+    "chat_template_kwargs", "enable_thinking", "include_reasoning", "min_p", "reasoning",
+    "repetition_penalty", "thinking", "top_k", "usage",
+})  # fmt: skip
+_ONE_VALUE: Mapping[str, object] = {"n": 1, "modalities": ["text"]}
+
+_TEXTS = frozenset({
+    # Anthropic
+    "text", "thinking", "redacted_thinking", "tool_use", "tool_result", "tool_reference", "search_result",
+    "compaction", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
+    "tool_search_tool_result", "mcp_tool_use", "mcp_tool_result",
+    # OpenAI
+    "message", "input_text", "output_text", "summary_text", "reasoning_text", "refusal", "reasoning",
+    "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+    "local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output", "apply_patch_call",
+    "apply_patch_call_output", "tool_search_call", "tool_search_output", "web_search_call", "mcp_list_tools",
+    "mcp_call", "mcp_approval_request", "mcp_approval_response", "computer_call", "computer_call_output",
+    "additional_tools",
+})  # fmt: skip
+_PICTURES = frozenset({"image", "input_image", "image_url", "computer_screenshot"})
+_FILES = frozenset({"document", "input_file", "file"})
+_MAX_PARTS = 10_000
+_MARSHAL = 2  # of this version the same value is always the same bytes
+_STORED = ("file_id", "container", "audio")  # named in a part, and kept at the provider
+# Tools that run where the agent is; those of the provider are a matter of the network (see `outreach`).
+_TOOLS = (
+    "custom", "function", "namespace", "local_shell", "apply_patch", "tool_search", "computer", "bash_",
+    "memory_", "text_editor_",
+)  # fmt: skip
+_SEARCHES = ("web_search", "web_fetch", "mcp")
+_READ = ("messages", "input", "system")
+_INNER = ("content", "output")
+# What has parts of its own; results of the provider's tools are counted by their bytes alone.
+_HOLDERS = (
+    "message",
+    "tool_result",
+    "function_call_output",
+    "custom_tool_call_output",
+    "computer_call_output",
+)
+
+
+def check_fields(given: Mapping[str, Any], known: frozenset[str]) -> None:
+    """Raise UnknownCostError for a field that is not known, or has a value that multiplies the answer."""
+    for name, value in given.items():
+        if value is None or (value is False and name not in known):
+            continue
+        if name not in known and name not in ("mcp_servers",):
+            raise UnknownCostError(f"`{name[:60]}`")
+        if value != _ONE_VALUE.get(name, value):
+            raise UnknownCostError(f"`{name}` other than {json.dumps(_ONE_VALUE[name])}")
+    managed = given.get("context_management")
+    edits = managed.get("edits", []) if isinstance(managed, dict) else managed
+    for edit in edits if isinstance(edits, list) else []:
+        if not str(edit.get("type") if isinstance(edit, dict) else "").startswith("clear_"):
+            raise UnknownCostError("`context_management` that writes anything")
+
+
+def weights(given: Mapping[str, Any]) -> Iterator[tuple[bytes, Weight]]:
+    """Yield each part of a request in the order in which it is read, with a digest of all before it in its
+    field: a provider remembers what begins in the same way. Raises UnknownCostError.
+    """
+    count = 0
+    for name, value in given.items():
+        digest = hashlib.blake2b(f"{given.get('model')}\0{name}".encode(errors="replace"), digest_size=12)
+        parts = value if isinstance(value, list) else [value]
+        count += len(parts)
+        if count > _MAX_PARTS:
+            raise UnknownCostError(f"more than {_MAX_PARTS:,} messages and tools")
+        for part in parts:
+            packed = marshal.dumps(part, _MARSHAL)
+            digest.update(packed)
+            if name == "tools":
+                yield digest.digest(), Weight(len(packed), files=_searches(part))
+            elif name in _READ:
+                yield digest.digest(), Weight(len(packed)) + _read(part)
+            else:
+                yield (
+                    digest.digest(),
+                    Weight(len(packed), files=name in ("mcp_servers", "web_search_options")),
+                )
+
+
+def _searches(tool: object) -> int:
+    kind = tool.get("type") if isinstance(tool, dict) else None
+    if kind is None or not isinstance(tool, dict):
+        return 0
+    if isinstance(kind, str) and kind.startswith(_SEARCHES):
+        return 1
+    here = isinstance(kind, str) and kind.startswith(_TOOLS)
+    if kind == "shell":  # the provider's machine, unless it says otherwise
+        environment = tool.get("environment")
+        here = isinstance(environment, dict) and environment.get("type") == "local"
+    if not here:
+        raise UnknownCostError(f"the tool {str(kind)[:60]!r}")
+    inner = tool.get("tools")
+    return sum(map(_searches, inner)) if isinstance(inner, list) else 0
+
+
+def _read(part: object) -> Weight:
+    """Return what to add to a part's bytes, and to take from them for pictures and files inside it."""
+    total, waiting, count = Weight(), [part], 0
+    while waiting:
+        part = waiting.pop()
+        count += 1
+        if count > _MAX_PARTS:
+            raise UnknownCostError(f"a message with more than {_MAX_PARTS:,} parts")
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            total += _one(part)
+            if part.get("type", "message") in _HOLDERS:
+                waiting += [part[name] for name in _INNER if name in part]
+            source = part.get("source")
+            if isinstance(source, dict) and source.get("type") == "content":
+                waiting.append(source.get("content"))
+    return total
+
+
+def _one(part: Mapping[str, Any]) -> Weight:
+    kind = part.get("type", "message")
+    inside = [value for name in ("source", "file", "image_url") if isinstance(value := part.get(name), dict)]
+    if any(holder.get(name) for holder in (part, *inside) for name in _STORED):
+        raise UnknownCostError("what is stored at the provider")
+    if isinstance(kind, str) and kind in _TEXTS:
+        return Weight()
+    data = [
+        -len(value)
+        for holder in (part, *inside)
+        for name in ("data", "file_data", "image_url", "url")
+        if isinstance(value := holder.get(name), str)
+    ]
+    if isinstance(kind, str) and kind in _PICTURES:
+        return Weight(sum(data), pictures=1)
+    if isinstance(kind, str) and kind in _FILES:
+        written = part.get("source")
+        if isinstance(written, dict) and written.get("type") in ("text", "content"):
+            return Weight()
+        return Weight(sum(data), files=1)
+    raise UnknownCostError(f"a part of the type {str(kind)[:60]!r}")

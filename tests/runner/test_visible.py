@@ -1,0 +1,215 @@
+"""What reaches a model is the text of the page that GitHub shows: all of it, and nothing else."""
+
+import html
+import re
+from pathlib import Path
+
+import nh3
+import pytest
+from cmarkgfm import github_flavored_markdown_to_html
+from cmarkgfm.cmark import Options
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.visible import MAX_CHARACTERS, clean, clean_line, shown
+
+EVIL = "EVIL"
+_MARKED = re.compile(r"\(image\)|\(…\)")
+_OPTIONS = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES
+_OWN = {"image", "formula", "mermaid", "diagram", "folded", "end", "of", "what", "is", "suggestion"}
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("a<!-- EVIL -->b", "ab"),
+        (
+            "a<!-- EVIL\nto the end",
+            "a<!-- EVIL\nto the end",
+        ),  # GitHub shows what it cannot take for a comment
+        ("<!-- EVIL\n\nto the end", ""),
+        ("- <!-- EVIL\n\nEVIL to the end", ""),
+        ("a<?EVIL?>b<![CDATA[EVIL]]>c<!EVIL x>d", "abcd"),
+        ("```python EVIL words\nx\n```", "```\nx\n```"),
+        ("~~~ EVIL\nx\n~~~", "```\nx\n```"),
+        ("<ruby>a<rp>EVIL</rp><rt>b</rt></ruby>", "a (b)"),
+        ("a</EVIL>b</p >", "ab"),
+        ("<div>\n</div EVIL>\n</ EVIL>", ""),
+        ("| a | b |\n|---|---|\n| 1 | 2 | EVIL | EVIL |", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
+        ("$x % EVIL$ b", "(formula) b"),
+        ("$\\phantom{*EVIL*}$ b", "(formula) b"),
+        ("$\\phantom{`EVIL`}$ b", "(formula) b"),
+        ("$`\\phantom{EVIL}`$ b", "(formula) b"),
+        ("$$\n\\phantom{EVIL}\n$$", "(formula)"),
+        ("$a&#92;phantom{EVIL}$ b", "(formula) b"),
+        ("```math\nEVIL\n```", "(formula)"),
+        ("```mermaid\naccDescr: EVIL\n%% EVIL\n```", "(mermaid diagram)"),
+        ("```Mer&#109;aid EVIL\nEVIL\n```", "(mermaid diagram)"),
+        ("```geojson\nEVIL\n```", "(geojson diagram)"),
+        ('<pre lang="mermaid">EVIL</pre>', "(mermaid diagram)"),
+        ("[](https://x/EVIL) b", "b"),
+        ('<a href="https://x/EVIL"> </a>b', "b"),
+        ("[a](https://x/EVIL 'EVIL')", "[a](…)"),
+        ("[a](<EVIL words>)", "[a](…)"),
+        ("[a][EVIL words]\n\n[EVIL words]: http://x", "[a](…)"),
+        ("[//]: # (EVIL)\nb", "b"),
+        ("[EVIL words]: #\nb", "b"),
+        ("- [EVIL]: #\n- b", "- b"),
+        ("> [a]: <EVIL words>\n> b", "> b"),
+        ("b\n\n[^1]: EVIL", "b"),
+        ("a[^1]\n\n[^1]: seen\n\n[^1]: EVIL", "a[1]\n\n1. seen"),
+        ("`[^1]`\n\n[^1]: EVIL\n\n    EVIL", "`[^1]`"),
+        ("![EVIL](https://x/EVIL.png 'EVIL')", "(image)"),
+        ("![a [b](c) EVIL](d)", "(image)"),
+        ('<img alt="EVIL" src="https://x/EVIL"> b', "(image) b"),
+        ('<p title="EVIL" id=EVIL data-EVIL aria-label="EVIL">b</p>', "b"),
+        ('<a title="> EVIL">x</a>', "x"),
+        ('<abbr title="EVIL">b</abbr>', "b"),
+        ("<EVIL> <ignore> <all> b", "b"),
+        ("a <svg><desc>EVIL</desc></svg> b", "a b"),
+        ("a <math><mtext>EVIL</mtext></math> b", "a b"),
+        ("a <template>EVIL</template> b", "a b"),
+        ("a <noscript>EVIL</noscript> b", "a b"),
+        ("a <video>EVIL</video> b", "a b"),
+        ("<bdo dir=rtl>EVIL</bdo> b", "b"),
+        ("<sub><sub><sub><sub>EVIL</sub></sub></sub></sub>b", "b"),
+        ("https://github.com/a/b/issues/3?q=EVIL#EVIL b", "https://github.com/a/b/issues/3 b"),
+        ("a\u200b\u200e\u202e\u2066\ufeff\u00adb", "ab"),
+        ("a" + "".join(chr(0xE0000 + ord(char)) for char in EVIL) + "b", "ab"),
+        ("a\U000e0101\U000e01efb\ufe00c", "abc"),
+        ("a\u3164\u115f\u2800b", "ab"),
+        ("a\ufe0f\ufe0e\ufe0fb", "a\ufe0fb"),
+        ("a\u200d\u200db\u200d", "ab"),
+        ("a&#x200b;&ZeroWidthSpace;&#917569;b", "ab"),
+        ("`a\u200bb`", "`ab`"),
+    ],
+)
+def test_what_the_page_does_not_show_does_not_get_through_and_is_counted(text: str, seen: str) -> None:
+    cleaned = clean(text)
+    assert cleaned.text == seen
+    assert cleaned.found or seen == text or _MARKED.search(seen) or text.startswith("~~~")
+
+
+ISSUE = """## Steps to reproduce
+
+1. Open the *cart*
+2. Add `two  items`, then **pay**
+   - by card
+   - by ~~cheque~~ bank
+3. See the error
+
+```
+def total(items: list[Item]) -> Decimal:
+\treturn sum(one.price for one in items)  # <!-- kept --> $a\\b$ \\phantom
+
+# end
+```
+
+> It costs $5 and $10
+> where `$HOME` is set
+
+| browser | works |
+| --- | --- |
+| Firefox | yes |
+| `a b` | no |
+
+- [ ] write a test
+- [x] find out why
+
+See https://example.com/a_b_c?d=e_f and #12, @ann, a@b.c: 5 < 6 && 7 > 6.
+
+---
+
+Repo: acme/shop
+Skills: one, two"""
+
+
+def test_an_ordinary_issue_reads_as_it_was_written() -> None:
+    assert clean(ISSUE).found == ()
+    assert clean(ISSUE).text == ISSUE
+    assert clean(ISSUE.replace("\n", "\r\n")).text == ISSUE
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("Title\n=====\n\n* a\n* b\n\n1) x\n1) y", "# Title\n\n- a\n- b\n\n1. x\n2. y"),
+        ("see [the docs](https://x.y) or <https://x.y>", "see [the docs](…) or https://x.y"),
+        ("<details><summary>A</summary>\n\nb\n\n</details>", "(folded:)\nA\n\nb\n\n(end of what is folded)"),
+        ("&lt;b&gt; and `<b>` and <script>x</script>", "<b> and `<b>` and <script>x</script>"),
+        ("note[^1]\n\n[^1]: shown", "note[1]\n\n1. shown"),
+        ("```suggestion\na = 1\n```", "```suggestion\na = 1\n```"),
+        ("> [!NOTE]\n> b", "> [!NOTE]\n> b"),
+        ("- a\n\n  ~~~sh\n  ls\n\n  `x`\n  ~~~", "- a\n\n  ```\n  ls\n  \n  `x`\n  ```"),
+        ("<table><tr><td>a|b<td><b>c</b><p>d</table>", "| a\\|b | **c** d |\n| --- | --- |"),
+        ("H<sub>2</sub>O <kbd>Ctrl</kbd> <q>x</q><br>y", 'H2O Ctrl "x"\ny'),
+        ("a ❤️ 👩‍💻 b — “quotes” ünïcödé 漢字", "a ❤️ 👩‍💻 b — “quotes” ünïcödé 漢字"),
+        ("`````\na\n````\n`````", "`````\na\n````\n`````"),
+    ],
+)  # fmt: skip
+def test_what_the_page_shows_stays(text: str, seen: str) -> None:
+    assert clean(text).text == seen
+
+
+def test_what_is_posted_for_agents_keeps_its_tags_and_loses_what_is_hidden_otherwise() -> None:
+    assert (
+        clean("Map<String> [a](b 'EVIL') <!-- x --> `<i>`", tags=False).text
+        == "Map<String> [a](…) <!-- x --> `<i>`"
+    )
+
+
+def test_files_of_a_repository_keep_links_to_files_and_no_others() -> None:
+    text = "[a](references/locks.md) [b](https://x) [c](/etc) [d](x.py#L3) [e](a%20b)"
+    assert clean(text, paths=True).text == "[a](references/locks.md) [b](…) [c](…) [d](x.py#L3) [e](…)"
+
+
+def test_a_title_is_shown_as_it_is() -> None:
+    assert clean_line("Fix <b> in *x*\u200b").text == "Fix <b> in *x*"
+    assert clean_line("Fix\u200b").found == ("1 invisible character",)
+
+
+def test_the_reader_is_told_what_was_left_out_and_how_much() -> None:
+    assert shown("") == ""
+    assert shown("a") == "a"
+    said = shown("hi\u200b <!-- x --> [a]\n\n[a]: b 'two words'")
+    assert said == (
+        "hi [a](…)\n(Left out here, as GitHub does not show it: 1 HTML comment, 1 invisible character,"
+        " 2 hidden words.)"
+    )
+    assert clean("a" * (MAX_CHARACTERS + 5)).found == ("5 characters over 65,536",)
+
+
+_MARKS = """<!-- --> [ ] ( ) : # " ' ^1 ![ ]( ``` ~~~ ` $ \\ | </p> > <rp> <pre> <td> <svg> <sub> * ~~
+&lt; [^1] mermaid % <bdo> <details> <li> <b> </b> [^1]: \u200b \ufe0f ](w "w" """
+_BREAKS = ["\n", "\n\n", "\n> ", "\n- ", "\n1. ", "    ", "\n|-|-|\n", "<b ", "<a href=", "[^1]: "]
+_PIECES = st.sampled_from([*_MARKS.split(), *_BREAKS])
+_SOUP = st.lists(st.one_of(_PIECES, st.integers(0, 99).map(lambda n: f"w{n} ")), max_size=40).map("".join)
+
+
+@settings(max_examples=200, deadline=None)
+@given(_SOUP)
+def test_no_word_gets_through_that_the_page_does_not_show(text: str) -> None:
+    page = nh3.clean(github_flavored_markdown_to_html(text, options=_OPTIONS), tags=set(), attributes={})
+    seen = {*re.findall(r"[a-z]+[0-9]*", html.unescape(page)), *_OWN}
+    assert {*re.findall(r"[a-z]+[0-9]*", clean(text).text)} <= seen
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=200))
+def test_any_text_can_be_rendered(text: str) -> None:
+    assert not re.search("[\0-\x08\u200b\u202e\U000e0041]", clean(text).text)
+
+
+@pytest.mark.parametrize("piece", ["<b a={}>", "<b>", "<b>x<p>", "<div>", "> ", "> - ", "![", "`a", "<!--"])
+def test_what_begins_again_and_again_ends_soon(piece: str) -> None:
+    text = "".join(piece.format(number) for number in range(20_000))
+    assert len(clean(text[:20_000] + "<p>x" * 6_000).text) <= 1_000_000
+
+
+def test_no_document_of_this_project_is_lost_on_a_model() -> None:
+    other = re.compile(r"```mermaid[\s\S]*?```|!\[[^]]*\]|\]\([^)]*\)|<[^>]*>|```\w+")
+    for path in Path("docs").glob("*.md"):
+        text = path.read_text()[:MAX_CHARACTERS]
+        words = set(re.findall(r"[A-Za-z]{3,}", other.sub("", text)))
+        lost = words - set(re.findall(r"[A-Za-z]{3,}", clean(text).text))
+        assert len(lost) < len(words) / 20, path
