@@ -15,7 +15,7 @@ from ledger import book
 from ledger.ids import BoardId, EntryKey
 from ledger.outbox import Entry
 from ledger.states import CardState
-from ledger.views import cards, halts, runs
+from ledger.views import cards, halts, runs, stalls
 from rules.intents import UpdateTicker
 
 if TYPE_CHECKING:
@@ -68,4 +68,5 @@ def count(db: Connection, board_id: BoardId) -> ticker.Counts:
         len(runs.queued(db, board_id)),
         halt.because if halt else "",
         sum(card.state in URGENT for card in waiting),
+        stalls.counts(db).get(board_id, 0),
     )
