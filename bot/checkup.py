@@ -31,6 +31,7 @@ CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     board.headers,
     repositories.checks,
     lines.waiting,
+    lines.starts,
     lines.decisions,
 )
 

@@ -173,6 +173,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         stops=board_stops(db, row.board_id),
         last_said=row.last_said,
         last_answered=row.last_answered,
+        assistant_waits=row.assistant_waits,
         closed=row.closed,
         given_up=row.given_up,
         losses=_losses(db, row, target),

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from bot import ci, dispatch, halting, mourning, queues, waking
+from bot import ci, dispatch, halting, mourning, queues, stalled, waking
 from bot.doubt import Doubts
 from bot.queues import QueueName
 from bot.shop import Shop
@@ -98,7 +98,7 @@ def late_checks(shop: Shop) -> None:
         queues.enqueue(shop.redis, QueueName.CONTROL, "bot.jobs.late_checks", card_id, job_id=f"ci-{card_id}")
 
 
-STEPS: tuple[Step, ...] = (mourn, reap, ingest, look, probe, late_checks, waking.settle)
+STEPS: tuple[Step, ...] = (mourn, reap, ingest, look, probe, late_checks, waking.settle, stalled.watch)
 
 
 def tick(shop: Shop, steps: Sequence[Step] = STEPS) -> None:

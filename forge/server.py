@@ -107,7 +107,7 @@ def application() -> Flask:
 
     Which forge a request is for, its server says in the environment.
     """
-    app = ForgeApp("forge", static_folder=None, template_folder=None)
+    app = ForgeApp(__name__, static_folder=None, template_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False

@@ -35,6 +35,17 @@ class CardState(StrEnum):
     ARCHIVED = "archived"
 
 
+# Cards that wait for a person, in this order: who is stopped, what failed, what may be looked at or go on.
+ATTENTION = (
+    CardState.NEEDS_INPUT,
+    CardState.FAILED,
+    CardState.WORK_COMPLETE,
+    CardState.CHANGES_REQUESTED,
+    CardState.IN_REVIEW,
+    CardState.APPROVED,
+)
+
+
 class RunState(StrEnum):
     """Where a run is."""
 

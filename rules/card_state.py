@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.events.board import CardExplained
-from ledger.states import CARD_STATES, CARD_STEPS, Archetype, CardState, RunState
+from ledger.ids import CardId
+from ledger.states import ATTENTION, CARD_STATES, CARD_STEPS, Archetype, CardState, RunState
 from rules import registry
 from rules.depending import waiting
-from rules.intents import Decision, Intent, UpdateFace
+from rules.intents import Decision, Intent, UpdateFace, UpdateTicker
 from rules.inward import ChangeCardState, Explain
 from rules.policy import Policy
 from rules.snapshot import RunSeen, Snapshot
@@ -51,7 +52,7 @@ def change(policy: Policy, snapshot: Snapshot, after: CardState, because: str) -
     way = legal_way(policy.archetype(snapshot.column), snapshot.state, after)
     if way:
         steps: tuple[Intent, ...] = tuple(ChangeCardState(card, state, line) for state in way)
-        return Decision((*steps, *_face(snapshot, after)), (line,))
+        return Decision((*steps, *_face(snapshot, after), *_ticker(snapshot, after)), (line,))
     if snapshot.state is after and snapshot.because != line:
         return Decision((Explain(card, line), *_face(snapshot, after)), (line,))
     return Decision((), (line,))
@@ -92,6 +93,12 @@ def feedback_waits(snapshot: Snapshot) -> bool:
 def _face(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
     # GitHub refuses to write the fields of an archived item.
     return () if snapshot.archived or after is CardState.ARCHIVED else (UpdateFace(snapshot.card_id),)
+
+
+def _ticker(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
+    """Bring the board's ticker up to date where the card begins or ends to wait for a person."""
+    counts = (snapshot.state in ATTENTION) != (after in ATTENTION)
+    return (UpdateTicker(CardId(snapshot.board_id)),) if counts else ()
 
 
 def _of_live_run(snapshot: Snapshot, run: RunSeen) -> Rest | None:

@@ -35,7 +35,8 @@ def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
         return _to_run(policy, snapshot, snapshot.live_run, event)
     if policy.archetype(snapshot.column) is Archetype.PLANNING and event.comment_id > snapshot.last_answered:
         newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
-        return Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
+        asked = Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
+        return asked + settle(policy, snapshot) if snapshot.state is CardState.NEEDS_INPUT else asked
     return Decision((), ("nobody listens in this column",))
 
 

@@ -54,6 +54,7 @@ BOARD_RULES: Mapping[type[Event], _OfBoard] = {
     access.RepositoryMoved: boarding.ticked,
     board.BoardHalted: boarding.ticked,
     board.HaltLifted: boarding.ticked,
+    board.WorkStalled: boarding.ticked,
     policies.PolicyLoaded: boarding.shaped,
     policies.PolicyRejected: boarding.rejected,
 }

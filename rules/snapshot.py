@@ -335,6 +335,7 @@ class Snapshot:
     only_checks: bool = False  # the event is about a run that only checks
     follow_ups: tuple[FollowUpSeen, ...] = ()
     served: bool = False
+    assistant_waits: bool = False  # the planning assistant asked, and nobody wrote since
     target: TargetSeen | None = None  # where the issue's own repository may not be the one
     mover: Mover = NOBODY
 

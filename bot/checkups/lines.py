@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from bot.checkups.finding import Finding, Level, Patient
 from ledger import book, inbox, outbox
-from ledger.views import failures, remotes
+from ledger.views import failures, remotes, stalls
 
 STUCK_S = 300
 STUCK = timedelta(seconds=STUCK_S)
@@ -49,6 +49,21 @@ def waiting(patient: Patient) -> Iterator[Finding]:
             f"{len(lost)} acts were given up, the last: {newest.because}",
             "do it by hand",
         )
+
+
+def starts(patient: Patient) -> Iterator[Finding]:
+    """Is there a worker for what is ready to start?"""
+    if patient.engine is None:
+        return
+    with book.reading(patient.engine) as db:
+        stalled = sum(stalls.counts(db).values())
+    if stalled:
+        found = f"{stalled} ready runs are taken by no worker"
+        yield Finding(
+            "starts", Level.FAIL, found, "start `cardinal up` (or `cardinal work`); its log says why one died"
+        )
+    else:
+        yield Finding("starts", Level.OK, "what may start is taken")
 
 
 def decisions(patient: Patient) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ HEADS = ("card", "state", "since", "run", "title", "why")
 def command(as_json: bool) -> None:
     """Print the cards that need a person.
 
-    Questions first, then failures, then finished work.
+    Questions first, then failures, finished work, requested changes, reviews, and what may be merged.
     """
     with _desk.reading() as db:
         found = cards.attention(db)

@@ -4,33 +4,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.texts.safe import cut, line, tame
+from rules.words import count
 
 MOST_LOST, LONGEST = 10, 400
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Cards of one board: with a working agent, waiting for a person, and queued; why it is halted."""
+    """Cards of one board: with a working agent, waiting for a person, queued, and of those that wait the ones
+    with a question or a failure; why the board is halted, and how many ready runs no worker takes.
+    """
 
     running: int
     waiting: int
     queued: int
     halted: str = ""
+    urgent: int = 0
+    stalled: int = 0
 
 
 def write(counts: Counts, lost: Sequence[str] = ()) -> str:
     """Return the ticker's one line, and one for each thing that is out of reach."""
     halted = f"halted: {line(counts.halted, 200)} · " if counts.halted else ""
     ticker = f"{halted}{counts.running} running · {counts.waiting} waiting on you · {counts.queued} queued"
-    return "\n\n".join([ticker, *(f"⛔ {cut(tame(one), LONGEST)}" for one in lost[:MOST_LOST])])
+    stalled = f"⛔ {count(counts.stalled, 'run')} may start, and no worker takes them: ask `cardinal doctor`"
+    alarms = [stalled] if counts.stalled else []
+    return "\n\n".join([ticker, *alarms, *(f"⛔ {cut(tame(one), LONGEST)}" for one in lost[:MOST_LOST])])
 
 
 def status(counts: Counts, lost: Sequence[str] = ()) -> str:
-    """Return GitHub's word for it: OFF_TRACK while it is halted, AT_RISK while a person is waited for,
-    INACTIVE when nothing runs.
+    """Return GitHub's word for it: OFF_TRACK while nothing starts, AT_RISK while a question or a failure
+    waits, INACTIVE when nothing runs.
     """
-    if counts.halted:
+    if counts.halted or counts.stalled:
         return "OFF_TRACK"
-    if counts.waiting or lost:
+    if counts.urgent or lost:
         return "AT_RISK"
     return "ON_TRACK" if counts.running or counts.queued else "INACTIVE"

@@ -265,3 +265,10 @@ class HaltLifted(BoardEvent):
 
     cause: str
     by: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkStalled(BoardEvent):
+    """So many runs may start, and no worker has taken them for a while; 0: that is over."""
+
+    runs: int

@@ -42,11 +42,11 @@ from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.rows import columns, keep, many, one, pick
-from ledger.states import CardState
+from ledger.states import ATTENTION, CardState
 from ledger.tables import VIEWS
 
 UNRANKED = 1_000_000  # a card whose place in its column was not read yet stands below all others
-ATTENTION = (CardState.NEEDS_INPUT, CardState.FAILED, CardState.WORK_COMPLETE)
+_WANTED = f"state IN ({', '.join(repr(state.value) for state in ATTENTION)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class CardRow:
     `mover` put it where it stands, or took it off the board, with the role `mover_role`; both are empty where
     that is not known. `own_move`: Cardinal did, for that person. `barred` are the labels by which nothing is
     chosen, for whoever set them may not.
+    `assistant_waits`: the planning assistant replied without a brief, and nobody wrote since.
     """
 
     card_id: CardId
@@ -92,6 +93,7 @@ class CardRow:
     given_up: bool
     last_said: int
     last_answered: int
+    assistant_waits: bool
     mover: str
     mover_role: str
     own_move: bool
@@ -124,8 +126,8 @@ cards = Table(
     Index(
         "view_cards_attention",
         "state_at",
-        sqlite_where=text("state IN ('needs_input', 'failed', 'work_complete')"),
-        postgresql_where=text("state IN ('needs_input', 'failed', 'work_complete')"),
+        sqlite_where=text(_WANTED),
+        postgresql_where=text(_WANTED),
     ),
 )
 
@@ -175,7 +177,7 @@ def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
 def attention(db: Connection) -> tuple[CardRow, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
     order = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
-    wanted = text("state IN ('needs_input', 'failed', 'work_complete')")
+    wanted = text(_WANTED)
     return many(
         db, CardRow, pick(CardRow, cards).where(wanted, ~cards.c.archived).order_by(order, cards.c.state_at)
     )
@@ -229,6 +231,7 @@ def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
         "given_up": False,
         "last_said": 0,
         "last_answered": 0,
+        "assistant_waits": False,
         "barred": (),
         "created_at": it.at,
     }
@@ -322,19 +325,21 @@ def _held_back(db: Connection, _it: Recorded, event: CardHeldBack) -> None:
 def _said(db: Connection, _it: Recorded, event: PersonSaid) -> None:
     if event.trusted and not event.command and event.place != "review":  # GitHub counts those apart
         later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
-        _set(db, event, last_said=later)
+        _set(db, event, last_said=later, assistant_waits=False)
 
 
 @fold.on(CommentReleased)
 def _released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
     if event.place != "review":
         later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
-        _set(db, event, last_said=later)
+        _set(db, event, last_said=later, assistant_waits=False)
 
 
 @fold.on(AssistantReplied)
 def _replied(db: Connection, _it: Recorded, event: AssistantReplied) -> None:
-    _set(db, event, last_answered=event.answers, **({"brief": event.brief} if event.brief else {}))
+    given = {"brief": event.brief} if event.brief else {}
+    waits = not event.brief and cards.c.last_said <= event.answers
+    _set(db, event, last_answered=event.answers, assistant_waits=waits, **given)
 
 
 @fold.on(RunQueued)

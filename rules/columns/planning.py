@@ -29,7 +29,9 @@ def ask(snapshot: Snapshot) -> Decision:
 
 
 def rest(policy: Policy, snapshot: Snapshot) -> Rest:
-    """A card here is discussed."""
+    """A card here is discussed; where the assistant asked, it waits for a person."""
+    if snapshot.assistant_waits:
+        return Rest(CardState.NEEDS_INPUT, "the planning assistant asks: answer it on the issue")
     if snapshot.brief:
         return Rest(CardState.DISCUSSING, "ready for execution: drag the card on, or write what is missing")
     return Rest(CardState.DISCUSSING, "write on the issue: the planning assistant answers")

@@ -9,7 +9,7 @@ from ledger.event import Event
 from ledger.events.conversation import AssistantFailed, AssistantReplied, CommandRefused, PersonSaid
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.decide import decide
-from rules.intents import AskAssistant, React, Say
+from rules.intents import AskAssistant, React, Say, UpdateTicker
 from rules.inward import AnswerQuestion, RequeueRun, SteerRun
 from rules.snapshot import Snapshot
 from tests.rules import scene
@@ -211,3 +211,14 @@ def test_whoever_may_answer_says_whether_a_tool_may_be_used_and_the_run_goes_on(
     intents = asks(card(run=run(RunState.PARKED, question=ALLOW)), event)
     assert only(intents, AnswerQuestion).text == answer
     assert only(intents, RequeueRun).why == "answered"
+
+
+def test_a_question_of_the_planning_assistant_waits_for_a_person_until_somebody_writes() -> None:
+    waits = card("Planning", S.DISCUSSING, last_answered=7, last_said=7, assistant_waits=True)
+    asked = asks(waits, AssistantReplied(CARD, "Which one?", "", 7))
+    assert states(asked) == [S.NEEDS_INPUT]
+    assert only(asked, UpdateTicker)
+    again = card("Planning", S.NEEDS_INPUT, last_answered=7, last_said=77)
+    answered = asks(again, PersonSaid(CARD, 77, "issue", "bob", True, "This one", "write"))
+    assert states(answered) == [S.DISCUSSING]
+    assert only(answered, AskAssistant).upto == 77

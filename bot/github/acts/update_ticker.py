@@ -15,7 +15,7 @@ from ledger import book
 from ledger.ids import BoardId, EntryKey
 from ledger.outbox import Entry
 from ledger.states import CardState
-from ledger.views import cards, halts, runs
+from ledger.views import cards, halts, runs, stalls
 from rules.intents import UpdateTicker
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ PRIORITY = 3
 ORDERED = False
 COALESCE = True
 WAIT_S = 15.0
-WAITING = (CardState.NEEDS_INPUT, CardState.FAILED)
+URGENT = (CardState.NEEDS_INPUT, CardState.FAILED)
 
 
 def key(intent: UpdateTicker) -> EntryKey:
@@ -60,8 +60,13 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdateTicker, entry: Entry) -> O
 
 def count(db: Connection, board_id: BoardId) -> ticker.Counts:
     """Return how many cards of the board run, wait for a person, and are queued."""
-    waiting = sum(card.board_id == board_id and card.state in WAITING for card in cards.attention(db))
+    waiting = [card for card in cards.attention(db) if card.board_id == board_id]
     halt = halts.of_board(db, board_id)
     return ticker.Counts(
-        len(runs.held(db, board_id)), waiting, len(runs.queued(db, board_id)), halt.because if halt else ""
+        len(runs.held(db, board_id)),
+        len(waiting),
+        len(runs.queued(db, board_id)),
+        halt.because if halt else "",
+        sum(card.state in URGENT for card in waiting),
+        stalls.counts(db).get(board_id, 0),
     )

@@ -73,7 +73,8 @@ def test_an_ended_run_shows_its_ending(past: Past) -> None:
     [
         (ticker.Counts(0, 0, 0), "INACTIVE"),
         (ticker.Counts(3, 0, 2), "ON_TRACK"),
-        (ticker.Counts(3, 1, 2), "AT_RISK"),
+        (ticker.Counts(3, 1, 2), "ON_TRACK"),
+        (ticker.Counts(3, 1, 2, urgent=1), "AT_RISK"),
     ],
 )
 def test_the_ticker_counts_and_warns_while_somebody_is_waited_for(counts: ticker.Counts, status: str) -> None:

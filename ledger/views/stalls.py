@@ -1,0 +1,37 @@
+"""Boards with work that is ready and that no worker takes."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Table, select
+
+from ledger.event import Recorded
+from ledger.events.board import WorkStalled
+from ledger.fold import Fold
+from ledger.ids import BoardId
+from ledger.rows import columns, keep
+from ledger.tables import VIEWS
+
+
+@dataclass(frozen=True, slots=True)
+class StallRow:
+    """How many runs of the board wait for a worker that does not come."""
+
+    board_id: BoardId
+    runs: int
+    at: datetime
+
+
+stalls = Table("view_stalls", VIEWS, *columns(StallRow, "board_id"))
+fold = Fold()
+
+
+def counts(db: Connection) -> dict[BoardId, int]:
+    """Return the number of such runs of every board that has some."""
+    found = db.execute(select(stalls.c.board_id, stalls.c.runs).where(stalls.c.runs > 0))
+    return {BoardId(board_id): runs for board_id, runs in found}
+
+
+@fold.on(WorkStalled)
+def _stalled(db: Connection, it: Recorded, event: WorkStalled) -> None:
+    keep(db, stalls, {"board_id": event.board_id}, {"runs": event.runs, "at": it.at})

@@ -1,0 +1,60 @@
+"""Ready work that no worker takes raises an alarm, and nothing promises a worker that is not there."""
+
+import pytest
+
+from bot import stalled
+from forge.store.board import Item
+from ledger.events.board import WorkStalled
+from rules.why import why
+from tests.bot.core.cardinal import Cardinal
+from tests.rules import scene
+
+
+def waiting(cardinal: Cardinal) -> Item:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    assert cardinal.ready()
+    return item
+
+
+def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
+    cardinal: Cardinal, caplog: pytest.LogCaptureFixture
+) -> None:
+    item = waiting(cardinal)
+    stalled.watch(cardinal.shop)
+    cardinal.clock.forward(30)
+    stalled.watch(cardinal.shop)
+    assert cardinal.events(WorkStalled) == []
+    for _ in range(2):
+        cardinal.clock.forward(40)
+        stalled.watch(cardinal.shop)
+    assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
+    assert caplog.text.count("ready work starts nowhere") == 1
+    cardinal.settle()
+    assert "no worker takes it" in cardinal.face(item)["Progress"]
+    assert "1 run may start, and no worker takes them" in cardinal.project.status_updates[-1].body
+    assert str(cardinal.project.status_updates[-1].status) == "OFF_TRACK"
+
+    cardinal.begin(cardinal.run_of(item).run_id)
+    stalled.watch(cardinal.shop)
+    cardinal.settle()
+    assert [one.runs for one in cardinal.events(WorkStalled)] == [1, 0]
+    assert "no worker" not in cardinal.project.status_updates[-1].body
+    assert "no worker" not in cardinal.face(item)["Progress"]
+
+
+def test_a_run_that_waits_for_its_turn_raises_no_alarm(cardinal: Cardinal) -> None:
+    for number in range(4):
+        cardinal.new(f"Card {number}", column="In Progress")
+    cardinal.settle()
+    for run_id in cardinal.ready():
+        cardinal.begin(run_id)
+    for _ in range(3):
+        cardinal.clock.forward(60)
+        stalled.watch(cardinal.shop)
+    assert cardinal.events(WorkStalled) == []
+
+
+def test_nothing_promises_a_worker() -> None:
+    queued = scene.card(run=scene.run(scene.RunState.QUEUED))
+    assert "as soon as a worker is free" not in why(scene.POLICY, queued, scene.NOW)
