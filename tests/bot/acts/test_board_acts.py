@@ -160,7 +160,7 @@ def test_a_ticker_whose_first_answer_was_lost_is_not_posted_again(stage: Stage) 
 def test_a_move_is_known_at_once_as_cardinals_own(stage: Stage) -> None:
     stage.do(MoveCard(stage.card_id, "Review", "success:r1"))
     assert column_of(stage.item) == "Review"
-    assert stage.events(CardMoved) == [CardMoved(stage.card_id, "In Progress", "Review", True)]
+    assert stage.events(CardMoved) == [CardMoved(stage.card_id, "In Progress", "Review", True, by="alice")]
 
 
 def test_a_card_that_somebody_moved_on_stays_where_it_is(stage: Stage) -> None:

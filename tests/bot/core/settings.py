@@ -13,6 +13,7 @@ version: 1
 board:
   home: acme/board
   unknown_mover: allow
+  move: [write, "github-project-automation[bot]"]
   columns:
     Tasks: {archetype: inbox}
     Planning: {archetype: planning, agent: scripted, model: test}

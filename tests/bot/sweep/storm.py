@@ -24,7 +24,7 @@ from forge.store.registration import Delivery
 from forge.store.settings import DragShape
 from ledger import book, inbox
 from ledger.event import Event
-from ledger.events.board import BoardSeen, ColumnRanked
+from ledger.events.board import BoardSeen, ColumnRanked, MoverFound
 from ledger.ids import DeliveryId
 from ledger.tables import VIEWS, outbox
 from ledger.types import Moment
@@ -41,7 +41,7 @@ MOST_SWEEPS = 40
 # Beyond so many commands a minute none is obeyed: which ones those are goes by when they come, not by what
 # they say, and here by how fast the machine is.
 UNPACED = POLICY.rstrip().removesuffix("}") + ", commands_per_minute: 1000}\n"
-PASSING = {"seq", "entry_id", "remote_id", "serial"}
+PASSING = {"seq", "entry_id", "remote_id", "serial", "mover", "mover_role"}
 RUN = re.compile(r"\br[1-9][0-9]*\b")
 Digest = dict[str, Counter[Any]]
 
@@ -211,14 +211,15 @@ def _digest(cardinal: Cardinal) -> Digest:
     Left out is what says nothing but when it was heard: times, the numbers of events and entries. The ids
     that GitHub gave are left out, too: before the storm, each of the two made check runs of its own. For the
     same reason, how often the board was seen is not counted: the second came when it was set up; nor how
-    often a column's order was read, which goes by how often its cards were looked at. A run is called by its
+    often a column's order was read, which goes by how often its cards were looked at; nor who moved a
+    card, and when that was found: a look can come before the delivery that tells it. A run is called by its
     card and attempt: its number says only in which order the bells were answered.
     """
     with book.reading(cardinal.shop.engine) as db:
         called = {one.run_id: f"{one.card_id}/{one.attempt}" for one in db.execute(select(runs))}
         found: Digest = {table.name: _rows(db, table, called) for table in (*VIEWS.sorted_tables, outbox)}
     happened = Counter(type(one).__name__ for one in cardinal.events(Event))
-    del happened[BoardSeen.__name__], happened[ColumnRanked.__name__]
+    del happened[BoardSeen.__name__], happened[ColumnRanked.__name__], happened[MoverFound.__name__]
     return found | {"happened": happened, "inbox": _inbox(cardinal)}
 
 

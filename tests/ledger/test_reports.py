@@ -1,0 +1,22 @@
+"""Reports of who changed a card: the newest of each stays until its change was seen, or it is too old."""
+
+from sqlalchemy import Engine
+
+from ledger import book, reports
+from ledger.reports import About, Report
+from tests.ledger.samples import CARD, later
+
+
+def test_the_newest_of_each_stays_until_it_was_seen_or_is_too_old(ledger: Engine) -> None:
+    moved = [Report("bob", About.COLUMN, "Done", later(n)) for n in (5, 9, 7)]
+    label = Report("eve", About.LABEL, "bug", later(6))
+    with book.writing(ledger) as db:
+        for one in (*moved, label, label):
+            reports.add(db, CARD, one)
+        assert reports.of_card(db, CARD) == (label, moved[1])
+        reports.drop(db, CARD, moved[:1], later(0))  # a newer one was told while somebody looked
+        assert reports.of_card(db, CARD) == (label, moved[1])
+        reports.drop(db, CARD, [moved[1]], later(0))
+        assert reports.of_card(db, CARD) == (label,)
+        reports.drop(db, CARD, [], later(8))
+        assert reports.of_card(db, CARD) == ()
