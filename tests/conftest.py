@@ -30,7 +30,7 @@ def _key(number: int) -> RSAPrivateKey:
     return new_key()
 
 
-Apps.make_key = map(_key, cycle(range(KEYS))).__next__
+Apps.keys = map(_key, cycle(range(KEYS)))
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 import base64
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
@@ -62,7 +62,7 @@ def new_key() -> rsa.RSAPrivateKey:
 class Apps(Part):
     """Every App, installation and token."""
 
-    make_key: ClassVar[Callable[[], rsa.RSAPrivateKey]] = staticmethod(new_key)  # set once where time matters
+    keys: ClassVar[Iterator[rsa.RSAPrivateKey]] = iter(new_key, None)  # set once by whoever has some ready
 
     def __init__(self, store: "Store") -> None:
         super().__init__(store)
@@ -89,7 +89,7 @@ class Apps(Part):
         events: list[str] | None = None,
     ) -> tuple[App, str]:
         """Return a new App and its private key as PEM, which is not kept."""
-        key = type(self).make_key()
+        key = next(self.keys)
         pem = key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.TraditionalOpenSSL,

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bot", "rules", "runner", "ledger", "forge")
+
+
+Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,33 +36,61 @@ class Source:
         name = self.path.rsplit("/", 1)[-1]
         return bool(self.text.strip()) and (name.startswith("__") or not name.startswith("_"))
 
-    def named(self) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
+    def named(self) -> Iterator[tuple[str, Definition]]:
         """Yield every function and class of the file, nested ones too."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                yield node.name, node
+        for node in _definitions(self):
+            yield node.name, node
 
-    def calls(self) -> Iterator[tuple[str, int]]:
-        """Yield the dotted name and the line of every call; imported names are spelt out in full."""
-        full = dict(self.imported_names())
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Call):
-                head, _, rest = ast.unparse(node.func).partition(".")
-                yield ".".join(filter(None, (full.get(head, head), rest))), node.lineno
+    def calls(self) -> tuple[tuple[str, int], ...]:
+        """Return the dotted name and the line of every call; imported names are spelt out in full."""
+        return _calls(self)
 
-    def imported_names(self) -> Iterator[tuple[str, str]]:
-        """Yield (name in this file, full dotted name) of every import."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    yield (alias.asname, alias.name) if alias.asname else (alias.name.split(".")[0],) * 2
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                for alias in node.names:
-                    yield alias.asname or alias.name, f"{node.module}.{alias.name}"
+    def imported_names(self) -> tuple[tuple[str, str], ...]:
+        """Return (name in this file, full dotted name) of every import."""
+        return _imported(self)
 
     def imports(self) -> set[str]:
         """Return the top-level packages that the file imports, wherever the import stands."""
         return {full.split(".")[0] for _, full in self.imported_names()}
+
+
+@cache
+def _definitions(source: Source) -> tuple[Definition, ...]:
+    return tuple(node for node in ast.walk(source.tree) if isinstance(node, Definition))
+
+
+@cache
+def _imported(source: Source) -> tuple[tuple[str, str], ...]:
+    found = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found.append((alias.asname, alias.name) if alias.asname else (alias.name.split(".")[0],) * 2)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found += ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
+    return tuple(found)
+
+
+@cache
+def _calls(source: Source) -> tuple[tuple[str, int], ...]:
+    full = dict(source.imported_names())
+    found = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call):
+            head, _, rest = _dotted(node.func).partition(".")
+            found.append((".".join(filter(None, (full.get(head, head), rest))), node.lineno))
+    return tuple(found)
+
+
+def _dotted(node: ast.expr) -> str:
+    """Return what `ast.unparse` does, sooner for plain names."""
+    match node:
+        case ast.Name(name):
+            return name
+        case ast.Attribute(ast.Name() | ast.Attribute() as value, name):
+            return f"{_dotted(value)}.{name}"
+        case _:
+            return ast.unparse(node)
 
 
 @cache
