@@ -42,15 +42,19 @@ PARTS = {
 
 
 def main() -> int:
-    """Measure; return 1 when a goal is missed."""
+    """Measure; return 1 when a goal is missed, which means nothing at the smallest size."""
     words = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     words.add_argument("--only", choices=sorted(PARTS), action="append", help="measure this part alone")
-    words.add_argument("--quick", action="store_true", help="fewer repetitions, no clone: a first look")
+    words.add_argument(
+        "--quick",
+        action="store_true",
+        help="each part at its smallest size; a missed goal is said, but no error",
+    )
     told = words.parse_args()
     figures: dict[str, dict[str, object]] = {}
     missed: list[str] = []
     for name, measure in PARTS.items():
-        if name not in (told.only or PARTS) or (told.quick and name == "clone" and not told.only):
+        if name not in (told.only or PARTS):
             continue
         start = time.perf_counter()
         say(f"{name} …")
@@ -61,8 +65,9 @@ def main() -> int:
             for part, many in figure.parts.items():
                 say(f"  {many:6g} {part}")
         say(f"{name} took {time.perf_counter() - start:.0f} s")
-    print(json.dumps({"machine": machine(), "figures": figures, "missed": missed}, indent=1))
-    return 1 if missed else 0
+    document = {"machine": machine(), "quick": told.quick, "figures": figures, "missed": missed}
+    print(json.dumps(document, indent=1))
+    return 1 if missed and not told.quick else 0
 
 
 def machine() -> dict[str, object]:

@@ -17,7 +17,7 @@ SINGLE, BATCHES, BATCH = 400, 60, 20
 
 def measure(*, quick: bool) -> Iterator[Figure]:
     """Append one event for each transaction, then twenty."""
-    share = 4 if quick else 1
+    share = 20 if quick else 1
     with tempfile.TemporaryDirectory(prefix="cardinal-bench-") as folder:
         engine = open_ledger(f"sqlite:///{Path(folder) / 'ledger.db'}")
         with book.writing(engine) as db:

@@ -13,7 +13,7 @@ from runner.workspace import Tenancy, Workspace
 from runner.workspaces.docker import Docker
 from tests.bench.figures import Figure, percentile
 
-COMMANDS, FEW_COMMANDS = 40, 8
+COMMANDS, FEW_COMMANDS = 40, 2
 PATIENCE_S = 60
 GOAL_S = 1.0
 

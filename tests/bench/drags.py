@@ -7,7 +7,7 @@ from forge.demo.people import Team, wait_for
 from tests.bench.figures import Figure, percentile, say
 from tests.bench.world import running
 
-DRAGS, FEW_DRAGS = 32, 6
+DRAGS, FEW_DRAGS = 32, 1
 EVERY_S = 3.0  # a drag costs three comments and the like; GitHub allows 80 a minute, and Cardinal keeps to it
 POLL_S = 0.01  # how finely the first comment is seen
 PATIENCE_S = 60

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured value; `most` is the goal, None where there is none.
+    """One measured value; the goal is to be at most `most`, or at least `least`, where one of them is given.
 
     `note` says what was measured, `parts` what it is made of, by kind.
     """
@@ -19,17 +19,27 @@ class Figure:
     most: float | None = None
     note: str = ""
     parts: Mapping[str, float] = field(default_factory=dict)
+    least: float | None = None
+
+    @property
+    def goal(self) -> str:
+        """What the value is held to, in words; empty without a goal."""
+        bounds = (("at most", self.most), ("at least", self.least))
+        return ", ".join(f"{word} {bound:g} {self.unit}" for word, bound in bounds if bound is not None)
 
     @property
     def met(self) -> bool | None:
         """Whether the goal is met; None without one."""
-        return None if self.most is None else self.value <= self.most
+        if not self.goal:
+            return None
+        return (self.most is None or self.value <= self.most) and (
+            self.least is None or self.value >= self.least
+        )
 
     def shown(self) -> dict[str, object]:
         """Return what the document says of it."""
         told: dict[str, object] = {"value": round(self.value, 3), "unit": self.unit}
-        if self.most is not None:
-            told |= {"goal": f"at most {self.most:g} {self.unit}", "met": self.met}
+        told |= {"goal": self.goal, "met": self.met} if self.goal else {}
         told |= {"note": self.note} if self.note else {}
         return told | ({"parts": dict(self.parts)} if self.parts else {})
 

@@ -16,9 +16,10 @@ from tests.bench.figures import Figure
 from tests.runner.gateway.upstream import Answer, Upstream, event, messages, provider
 from tests.runner.gateway.world import PATHS, TERMS, Ears, Line, Scene, ask, providers, scene
 
-CALLS, FEW_CALLS = 300, 60
-STREAM_BYTES, SHORT_BYTES = 500_000_000, 50_000_000
-GATEWAYS = 50
+CALLS, FEW_CALLS = 300, 10
+STREAM_BYTES, SHORT_BYTES = 500_000_000, 5_000_000
+GATEWAYS, FEW_GATEWAYS = 50, 3
+EACH_MB = 30
 PROMPT_BYTES = 50_000
 MB = 1_000_000
 WORDS = "word " * 8  # about what one event of a real answer holds
@@ -29,7 +30,7 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         yield from _first_bytes(Path(folder), FEW_CALLS if quick else CALLS)
         yield from _stream(Path(folder), SHORT_BYTES if quick else STREAM_BYTES)
-        yield from _memory(Path(folder), GATEWAYS)
+        yield from _memory(Path(folder), FEW_GATEWAYS if quick else GATEWAYS)
 
 
 def _first_bytes(folder: Path, calls: int) -> Iterator[Figure]:
@@ -102,7 +103,8 @@ def _memory(folder: Path, count: int) -> Iterator[Figure]:
             for gateway in gateways:
                 gateway.close()
     yield Figure("gateway_spawn", spawned_s * 1000, "ms", note="forked from a warm parent until it is ready")
-    yield Figure("gateways_50_pss", sum(sizes) / MB, "MB", 1500, f"{count} at once, each after two calls")
+    note = f"{count} at once, each after two calls"
+    yield Figure(f"gateways_{count}_pss", sum(sizes) / MB, "MB", EACH_MB * count, note)
 
 
 def _use(gateway: Gateway, upstream: Upstream) -> None:

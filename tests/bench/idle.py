@@ -9,7 +9,7 @@ from tests.bench.figures import Figure
 from tests.bench.world import running
 
 SETTLE_S = 5
-WATCHED_S, BRIEFLY_S = 30, 8
+WATCHED_S, BRIEFLY_S = 30, 2
 MB = 1024 * 1024
 
 

@@ -8,7 +8,7 @@ from tests.bench.figures import Figure, say
 from tests.bot.core.opening import opened
 from tests.bot.sweep.storm import play
 
-SIZE, FEW = 10_000, 1_000
+SIZE, FEW = 10_000, 60
 SEED = 7
 COMPARED = {"view_cards": "cards", "view_messages": "comments", "view_runs": "runs", "outbox": "entries"}
 

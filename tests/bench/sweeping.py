@@ -17,7 +17,7 @@ from tests.bench.figures import Figure, say
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.opening import opened
 
-SIZES, FEW = (100, 2_000), (100, 300)
+SIZES, FEW = (100, 2_000), (50,)
 HOUR_OF_SWEEPS = 60
 BUDGET = 5_000  # points an hour, of the smallest installation
 TWO_PER_CENT = BUDGET // 50

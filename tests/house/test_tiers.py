@@ -38,7 +38,7 @@ def tree(folder: Path, *, failing: str) -> dict[str, str]:
         ".venv/bin/python": python,
         "scripts/engine": with_engine,
         "scripts/services": '#!/bin/sh\nexec "$@"\n',
-        **dict.fromkeys(("setup", "published", "peer", "check", "images"), "#!/bin/sh\n"),
+        **dict.fromkeys(("setup", "published", "peer", "check", "images", "bench"), "#!/bin/sh\n"),
     }
     for name, text in stubs.items():
         path = folder / (name if "/" in name else f"scripts/{name}")

@@ -1,4 +1,4 @@
-"""Twenty cards are dragged at once: each is delivered once, within the limits, and nothing is left over."""
+"""Many cards are dragged at once: each is delivered once, within the limits, and nothing is left over."""
 
 import os
 import time
@@ -29,20 +29,22 @@ from tests.load.crowd import (
 )
 from tests.load.limits import Most, most_held
 
-CARDS = 20
 MOST_S = 600.0
 SETTLE_S = 300.0  # the deliveries about all that was done come in behind it
 TIDY_S = 180.0  # a look a minute
 
 
 @pytest.mark.timeout(MOST_S + SETTLE_S + 180)
-def test_twenty_cards_at_once_are_each_delivered_once_within_the_limits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [6, pytest.param(20, marks=pytest.mark.soak)])
+def test_cards_that_are_dragged_at_once_are_each_delivered_once_within_the_limits(
+    tmp_path: Path, count: int
+) -> None:
     need_engine()
     tmp_path.chmod(0o755)
     with crowded(tmp_path) as cardinal:
         sight = Sight(cardinal)
         try:
-            wanted = new_cards(cardinal, [f"Card {number:02}" for number in range(CARDS)])
+            wanted = new_cards(cardinal, [f"Card {number:02}" for number in range(count)])
             began = time.monotonic()
             for repository, number in wanted:
                 cardinal.team.drag("alice", number, "In Progress", repository)
@@ -52,8 +54,8 @@ def test_twenty_cards_at_once_are_each_delivered_once_within_the_limits(tmp_path
             tally.settled(cardinal)
             tally.check_ledger(cardinal)
             _check_limits(most_held(events(cardinal.engine)))
-            _check_once(cardinal)
-            _check_delivered(cardinal)
+            _check_once(cardinal, count)
+            _check_delivered(cardinal, count)
             until("nothing is left", lambda: _nothing_left(cardinal, sight), TIDY_S, 0.5)
             assert sight.networks_and_volumes() <= sight.began
             everyone = cardinal.everyone()
@@ -63,7 +65,7 @@ def test_twenty_cards_at_once_are_each_delivered_once_within_the_limits(tmp_path
         finally:
             cardinal.stop()  # first: what still works would make new ones
             sight.close()
-        say_figures("twenty cards at once", seconds=round(took_s, 1), load=round(os.getloadavg()[0], 1))
+        say_figures(f"{count} cards at once", seconds=round(took_s, 1), load=round(os.getloadavg()[0], 1))
 
 
 def _all_done(cardinal: Cardinal, wanted: list[tuple[str, int]]) -> bool:
@@ -87,30 +89,30 @@ def _pulls(cardinal: Cardinal) -> list[Json]:
 def _check_limits(most: Most) -> None:
     """They were never exceeded; and they were reached, or this would prove nothing."""
     assert most.by_column["In Progress"] == COLUMN_LIMIT
-    assert {most.by_repository[name] for name in REPOSITORIES} == {REPOSITORY_LIMIT}
+    assert max(most.by_repository[name] for name in REPOSITORIES) == REPOSITORY_LIMIT
     assert most.total == COLUMN_LIMIT
 
 
-def _check_once(cardinal: Cardinal) -> None:
+def _check_once(cardinal: Cardinal, count: int) -> None:
     queued = events(cardinal.engine, RunQueued)
-    assert len({one.card_id for one in queued}) == len(queued) == CARDS
+    assert len({one.card_id for one in queued}) == len(queued) == count
     runs = {one.run_id for one in queued}
     for kind in (RunClaimed, BranchPushed, FinalReported, RunEnded):
         times: Counter[RunId] = Counter(one.run_id for one in events(cardinal.engine, kind))
         assert times == Counter(runs), kind
 
 
-def _check_delivered(cardinal: Cardinal) -> None:
+def _check_delivered(cardinal: Cardinal, count: int) -> None:
     """One pull request for each card, all merged; each card's file is on main, and nothing else."""
     pulls = _pulls(cardinal)
-    assert len(pulls) == len({pull["head"] for pull in pulls}) == CARDS
+    assert len(pulls) == len({pull["head"] for pull in pulls}) == count
     names = []
     for repository in REPOSITORIES:
         branches = cardinal.team.call("alice", "GET", f"/repos/{repository}/branches")
         assert [branch["name"] for branch in branches] == ["main"]
         listed = cardinal.team.call("alice", "GET", f"/repos/{repository}/contents/cards")
         names += [one["name"] for one in listed]
-    assert sorted(names) == [f"card-{number:02}.txt" for number in range(CARDS)]
+    assert sorted(names) == [f"card-{number:02}.txt" for number in range(count)]
 
 
 def _nothing_left(cardinal: Cardinal, sight: Sight) -> bool:

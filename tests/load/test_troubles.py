@@ -82,6 +82,9 @@ def ended(cardinal: Cardinal, times: int = 1) -> RunEnded:
     return one
 
 
+@pytest.mark.soak(
+    instead="tests/contracts/test_faults.py::test_a_worker_that_is_killed_loses_nothing_and_the_session_goes_on"
+)
 def test_the_container_of_a_killed_worker_goes_and_its_run_is_finished_by_another(
     cardinal: Cardinal,
 ) -> None:
@@ -101,6 +104,9 @@ def test_the_container_of_a_killed_worker_goes_and_its_run_is_finished_by_anothe
         say_figures("worker killed", container_gone_s=round(gone_s, 2))
 
 
+@pytest.mark.soak(
+    instead="tests/containers/test_engine_troubles.py::test_an_engine_that_goes_away_meanwhile_is_named"
+)
 def test_runs_end_with_a_named_reason_while_the_engine_is_away_and_can_be_retried(
     tmp_path: Path, door: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +146,9 @@ def test_runs_end_with_a_named_reason_while_the_engine_is_away_and_can_be_retrie
         relay.stop()
 
 
+@pytest.mark.soak(
+    instead="tests/contracts/test_money.py::test_a_question_parks_the_answer_goes_on_in_the_session_and_all_of_it_is_counted"
+)
 def test_a_parked_run_holds_no_process_no_container_and_no_memory(cardinal: Cardinal) -> None:
     with seeing(cardinal) as sight:
         drag(cardinal, "Warm card")  # what a first run costs once is not the parked one's

@@ -1,0 +1,33 @@
+"""The bench measures every part, says of each goal whether it is met; CI plays all at their smallest size."""
+
+import pytest
+
+from tests.bench.__main__ import PARTS
+from tests.bench.figures import Figure
+from tests.house.source import ROOT
+
+
+@pytest.mark.parametrize(
+    ("figure", "goal", "met"),
+    [
+        (Figure("a", 3, "ms", 3), "at most 3 ms", True),
+        (Figure("a", 3.1, "ms", 3), "at most 3 ms", False),
+        (Figure("a", 1000, "/s", least=1000), "at least 1000 /s", True),
+        (Figure("a", 999, "/s", least=1000), "at least 1000 /s", False),
+        (Figure("a", 0, "lost", 0), "at most 0 lost", True),
+        (Figure("a", 5, "MB"), "", None),
+    ],
+)
+def test_a_goal_is_an_upper_or_a_lower_bound(figure: Figure, goal: str, met: bool | None) -> None:
+    assert (figure.goal, figure.met) == (goal, met)
+    assert figure.shown().get("goal", "") == goal
+
+
+def test_every_part_is_measured_and_ci_plays_all_of_them() -> None:
+    measuring = {
+        path.stem
+        for path in ROOT.glob("tests/bench/*.py")
+        if "\ndef measure(" in path.read_text(encoding="utf-8")
+    }
+    assert measuring == {measure.__module__.rpartition(".")[2] for measure in PARTS.values()}
+    assert "scripts/bench --quick" in (ROOT / ".ci/run").read_text(encoding="utf-8")
