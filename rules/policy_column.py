@@ -50,6 +50,13 @@ class Resources(Part):
     disk_mb: int = Field(
         default=8192, strict=True, ge=64, le=10_000_000, description="Megabytes that the workspace may take."
     )
+    files: int = Field(
+        default=500_000,
+        strict=True,
+        ge=1000,
+        le=100_000_000,
+        description="Files and folders that the workspace may have, empty ones too.",
+    )
     open_files: int = Field(
         default=8192, strict=True, ge=64, le=1_000_000, description="Files open at once in a program."
     )

@@ -17,6 +17,7 @@ from runner.errors import OversizedRepositoryError, WorkspaceError
 _COPY_BYTES = 1 << 20
 _PROGRAM_S = 300
 _WEIGH_S = 60
+_COUNT = 'find "$1" -xdev -printf x | head -c "$2" | wc -c'  # find ends as soon as nobody reads on
 _PARTS = ("repo", "home", "out")
 _TOLD, _STANDS, _DISTRUSTED = "told.json", "stands", "distrusted"
 _INSIDE = "workspace"
@@ -162,6 +163,25 @@ class Folder:
             raise WorkspaceError("measuring the workspace", ran.stderr.decode(errors="replace"))
         return int(counted)
 
+    def count_files(self, most: int) -> int:
+        """Return how many files and folders it has, counted no further than `most` and one: an agent can make
+        millions of empty ones. What vanishes meanwhile is not counted. Raises WorkspaceError.
+        """
+        ran = _program(
+            "counting the workspace",
+            "sh",
+            "-c",
+            _COUNT,
+            "sh",
+            str(self.root),
+            str(most + 1),
+            limit_s=_WEIGH_S,
+        )
+        counted = ran.stdout.strip()
+        if not counted.isdigit():
+            raise WorkspaceError("counting the workspace", ran.stderr.decode(errors="replace"))
+        return int(counted)
+
     def masked(self, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """Yield what covers those folders and files of the repository that are there (`empty`, a folder, or
         `blank`, a file) and their paths inside, links resolved.
@@ -280,6 +300,10 @@ class Placed:
     def used_bytes(self) -> int:
         """Return what the folder takes on the host's disk."""
         return self._folder.used_bytes()
+
+    def count_files(self, most: int) -> int:
+        """Return how many files and folders there are, up to `most` and one."""
+        return self._folder.count_files(most)
 
 
 def folder_name(card_id: CardId) -> str:

@@ -30,7 +30,7 @@ TRY_AGAIN = "I resolved it: try again"
 LIMITS = ("limit", "budget", "workflows", "validation", "guard")
 WEIGH_S = 5.0
 _REST = 10  # so many times as long as counting took, nothing is counted
-BYTES_PER_MB = 1_000_000
+_BYTES_PER_MB = 1_000_000
 
 
 @dataclass(slots=True)
@@ -106,20 +106,32 @@ class LiveRun:
         self.obey()
 
     def overweight(self) -> str:
-        """Look every few seconds how much disk the workspace takes; return the sentence for people when that
-        is more than its share. A large one is looked at less often: counting it may take a while.
+        """Look every few seconds how much disk the workspace takes and how many files it has; return the
+        sentence for people when either is more than its share. A large one is looked at less often:
+        counting it may take a while.
         """
-        began, share_mb = self.clock.monotonic(), self.order.resources.disk_mb
+        began = self.clock.monotonic()
         if began < self.scales.due_at:
             return ""
-        used_mb = self.workspace.used_bytes() / BYTES_PER_MB
+        heavy = self.weigh()
         now = self.clock.monotonic()
         self.scales.due_at = now + max(WEIGH_S, _REST * (now - began))
-        if used_mb <= share_mb:
+        return heavy
+
+    def weigh(self) -> str:
+        """Return the sentence for people when the workspace is over its share; else nothing."""
+        share = self.order.resources
+        if self.workspace.count_files(share.files) > share.files:  # first: it ends early, weighing does not
+            return (
+                f"the workspace has more than {share.files:,} files and folders, its share: make fewer, or"
+                " raise `resources: {files: …}` of the column, then retry"
+            )
+        used_mb = self.workspace.used_bytes() / _BYTES_PER_MB
+        if used_mb <= share.disk_mb:
             return ""
         return (
-            f"the workspace takes {used_mb:.0f} MB of disk, and {share_mb} MB are its share: make the work"
-            " smaller, or raise `resources: {disk_mb: …}` of the column, then retry"
+            f"the workspace takes {used_mb:.0f} MB of disk, and {share.disk_mb} MB are its share: make the"
+            " work smaller, or raise `resources: {disk_mb: …}` of the column, then retry"
         )
 
     def network(self, *, of_column: bool = False) -> dict[str, str]:

@@ -40,6 +40,7 @@ class Resources:
     cpus: float = 2.0
     processes: int = 512
     disk_mb: int = 8192
+    files: int = 500_000
     open_files: int = 8192
 
 

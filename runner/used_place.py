@@ -6,7 +6,7 @@ from ledger.events.agent import SessionLost
 from ledger.events.run import Progressed, RunEvent
 from runner.errors import CommandTimeoutError, RunnerError, WorkspaceError
 from runner.keeping import keep
-from runner.live import BYTES_PER_MB, LiveRun
+from runner.live import LiveRun
 from runner.texts import one_line
 
 ASIDE = "set-aside.patch"
@@ -36,7 +36,7 @@ def make_anew(run: LiveRun, commit: str, why: str) -> None:
     kept, note = _set_aside(run, commit)
     run.workspace.clear(home=False)
     gone = ""
-    if run.workspace.used_bytes() > run.order.resources.disk_mb * BYTES_PER_MB:
+    if run.weigh():
         run.workspace.clear(home=True)
         gone = run.history.session(run.order.session_id)
     text = f"The checkout was made anew, for it could not be used any more ({why}). {note}"

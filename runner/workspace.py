@@ -124,6 +124,11 @@ class Workspace(Protocol):
     def used_bytes(self) -> int:
         """Return how much disk the place takes. Raises WorkspaceError."""
 
+    def count_files(self, most: int) -> int:
+        """Return how many files and folders the place has, counted no further than `most` and one. Raises
+        WorkspaceError.
+        """
+
     def restore_setup(self, key: str) -> bool:
         """Bring back what set-up left behind when it ran before under this key; False: it never did."""
 

@@ -10,9 +10,9 @@ from runner.order import Resources
 from runner.sandbox import INSIDE, Bind
 
 MB = 1 << 20
-_TMP_MB = 512
+_TMP_MB, _TMP_FILES = 512, 100_000
 _SHM_MB = 64
-_VOLUME_MB = 64
+_VOLUME_MB, _VOLUME_FILES = 64, 10_000
 _LEAST_CPUS = 0.01
 _OOM_SCORE = 800  # what runs inside goes before anything of the host
 
@@ -68,9 +68,13 @@ def lockdown(cell: Cell, machine_cpus: int) -> dict[str, Any]:
     memory_bytes = allowed.memory_mb * MB
     file_bytes = allowed.disk_mb * MB
     tmp_mb = max(1, min(_TMP_MB, allowed.memory_mb // 2))
-    scratch = {"/tmp": f"rw,exec,nosuid,nodev,size={tmp_mb}m,mode=1777"}  # noqa: S108 - the container's own
+    sizes = f"size={tmp_mb}m,nr_inodes={_TMP_FILES},mode=1777"
+    scratch = {"/tmp": f"rw,exec,nosuid,nodev,{sizes}"}  # noqa: S108 - the container's own
     # A volume that an image declares is a folder on the engine's disk that no limit here counts.
-    scratch |= {path: f"rw,noexec,nosuid,nodev,size={_VOLUME_MB}m,mode=1777" for path in cell.volumes}
+    scratch |= {
+        path: f"rw,noexec,nosuid,nodev,size={_VOLUME_MB}m,nr_inodes={_VOLUME_FILES},mode=1777"
+        for path in cell.volumes
+    }
     return {
         "network_mode": "none",
         "cap_drop": ["ALL"],

@@ -6,6 +6,7 @@ Source: RFC 8446, 4.1.2 and 5.1; RFC 6066, 3. Pure.
 from dataclasses import dataclass, field
 
 from runner.errors import RunnerError
+from runner.gateway.addresses import BadAuthorityError, host_and_port
 
 HANDSHAKE = 0x16
 _TYPES = (0x14, 0x15, HANDSHAKE, 0x17)  # change of cipher, alert, handshake, data
@@ -118,9 +119,10 @@ def _only_name(value: "_Reader") -> str:
     listed.end()
     try:
         name = raw.decode("ascii").lower()
-    except UnicodeDecodeError as error:
-        raise BadHelloError("its TLS names a server in other letters than ASCII") from error
-    if kind != 0 or not name or not name.isprintable():
+        plain = kind == 0 and host_and_port(name, 0) == (name, 0)
+    except (UnicodeDecodeError, BadAuthorityError) as error:
+        raise BadHelloError("its TLS names a server in an unknown way") from error
+    if not plain:
         raise BadHelloError("its TLS names a server in an unknown way")
     return name
 

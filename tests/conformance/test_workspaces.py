@@ -228,6 +228,13 @@ def test_it_knows_how_much_disk_it_takes(workspace: Workspace) -> None:
     assert workspace.used_bytes() - before >= 3_000_000
 
 
+def test_it_counts_its_files_and_folders_no_further_than_asked(workspace: Workspace) -> None:
+    before = workspace.count_files(100_000)
+    sh(workspace, "mkdir a && cd a && seq 500 | xargs touch && ln -s / root && ln 1 again")
+    assert workspace.count_files(100_000) - before == 503
+    assert workspace.count_files(100) == 101
+
+
 def test_a_set_up_that_never_ran_is_not_brought_back(workspace: Workspace) -> None:
     sh(workspace, "git init -q .")
     assert not workspace.restore_setup("never")

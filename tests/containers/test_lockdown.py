@@ -171,3 +171,7 @@ def test_the_kernel_takes_it_before_the_host(room: Workspace) -> None:
 
 def until_closed(child: Child) -> None:
     hear_until(child, "Closed")
+
+
+def test_memory_disks_hold_a_limited_number_of_files(room: Workspace) -> None:
+    assert int(sh(room, "df --output=itotal /tmp | tail -1").out) == 100_000

@@ -17,6 +17,16 @@ def test_a_place_that_grows_beyond_its_share_ends_the_run(world: World) -> None:
     assert "disk_mb" in ended.detail
 
 
+def test_a_place_of_too_many_empty_files_ends_the_run(world: World) -> None:
+    many = {"run": "mkdir m && cd m && seq 3000 | xargs touch"}
+    world.scenario(plan=[PLAN], work=[EDIT, many, {"sleep": 20}, FINISH])
+    world.run(world.order(resources=Resources(files=2000)))
+    ended = world.ended()
+    assert (ended.ending, ended.reason) == (Ending.FAILED, "guardrail")
+    assert "more than 2,000 files and folders" in ended.detail
+    assert "resources: {files: …}" in ended.detail
+
+
 def test_what_stays_within_its_share_is_left_alone(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FILL, {"sleep": 6}, {"run": "rm big"}, FINISH])
     world.run(world.order(resources=Resources(disk_mb=512)))

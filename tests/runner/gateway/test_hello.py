@@ -55,6 +55,8 @@ BAD = {
     "two lists of names": shaped(named(b"good.test"), named(b"evil.test")),
     "an empty name": shaped(named(b"")),
     "a NUL": shaped(named(b"good.test\0.evil.test")),
+    "a name with a port": shaped(named(b"good.test:443")),
+    "a name that is a text": shaped(named(b"`@everybody`")),
     "another kind of name": shaped(named(b"good.test", kind=1)),
     "a hidden name": shaped(named(b"good.test"), (0xFE0D, b"\0" * 40)),
     "other letters": shaped(named("göod.test".encode())),
