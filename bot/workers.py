@@ -40,6 +40,7 @@ NOTICED_S = (
     60  # after this long Redis forgets a worker that shows no sign of life; half-open connections end, too
 )
 
+STOPS = (signal.SIGTERM, signal.SIGINT)
 Ready = Callable[[], None]
 Calls = Mapping[str, Callable[..., object]]
 
@@ -140,7 +141,10 @@ class RunWorker(_Prompt, Worker):
         if do is not None:
             self._follow, self._do = with_parent(), do
             self.set_state(WorkerStatus.BUSY)
+            # A stop that comes between the fork and the child's own handlers would be lost on both sides.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
             self.fork_work_horse(job, queue)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             _, status, _ = self.wait_for_horse()
             self._horse_pid = 0
             self.set_state(WorkerStatus.IDLE)
@@ -156,6 +160,7 @@ class RunWorker(_Prompt, Worker):
         self.setup_work_horse_signals()
         status = 1
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
             self.carry_out(queue, job, self._do)
             status = 0
         except SystemExit as end:
