@@ -6,6 +6,7 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#issues.
 from bot.facts import BlockerChanged, Fact, IssueEdited, IssueOpenedAgain, IssueShut
 from bot.intake._payload import Payload, login, number, own, text, text_or_empty
 
+SUBJECT = ("issue",)
 LOOK_AGAIN = {"edited", "labeled", "unlabeled", "typed", "untyped"}
 FREEING = {"closed", "reopened", "transferred", "deleted"}
 

@@ -11,6 +11,7 @@ from bot.facts import CardRang, Fact
 from bot.intake._payload import Payload, own, text, text_or_empty
 from ledger.ids import BoardId, CardId
 
+SUBJECT = ("projects_v2_item",)
 OWN_FIELDS = ("text", "number")  # the kinds of field that a face is made of; columns are single_select
 
 
