@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from bot.checkups.finding import Finding, Patient
 from bot.config import Config
+from bot.scrubbing import scrub
 from bot.secret import Secret
 from ledger import book, inbox, outbox
 from ledger.private import write_file
-from runner.redact import redact
 
 MOST_LOG_BYTES = 256 * 1024  # of each log, from its end
 MOST_LOGS = 20
@@ -26,7 +26,7 @@ def write(path: Path, patient: Patient, findings: Iterable[Finding]) -> int:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for name, text in _texts(patient, findings):
-            content = redact(text, secrets).encode()
+            content = scrub(text, secrets).encode()
             entry = tarfile.TarInfo(f"cardinal-bundle/{name}")
             entry.size, entry.mode, entry.mtime = len(content), 0o600, int(patient.now.timestamp())
             archive.addfile(entry, io.BytesIO(content))

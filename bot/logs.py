@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from bot.config import Config
-from runner.redact import REDACTED, redact
+from bot.scrubbing import scrub
 
-ADDRESS_PASSWORD = re.compile(r"(?<=://)[^\s/:@]*:[^\s/@]+(?=@)")
 # What a terminal obeys, in the one-byte form as well; the line's own breaks are written out before.
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 LONGEST = 4000
@@ -28,7 +27,7 @@ class Lines(logging.Formatter):
         text = record.getMessage()
         if record.exc_info:
             text += f" traceback={self.formatException(record.exc_info)!r}"
-        clean = ADDRESS_PASSWORD.sub(REDACTED, redact(text, self._secrets))
+        clean = scrub(text, self._secrets)
         clean = clean.replace("\r", "\\r").replace("\n", "\\n")
         clean = CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", clean)
         if len(clean) > LONGEST:

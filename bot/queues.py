@@ -1,18 +1,26 @@
 """The queues: wake-ups by id, carried by RQ. Whatever gets lost here is found again by the next tick."""
 
+import json
 import logging
+import re
+import zlib
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import cast
 
 from redis import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 from rq import Queue
+from rq.exceptions import NoSuchJobError
+from rq.job import Job
 from rq.serializers import JSONSerializer
 
 log = logging.getLogger(__name__)
 
 # A wake-up whose worker was killed before it began stops being in the way of the next one after this long.
 LOST_AFTER_S = 10
-KEPT_FAILED_S = 3600
+MOST_BYTES = 10_000  # of what a wake-up says
+LABEL = re.compile(r"[A-Za-z0-9_=-]{1,200}")
 
 
 class QueueName(StrEnum):
@@ -28,9 +36,53 @@ class QueueName(StrEnum):
 TIME_LIMIT_S = {QueueName.CONTROL: 120, QueueName.PUBLISH: 120, QueueName.ASSIST: 900, QueueName.RUNS: -1}
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """All that is taken from Redis about a job: a function's name, its arguments, the id of its mark."""
+
+    function: str
+    arguments: tuple[str, ...]
+    job_id: str
+
+
+class WakeUp(Job):
+    """A job whose callbacks, webhooks, dependencies, repeats, retries, limits and results are never read.
+
+    Who can write to Redis could otherwise have anything called that can be imported.
+    """
+
+    call: Call | None = None
+
+    def refresh(self) -> None:
+        """Read what is to be called; nothing for a job that is not of the shape of ours."""
+        try:
+            raw, label = self.connection.hmget(self.key, "data", "description")
+        except ResponseError as error:
+            raise NoSuchJobError(self.id) from error
+        if raw is None:
+            raise NoSuchJobError(self.id)
+        self.call = _call(cast(bytes, raw), cast(bytes, label or b""))
+
+    def restore(self, raw_data: object) -> None:
+        """Take nothing from the fields that RQ has read."""
+
+
+def _call(raw: bytes, label: bytes) -> Call | None:
+    try:
+        plain = zlib.decompressobj().decompress(raw, MOST_BYTES)  # not more, however little it was
+        function, instance, arguments, keywords = json.loads(plain)
+        job_id = label.decode("ascii")
+    except (zlib.error, ValueError, TypeError, RecursionError):
+        return None
+    texts = isinstance(arguments, list) and all(isinstance(one, str) for one in (function, *arguments))
+    if not texts or instance is not None or keywords != {} or not LABEL.fullmatch(job_id):
+        return None
+    return Call(function, tuple(arguments), job_id)
+
+
 def queue(redis: Redis, name: str) -> Queue:
     """Return the RQ queue; ids and arguments travel as JSON, for unpickling would run what it is given."""
-    return Queue(QueueName(name), connection=redis, serializer=JSONSerializer)
+    return Queue(QueueName(name), connection=redis, serializer=JSONSerializer, job_class=WakeUp)
 
 
 def enqueue(redis: Redis, name: str, function: str, *args: str, job_id: str) -> bool:
@@ -42,15 +94,7 @@ def enqueue(redis: Redis, name: str, function: str, *args: str, job_id: str) -> 
     try:
         if not redis.set(mark_key(job_id), "1", nx=True, ex=LOST_AFTER_S):
             return True
-        queue(redis, name).enqueue_call(
-            function,
-            args=args,
-            timeout=TIME_LIMIT_S[QueueName(name)],
-            result_ttl=0,
-            failure_ttl=KEPT_FAILED_S,
-            description=job_id,
-            meta={"mark": mark_key(job_id)},
-        )
+        queue(redis, name).enqueue_call(function, args=args, description=job_id)
     except RedisError as error:
         log.warning("wake-up lost queue=%s job=%s error=%s", name, job_id, type(error).__name__)
         return False

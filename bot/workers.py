@@ -2,10 +2,13 @@
 
 import importlib
 import logging
+import os
+import random
 import signal
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
+from types import FrameType, MappingProxyType
 from uuid import uuid4
 
 from redis import Redis
@@ -14,27 +17,42 @@ from rq import SimpleWorker, Worker
 from rq.job import Job
 from rq.queue import Queue
 from rq.serializers import JSONSerializer
-from rq.worker import BaseWorker
+from rq.timeouts import JobTimeoutException
+from rq.utils import now
+from rq.worker import BaseWorker, WorkerStatus
 
-from bot.queues import QueueName, queue
+from bot.queues import TIME_LIMIT_S, Call, QueueName, WakeUp, mark_key, queue
 from ledger.errors import CardinalError
 from runner import workspaces
 from runner.death import with_parent
 
 log = logging.getLogger(__name__)
 
-WARM = ("bot.jobs",)  # what jobs import: once, before anything forks
+JOBS = "bot.jobs"
+# What each queue may call, by the names of the functions there.
+CALLED: Mapping[QueueName, tuple[str, ...]] = {
+    QueueName.CONTROL: ("ingest", "look", "late_checks", "sweep_board", "tidy"),
+    QueueName.PUBLISH: ("publish",),
+    QueueName.ASSIST: ("publish",),
+    QueueName.RUNS: ("execute",),
+}
 NOTICED_S = (
     60  # after this long Redis forgets a worker that shows no sign of life; half-open connections end, too
 )
 
+STOPS = (signal.SIGTERM, signal.SIGINT)
 Ready = Callable[[], None]
+Calls = Mapping[str, Callable[..., object]]
 
 
 class _Prompt(BaseWorker):
-    """What both kinds change in RQ's worker: they say when they listen, clear marks, come back quickly."""
+    """What both kinds change in RQ's worker: it brings wake-ups, and nothing that Redis says is obeyed.
 
-    modules: tuple[str, ...] = ()
+    Of a job only its call counts, and only a function of `calls`. It is taken out of Redis before it begins:
+    what is lost then is found by the next tick.
+    """
+
+    calls: Calls = MappingProxyType({})
     max_connection_wait_time = 1.0  # RQ would wait up to a minute for a Redis that is back in a second
     listening: Ready | None = None
 
@@ -45,35 +63,56 @@ class _Prompt(BaseWorker):
         if self.listening is not None:
             self.listening()
             self.listening = None
-        return super().dequeue_job_and_maintain_ttl(timeout, max_idle_time)
+        while True:
+            try:
+                return super().dequeue_job_and_maintain_ttl(timeout, max_idle_time)
+            except ValueError:  # what stands in the queue is no id
+                log.error("job refused queue=%s reason=id", self.queues[0].name)
 
     def subscribe(self) -> None:
         """Take no orders through Redis: runs are stopped by events, and its thread must not be forked."""
 
-    def tell_failure(self, job: Job, *exc_info: Any) -> None:
-        """Log a failed job once, with a traceback only where Cardinal did not raise the error on purpose."""
-        error = exc_info[1]
-        trace = None if isinstance(error, CardinalError) else exc_info
-        log.error("job failed queue=%s job=%s error=%s", job.origin, job.description, error, exc_info=trace)
+    def run_maintenance_tasks(self) -> None:
+        """Forget what killed workers held; RQ would read every job that anybody has left in Redis."""
+        self.connection.delete(*(one.intermediate_queue_key for one in self.queues))
+        self.last_cleaned_at = now()  # type: ignore[assignment]  # rq 3.0
 
-    handle_exception = tell_failure  # RQ's name for it
+    def set_state(self, state: str, pipeline: object = None) -> None:  # noqa: ARG002 -- RQ's
+        """Note whether it works, here: nobody else asks."""
+        self._state = state
 
-    def is_ours(self, job: Job) -> bool:
-        """Tell whether the job calls what Cardinal has for the queues; drop it if not.
+    def take(self, job: Job, queue: Queue) -> Callable[[], object] | None:
+        """Take the job out of Redis and return what to do; None, and a line in the log, if it is not ours."""
+        self.connection.delete(job.key)
+        self.connection.lrem(queue.intermediate_queue_key, 1, job.id)
+        call = _call_of(job)
+        function = self.calls.get(call.function) if call is not None else None
+        if call is None or function is None:
+            log.error("job refused queue=%s function=%.200r", queue.name, call and call.function)
+            return None
+        return partial(function, *call.arguments)
 
-        Who can write to Redis could otherwise have any function called that can be imported.
+    def carry_out(self, queue: Queue, job: Job, do: Callable[[], object]) -> None:
+        """Call it within the queue's time limit.
+
+        A failure is logged once, with a traceback only where Cardinal did not raise the error on purpose.
         """
-        if str(job.func_name).rpartition(".")[0] in self.modules:
-            return True
-        log.error("job refused queue=%s function=%s", job.origin, job.func_name)
-        job.delete()
-        return False
+        limit_s = TIME_LIMIT_S[QueueName(queue.name)]
+        try:
+            with self.death_penalty_class(limit_s, JobTimeoutException) if limit_s > 0 else nullcontext():
+                do()
+        except Exception as error:  # the top of a job
+            trace = None if isinstance(error, CardinalError) else error
+            call = _call_of(job)
+            log.error(
+                "job failed queue=%s job=%s error=%s", queue.name, call and call.job_id, error, exc_info=trace
+            )
 
     def unmark(self, job: Job) -> None:
-        """Let the next wake-up of the same id through: this one begins."""
-        mark = job.meta.get("mark")
-        if mark:
-            self.connection.delete(mark)
+        """Let the next wake-up of the same id through."""
+        call = _call_of(job)
+        if call is not None:
+            self.connection.delete(mark_key(call.job_id))
 
 
 class LaneWorker(_Prompt, SimpleWorker):
@@ -82,28 +121,52 @@ class LaneWorker(_Prompt, SimpleWorker):
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Do the job."""
         self.unmark(job)
-        if self.is_ours(job):
-            super().execute_job(job, queue)
+        do = self.take(job, queue)
+        if do is not None:
+            self.set_state(WorkerStatus.BUSY)
+            self.carry_out(queue, job, do)
+            self.set_state(WorkerStatus.IDLE)
 
 
 class RunWorker(_Prompt, Worker):
     """Does every job in a process of its own, which dies with this one."""
 
     def execute_job(self, job: Job, queue: Queue) -> None:
-        """Fork a child, which does the job.
+        """Fork a child, which does the job, and wait for it.
 
         The mark names the claim that the child will make, so it stays until the child is gone: a second child
         could only find the run claimed.
         """
-        self._follow = with_parent()
-        if self.is_ours(job):
-            super().execute_job(job, queue)
+        do = self.take(job, queue)
+        if do is not None:
+            self._follow, self._do = with_parent(), do
+            self.set_state(WorkerStatus.BUSY)
+            # A stop that comes between the fork and the child's own handlers would be lost on both sides.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+            self.fork_work_horse(job, queue)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            _, status, _ = self.wait_for_horse()
+            self._horse_pid = 0
+            self.set_state(WorkerStatus.IDLE)
+            if status:
+                log.warning("run's process ended status=%s", os.waitstatus_to_exitcode(status))
         self.unmark(job)
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         """Do the job as the child."""
         self._follow()
-        super().main_work_horse(job, queue)
+        self._is_horse = True
+        random.seed()
+        self.setup_work_horse_signals()
+        status = 1
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+            self.carry_out(queue, job, self._do)
+            status = 0
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else 1
+        finally:
+            os._exit(status)
 
     def setup_work_horse_signals(self) -> None:
         """Let SIGTERM raise in the child, so that what it opened is closed; RQ's child would just die."""
@@ -118,24 +181,31 @@ class RunWorker(_Prompt, Worker):
     handle_warm_shutdown_request = stop_run  # RQ's name for it
 
 
+def _call_of(job: Job) -> Call | None:
+    return job.call if isinstance(job, WakeUp) else None
+
+
 def _leave(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
 def warm_up() -> None:
     """Import everything that jobs need, so that children share it and start at once."""
-    for name in WARM:
-        importlib.import_module(name)
+    importlib.import_module(JOBS)
     for name in workspaces.names():
         workspaces.load(name)
 
 
-def work(
-    redis: Redis, name: QueueName, ready: Ready | None = None, *, modules: tuple[str, ...] = WARM
-) -> None:
+def calls_of(name: QueueName) -> Calls:
+    """Return what that queue may call, by dotted name."""
+    jobs = importlib.import_module(JOBS)
+    return {f"{JOBS}.{function}": getattr(jobs, function) for function in CALLED[name]}
+
+
+def work(redis: Redis, name: QueueName, ready: Ready | None = None, *, calls: Calls | None = None) -> None:
     """Take jobs of one queue until SIGTERM or SIGINT; `redis` must not be used by anybody else.
 
-    Only functions of `modules` are called.
+    Only functions of `calls` are called: those of `calls_of`, unless others are given.
     Raises SystemExit(1) when Redis went away at a bad moment; while it waits for a job it survives that.
     """
     kind = RunWorker if name is QueueName.RUNS else LaneWorker
@@ -143,11 +213,12 @@ def work(
         [queue(redis, name)],
         name=f"{name}-{uuid4().hex[:12]}",
         connection=redis,
+        job_class=WakeUp,
         serializer=JSONSerializer,
         worker_ttl=NOTICED_S,
         log_job_description=False,
     )
-    worker.listening, worker.modules = ready, modules
+    worker.listening, worker.calls = ready, calls_of(name) if calls is None else calls
     try:
         worker.work(logging_level="WARNING")
     except RedisError as error:  # while it signed off: whoever keeps it alive starts another

@@ -22,7 +22,6 @@ _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "GIT_CONFIG_NOSYSTEM": "1"}
 _TAIL_BYTES = 4_000
 _MOST_S = 3600.0  # for one command, where the policy sets no time
 TIMED_OUT = 124  # as timeout(1) says it
-FLOODED = 125
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ def _check(run: LiveRun, room: Workspace, tier: Tier, command: str) -> tuple[Com
             beat=run.beat,
             line=lambda text: output.add(run.secrecy.hush(text)),
         )
-        exit_code, said = FLOODED if ran.flooded else ran.exit_code, ran.tail
+        exit_code, said = ran.exit_code, ran.tail
         if child.fate:
             output.add(child.fate)
             said = f"{said}\n{child.fate}"

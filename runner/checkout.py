@@ -186,7 +186,7 @@ class Checkout:
             self._must(words[0], ran)
         lines = ran.out.splitlines()
         names = tuple(line for line in lines if len(line) <= _NAME_CHARS)
-        return Listing(names, ran.flooded or len(names) < len(lines))
+        return Listing(names, ran.flooded or ran.cut or len(names) < len(lines))
 
     def _run(
         self, what: str, command: tuple[str, ...], *, mirrored: bool = False, exporting: bool = False

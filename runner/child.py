@@ -21,13 +21,15 @@ _TAIL_LINES = 400
 _TAIL_BYTES = 8_000
 _EXIT_S = 5.0
 BEAT_S = 0.25
+FLOODED = 125  # the exit code of what wrote more than it may
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
     """A command that ended. `out` is its stdout as far as the cap allows; `tail` the end of both outputs.
 
-    `flooded`: it wrote more than it may and was killed. `cut`: a line of its stdout was too long to be kept.
+    `flooded`: it wrote more than it may and was killed; the exit code is FLOODED then. `cut`: a line of its
+    stdout was too long to be kept, or there was no room for it.
     """
 
     exit_code: int
@@ -208,6 +210,8 @@ def finish(
                     if not heard.error and kept + len(heard.text) < out_bytes:
                         kept += len(heard.text) + 1
                         out.append(heard.text + "\n")
+                    else:
+                        cut = cut or not heard.error
                 flooded = flooded or isinstance(heard, Flooded)
                 ended = ended or isinstance(heard, Flooded | Closed)
             beat()
@@ -217,4 +221,6 @@ def finish(
     finally:
         child.close()
     text = tail("\n".join(last), _TAIL_BYTES)
-    return Ran(exit_code, "".join(out), text, time.monotonic() - began, flooded, cut)
+    # It may have ended well before its flood was noticed: what came out is not whole all the same.
+    status = FLOODED if flooded else exit_code
+    return Ran(status, "".join(out), text, time.monotonic() - began, flooded, cut)

@@ -36,7 +36,6 @@ _TOLD_BYTES = 64_000  # a persona, all that was handed over, and the plan
 _TIDY_S = 300.0
 _TAIL_BYTES = 1_000
 TIMED_OUT = 124  # as timeout(1) says it
-FLOODED = 125
 
 
 def enter(run: LiveRun, due: Enter) -> None:
@@ -178,7 +177,7 @@ def _tidy(run: LiveRun, visit: Visit, stage: Stage) -> None:
         child = start_command(run, run.workspace, command, cap_bytes=run.order.limits.output_bytes)
         try:
             ran = finish(child, what=command, timeout_s=_TIDY_S, beat=run.beat)
-            exit_code, said = FLOODED if ran.flooded else ran.exit_code, child.fate or ran.tail
+            exit_code, said = ran.exit_code, child.fate or ran.tail
         except CommandTimeoutError as error:
             exit_code, said = TIMED_OUT, str(error)
         note_hosts(run)

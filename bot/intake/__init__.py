@@ -12,7 +12,12 @@ __all__ = ["UnreadablePayloadError", "known", "read"]
 
 
 class Intake(Protocol):
-    """What every module of this folder offers."""
+    """What every module of this folder offers.
+
+    `SUBJECT` are the fields at the top of a body that only its event, or its kind of events, has.
+    """
+
+    SUBJECT: tuple[str, ...]
 
     def read(self, payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
         """Return what the delivery says; nothing when it is Cardinal's own echo or an action without meaning.
@@ -27,11 +32,30 @@ def known() -> frozenset[str]:
     return frozenset(part.name for part in pkgutil.iter_modules(__path__) if not part.name.startswith("_"))
 
 
+@cache
+def _subjects() -> dict[str, frozenset[str]]:
+    return {event: frozenset(_part(event).SUBJECT) for event in known()}
+
+
+def _part(event: str) -> Intake:
+    return cast(Intake, import_module(f"{__name__}.{event}"))
+
+
+def _require_shape(event: str, payload: Payload) -> None:
+    """Raise UnreadablePayloadError for another event's body: GitHub signs the body, and not its name."""
+    subjects = _subjects()
+    found = frozenset().union(*subjects.values()) & payload.keys()
+    if found != subjects[event]:
+        wanted = " and ".join(sorted(subjects[event])) or "nothing of other events"
+        raise UnreadablePayloadError(f"body of {event}", wanted, found)
+
+
 def read(event: str, payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     """Return what a delivery of `event` says; nothing for an event that Cardinal does not know.
 
-    Raises UnreadablePayloadError when a field that the event promises is not there.
+    Raises UnreadablePayloadError when a field that the event promises is not there, or the body is another's.
     """
     if event not in known():  # before any import: the name comes from outside
         return ()
-    return cast(Intake, import_module(f"{__name__}.{event}")).read(payload, bot_id=bot_id)
+    _require_shape(event, payload)
+    return _part(event).read(payload, bot_id=bot_id)

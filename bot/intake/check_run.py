@@ -16,6 +16,8 @@ from bot.intake._payload import (
     text_or_empty,
 )
 
+SUBJECT = ("check_run",)
+
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     """Return that the commit's checks moved or who pressed which button, nothing for Cardinal's own doing."""

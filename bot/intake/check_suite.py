@@ -6,6 +6,8 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#check_suite.
 from bot.facts import ChecksMoved, Fact
 from bot.intake._payload import Payload, own, text, text_or_empty
 
+SUBJECT = ("check_suite",)
+
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     """Return that the commit's checks moved, nothing for Cardinal's own."""

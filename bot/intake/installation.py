@@ -6,6 +6,8 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#installation; sent 
 from bot.facts import AccessChanged, Fact
 from bot.intake._payload import Payload
 
+SUBJECT = ()
+
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- no echo: an App cannot remove itself
     """Return that access changed: what it is now is asked, since deliveries come in any order."""

@@ -6,6 +6,8 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#installation_reposi
 from bot.facts import AccessChanged, Fact
 from bot.intake._payload import Payload
 
+SUBJECT = ("repositories_added",)
+
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- no echo: people choose repositories
     """Return that access changed: what it is now is asked, since deliveries come in any order."""

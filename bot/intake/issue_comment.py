@@ -8,6 +8,8 @@ from bot.facts import Fact
 from bot.intake._comment import read_comment
 from bot.intake._payload import Payload, find
 
+SUBJECT = ("issue", "comment")
+
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     """Return what was said or ticked, nothing for an own echo or another edit."""

@@ -7,6 +7,7 @@ of the blocking issue names the repository of the blocked one, the other one is 
 from bot.facts import Fact, LinksChanged
 from bot.intake._payload import Payload, find, number, text, text_or_empty
 
+SUBJECT = ("blocked_issue",)
 SAID = {"blocked_by_added", "blocked_by_removed", "blocking_added", "blocking_removed"}
 
 

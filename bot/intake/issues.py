@@ -7,6 +7,7 @@ from bot.facts import BlockerChanged, Change, Fact, IssueEdited, IssueOpenedAgai
 from bot.intake._payload import Payload, login, moment_or_none, number, own, text, text_or_empty
 from ledger.reports import About
 
+SUBJECT = ("issue",)
 LOOK_AGAIN = {"edited", "unlabeled", "typed", "untyped"}
 FREEING = {"closed", "reopened", "transferred", "deleted"}
 

@@ -9,6 +9,7 @@ import re
 from bot.facts import Fact, GroupMoved
 from bot.intake._payload import Payload, text, text_or_empty
 
+SUBJECT = ("merge_group",)
 _BRANCH = re.compile(r"refs/heads/gh-readonly-queue/.{1,250}/pr-([0-9]{1,9})-[0-9a-f]{7,64}", re.DOTALL)
 
 

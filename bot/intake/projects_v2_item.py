@@ -12,6 +12,7 @@ from bot.intake._payload import Payload, find, login, moment_or_none, own, text,
 from ledger.ids import BoardId, CardId
 from ledger.reports import About
 
+SUBJECT = ("projects_v2_item",)
 STATUS, SELECT = "Status", "single_select"
 ABOUT = {
     "created": About.COLUMN,

@@ -7,6 +7,7 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#pull_request.
 from bot.facts import Fact, MergeLeft, PullSeen, ReviewWanted
 from bot.intake._payload import Payload, find, flag, login, moment, number, own, text, text_or_empty
 
+SUBJECT = ("pull_request",)
 SEEN_ON = {"opened", "reopened", "closed", "synchronize", "ready_for_review", "converted_to_draft"}
 LEFT_ON = {"dequeued", "auto_merge_disabled"}
 

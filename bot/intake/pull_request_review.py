@@ -6,6 +6,8 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#pull_request_review
 from bot.facts import Fact, Reviewed, ReviewTakenBack
 from bot.intake._payload import Payload, account, login, number, own, text, text_or_empty
 
+SUBJECT = ("pull_request", "review")
+
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     """Return the review or its dismissal, nothing for an own echo or an edit of its text."""

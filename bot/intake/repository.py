@@ -6,6 +6,7 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#repository.
 from bot.facts import AccessChanged, Fact, Renamed
 from bot.intake._payload import Payload, find, text, text_or_empty
 
+SUBJECT = ()
 TELLING = {"archived", "unarchived", "deleted", "privatized", "publicized", "created"}
 
 

@@ -6,6 +6,8 @@ Source: docs.github.com/webhooks/webhook-events-and-payloads#status.
 from bot.facts import ChecksMoved, Fact
 from bot.intake._payload import Payload, own, text
 
+SUBJECT = ("context", "sha")
+
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     """Return that the commit's checks moved, unless it only began; nothing for an own echo."""

@@ -7,6 +7,7 @@ parent names the repository of the part, the other one is in it.
 from bot.facts import Fact, LinksChanged
 from bot.intake._payload import Payload, find, number, text, text_or_empty
 
+SUBJECT = ("sub_issue",)
 SAID = {"sub_issue_added", "sub_issue_removed", "parent_issue_added", "parent_issue_removed"}
 
 

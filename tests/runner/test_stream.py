@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.child import Child, finish
+from runner.child import FLOODED, Child, finish
 from runner.errors import CommandTimeoutError, SpawnError
 from runner.stop import Patience
 from runner.stream import LINE_BYTES, Framer, Line
@@ -52,8 +52,23 @@ def test_what_writes_more_than_it_may_is_killed() -> None:
         child("import os\nwhile True: os.write(1, b'y\\n' * 1000)", 1_000_000),
         what="yes", timeout_s=30, beat=nothing,
     )  # fmt: skip
-    assert ran.flooded
-    assert ran.exit_code < 0
+    assert (ran.flooded, ran.exit_code) == (True, FLOODED)
+
+
+def test_a_flood_at_the_very_end_of_a_program_that_ended_well_is_no_success() -> None:
+    ran = finish(
+        child("print('a\\n' * 600, flush=True)", 1_000),
+        what="list", timeout_s=60, beat=nothing,
+    )  # fmt: skip
+    assert (ran.flooded, ran.exit_code) == (True, FLOODED)
+
+
+def test_lines_that_there_was_no_room_for_are_told() -> None:
+    told = [
+        finish(child("print('abc\\n' * 3, end='')"), what="list", timeout_s=60, beat=nothing, out_bytes=room)
+        for room in (13, 12, 11)
+    ]
+    assert [(ran.out.count("abc"), ran.cut) for ran in told] == [(3, False), (3, False), (2, True)]
 
 
 def test_a_command_that_takes_too_long_is_killed() -> None:

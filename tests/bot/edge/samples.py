@@ -107,7 +107,13 @@ DELIVERIES: dict[str, dict[str, Any]] = {
         "repository": REPOSITORY,
         "sender": ALICE,
     },
-    "status": {"sha": "a" * 40, "state": "failure", "repository": REPOSITORY, "sender": ALICE},
+    "status": {
+        "sha": "a" * 40,
+        "context": "ci",
+        "state": "failure",
+        "repository": REPOSITORY,
+        "sender": ALICE,
+    },
     "ping": {"zen": "Keep it logically awesome.", "hook_id": 1, "sender": ALICE},
     "repository": {"action": "archived", "repository": REPOSITORY, "sender": ALICE},
     "installation": {
@@ -136,6 +142,7 @@ DELIVERIES: dict[str, dict[str, Any]] = {
         "sender": ALICE,
     },
     "installation_repositories": {
+        "repositories_added": [],
         "action": "removed",
         "repositories_removed": [{"id": 5, "full_name": "acme/shop"}],
         "sender": ALICE,

@@ -3,8 +3,11 @@
 import logging
 from dataclasses import replace
 
+import pytest
+
 from bot import logs
 from bot.config import Config
+from bot.scrubbing import scrub
 from bot.secret import Secret
 
 
@@ -57,3 +60,32 @@ def test_setting_up_keeps_the_level_and_quiets_libraries(config: Config) -> None
 def test_nothing_in_a_record_moves_a_terminal() -> None:
     line = formatted("title=\x1b[2J\x9b31m\x07\u202etxt\u2028end tab=\t.")
     assert "\\x1b[2J\\x9b31m\\x07\\x202etxt\\x2028end tab=\t." in line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET https://a.b/c?token={} failed",
+        "GET /sign-in/back?code={}&state=x",
+        "https://a.b/c?page=2&access_token={}#top",
+        "https://a.b/c#id_token={}",
+        "redis://:{}@redis:6379/0",
+        "https://{}@a.b/c",
+        "postgresql://me:{}@db/x?sslpassword={}",
+        "Authorization: Basic {}",
+        "{{'authorization': 'Bearer {}'}}",
+        '{{"X-Api-Key": "{}"}}',
+        "Cookie: cardinal={}; other=1",
+        "X-Hub-Signature-256: {}",
+        "client_secret={} is wrong",
+        '{{"password": "{}"}}',
+        "OPENAI_API_KEY={}",
+    ],
+)
+def test_what_stands_where_secrets_stand_is_taken_out(text: str) -> None:
+    assert "hush4711" not in scrub(text.replace("{}", "hush4711"), ())
+
+
+def test_where_an_address_leads_and_plain_values_stay() -> None:
+    text = "GET https://a.b/c/d?page=[redacted] status=404 tokens=120 run=r12 delivery=72d3162e-cc78"
+    assert scrub(text, ()) == text

@@ -1,9 +1,14 @@
 """Wake-ups through a real Redis: one waits for one piece of work, and losing Redis is survived."""
 
+import json
+import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
+import uuid
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +16,11 @@ from pathlib import Path
 import psutil
 import pytest
 from redis import Redis
-from rq.job import Job
 
-from bot import queues
+from bot import queues, workers
 from bot import redis as embedded
 from bot.config import Config
-from bot.queues import QueueName, enqueue
+from bot.queues import Call, QueueName, WakeUp, enqueue
 from tests.bot.edge.conftest import start_redis
 from tests.bot.edge.test_group import alive, until
 
@@ -27,8 +31,9 @@ from pathlib import Path
 from bot import config, redis, workers
 from bot.queues import QueueName
 client = redis.connect(config.read(os.environ, Path.cwd()))
-ours = ("tests.bot.edge.playground",)
-workers.work(client, QueueName(sys.argv[1]), lambda: print("ready", flush=True), modules=ours)
+from tests.bot.edge import playground
+ours = {f"{playground.__name__}.{name}": getattr(playground, name) for name in ("note", "fail", "hang")}
+workers.work(client, QueueName(sys.argv[1]), lambda: print("ready", flush=True), calls=ours)
 """
 
 
@@ -96,11 +101,9 @@ def test_a_worker_that_waits_is_woken(config: Config, redis: Redis, tmp_path: Pa
 
 def test_jobs_travel_as_json_and_not_as_pickles(redis: Redis) -> None:
     enqueue(redis, "control", NOTE, "f", "x", job_id="a")
-    (key,) = redis.scan_iter("rq:job:*")
-    job = Job.fetch(
-        key.decode().removeprefix("rq:job:"), redis, serializer=queues.queue(redis, "control").serializer
-    )
-    assert (job.func_name, job.args) == (NOTE, ["f", "x"])
+    control = queues.queue(redis, "control")
+    (job_id,) = control.job_ids
+    assert WakeUp.fetch(job_id, redis, control.serializer).call == Call(NOTE, ("f", "x"), "a")
 
 
 def test_an_unknown_queue_is_refused(redis: Redis) -> None:
@@ -190,17 +193,76 @@ def test_a_run_dies_with_a_worker_that_is_killed(config: Config, redis: Redis, t
     assert read(out)[1:] == []
 
 
+class Pickled:
+    """Makes a folder where it is unpickled."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str]]:
+        return os.mkdir, (self.folder,)
+
+
+def plant(redis: Redis, name: str, call: object, **fields: str | bytes) -> str:
+    """Queue a job as somebody would who can write to Redis; return its id."""
+    job_id = uuid.uuid4().hex
+    data = call if isinstance(call, bytes) else zlib.compress(json.dumps(call).encode())
+    redis.hset(f"rq:job:{job_id}", mapping={"data": data, "description": "x", "status": "queued", **fields})
+    redis.rpush(f"rq:queue:{name}", job_id)
+    return job_id
+
+
 @pytest.mark.parametrize("name", ["control", "runs"])
-def test_a_job_that_calls_something_else_is_dropped(
+def test_nothing_that_somebody_else_wrote_into_redis_is_called_or_read(
     config: Config, redis: Redis, tmp_path: Path, name: str
 ) -> None:
-    out = tmp_path / "noted"
-    with worker(config, name):
-        enqueue(redis, name, "os.mkdir", str(tmp_path / "made"), job_id="bad")
+    out, made = tmp_path / "noted", str(tmp_path / "made")
+    fail, bait = "tests.bot.edge.playground.fail", ["os.mkdir", None, [made], {}]
+    callbacks = {
+        f"{kind}_callback_name": "tests.bot.edge.playground.owned" for kind in ("failure", "success")
+    }
+    hook = json.dumps([{"url": "http://127.0.0.1:9/", "job_status": "failed"}])
+    planted = plant(redis, "elsewhere", bait)
+    for call in (
+        bait,
+        ["tests.bot.edge.playground.os.mkdir", None, [made], {}],
+        ["mkdir", "os", [made], {}],
+        [NOTE, None, [str(out)], {"text": "keyword"}],
+        [NOTE, None, [str(out), 3], {}],
+        [NOTE, "x", [str(out), "instance"], {}],
+        [NOTE, None, "ab", {}],
+        [[NOTE], None, [], {}],
+        pickle.dumps(("os.mkdir", None, (made,), {})),
+        zlib.compress(b"[" * 9_000_000),
+        b"",
+    ):
+        plant(redis, name, call)
+    redis.rpush(f"rq:queue:{name}", "no id at all", b"\xff", "unknown")
+    redis.set("rq:job:text", "not a hash")
+    redis.rpush(f"rq:queue:{name}", "text")
+    meta, never = pickle.dumps(Pickled(made)), {"repeats_left": "9", "retries_left": "9", "timeout": "x"}
+    for function in (NOTE, fail):
+        call = [function, None, [str(out), "called"], {}]
+        extra = {"webhooks": hook, "meta": meta, "result": meta, "created_at": "never", **callbacks, **never}
+        job_id = plant(redis, name, call, **extra, repeat_intervals="[0]", retry_intervals="[0]")
+        redis.sadd(f"rq:job:{job_id}:dependents", planted)
+        redis.zadd(f"rq:wip:{name}", {f"{job_id}:1": 1})
+    redis.lpush(f"rq:queue:{name}:intermediate", planted)
+    with worker(config, name) as process:
         enqueue(redis, name, NOTE, str(out), "good", job_id="good")
-        until(noted(out, 1))
-        until(lambda: not [*redis.scan_iter("rq:job:*")])
-    assert not (tmp_path / "made").exists()
+        until(lambda: read(out)[-1:] == ["good"], within_s=60)
+        until(lambda: not redis.exists(f"rq:queue:{name}"))
+        assert process.poll() is None
+    assert read(out) == ["called", "called", "good"]
+    assert not Path(made).exists()
+    assert not redis.exists("rq:scheduler:control", "rq:queue:elsewhere:intermediate")
+
+
+def test_queues_call_what_exists_and_nothing_else_of_the_jobs() -> None:
+    assert set(workers.CALLED) == set(QueueName)
+    for name in QueueName:
+        assert all(key.startswith("bot.jobs.") for key in workers.calls_of(name))
+    assert set(workers.calls_of(QueueName.RUNS)) == {"bot.jobs.execute"}
 
 
 def test_every_queue_has_a_time_limit() -> None:
