@@ -11,14 +11,12 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from hashlib import scrypt
 
+from ledger.answers import ALLOW_CARD, ALLOW_ONCE, DENY
 from runner.agent import PermissionAsked
 from runner.order import Tools
 from runner.redact import REDACTED
 from runner.texts import CUT, one_line
 
-ALLOW_ONCE = "Allow it once"
-ALLOW_CARD = "Allow it for this card from now on"
-DENY = "Do not allow it"
 CHOICES = (ALLOW_ONCE, ALLOW_CARD, DENY)
 _PARTS = re.compile(r"\|\||&&|[;|&\n()`]|\$\(")
 _MOST_WORDS = 12
