@@ -103,7 +103,7 @@ def test_words_lift_no_limit_and_reach_the_agent_once_somebody_has_chosen(world:
     world.answer(order, "1")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert "Go on, but leave the tests alone" in world.only("AgentSaid").text
-    assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
+    assert {turn.turn for turn in world.of("TurnStarted")} == {"plan", "work"}
 
 
 def test_words_about_failing_checks_are_heeded_before_they_run_again(world: World) -> None:
