@@ -305,16 +305,8 @@ def _requeued(db: Connection, _it: Recorded, event: happened.RunRequeued) -> Non
 @fold.on(happened.RunEnded)
 def _ended(db: Connection, it: Recorded, event: happened.RunEnded) -> None:
     told = {name: getattr(event, name) for name in ("ending", "reason", "detail", "last_known")}
-    _set(
-        db,
-        event,
-        state=RunState.ENDED,
-        ended_at=it.at,
-        question_id="",
-        parked_why="",
-        kept=event.commits,
-        **told,
-    )
+    told |= {"state": RunState.ENDED, "ended_at": it.at, "kept": event.commits}
+    _set(db, event, question_id="", parked_why="", **told)
 
 
 @fold.on(happened.RunStopAsked)
