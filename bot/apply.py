@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from bot import purses, queueing
 from bot.github import acts
 from ledger import book, outbox
+from ledger.answers import answered, question
 from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events import run as on_run
@@ -102,9 +103,11 @@ def _redirect(db: Connection, policy: Policy, intent: inward.RedirectPlan) -> tu
 def _answer(db: Connection, policy: Policy, intent: inward.AnswerQuestion) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     waiting = questions.open_of_run(db, intent.run_id) if run is not None else ()
-    if run is None or all(question.question_id != intent.question_id for question in waiting):
+    asked = next((one for one in waiting if one.question_id == intent.question_id), None)
+    if run is None or asked is None:
         return ()
-    return (on_run.QuestionAnswered(run.run_id, intent.question_id, intent.by, intent.text),)
+    told = answered(run.run_id, asked.question_id, asked, by=intent.by, text=intent.text, code=intent.code)
+    return (told,)
 
 
 def _ask(db: Connection, policy: Policy, intent: inward.AskQuestion) -> tuple[Event, ...]:
@@ -113,7 +116,7 @@ def _ask(db: Connection, policy: Policy, intent: inward.AskQuestion) -> tuple[Ev
         return ()
     # Not -q: the run's worker counts its own questions, and may not know of this one yet.
     question_id = QuestionId(f"{run.run_id}-b{run.questions + 1}")
-    return (on_run.QuestionAsked(run.run_id, question_id, intent.asker, intent.text, intent.choices),)
+    return (question(run.run_id, question_id, intent.subject, intent.text, intent.choices),)
 
 
 def _raise_budget(db: Connection, policy: Policy, intent: inward.RaiseBudget) -> tuple[Event, ...]:

@@ -1,14 +1,16 @@
 """How a run's own events come to an audit document: who asked, the work, people's words, the result."""
 
+from dataclasses import fields as fields_of
 from typing import Any
 
 from bot.audit_record import Row, Summary, Taken, Told, fields, row
+from ledger.answers import Code, Subject, code_of, subject_of
 from ledger.event import Event
 from ledger.events import agent, artifact, board, budget, conversation, placement, policy, pull
 from ledger.events import run as runs
-from rules.command_line import WORKFLOWS, door_of
-from runner.question import Question
+from rules.command_line import door_of
 
+_QUESTION = tuple(one.name for one in fields_of(runs.QuestionAsked) if one.name != "run_id")
 _COSTS = ("usd", "input_tokens", "output_tokens", "turns", "seconds")
 
 
@@ -79,16 +81,13 @@ def _answered(summary: Summary, told: Told, event: Any) -> None:
     for asked in summary.questions:
         if asked["question_id"] == event.question_id and not asked["at"]:
             asked |= {"answer": event.text, "by": event.by, "at": told.at}
-            if asked["asker"] in ("guard", WORKFLOWS) and summary.guards:
+            question = runs.QuestionAsked(event.run_id, **{name: asked[name] for name in _QUESTION})
+            about, code = subject_of(question), code_of(question, event.code, event.text)
+            if about in (Subject.GUARD, Subject.WORKFLOWS) and summary.guards:
                 _leave(summary.guards[-1], event)
-            if asked["asker"] == WORKFLOWS and _agreed(asked, event.text):
+            if about is Subject.WORKFLOWS and code is Code.PUBLISH:
                 given = {"what": "files of CI", "for": "the very files that were shown"}
                 summary.leave.append({"at": told.at, "by": event.by, **given})
-
-
-def _agreed(asked: Row, text: str) -> bool:
-    told = asked["question_id"], asked["asker"], asked["text"], asked["choices"]
-    return Question(*told, seq=0, answer=text).agreed()
 
 
 def _leave(judged: Row, event: Any) -> None:

@@ -13,6 +13,7 @@ from bot.config import Config
 from bot.github import policy_file, repositories
 from bot.texts import checks_needed
 from ledger import book
+from ledger.answers import Code, Subject
 from ledger.errors import LedgerError
 from ledger.events.run import CHECK
 from ledger.ids import CardId, RunId
@@ -44,7 +45,6 @@ from runner.order import (
     WorkOrder,
 )
 from runner.patterns import protected
-from runner.question import Question
 
 if TYPE_CHECKING:
     from bot.github.hub import Hub
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 BYTES_PER_MB = 1_000_000
 _WORKFLOW = ".github/workflows/any.yml"
 MOST_CHECKS = 6  # red checks whose output a run is given
-MOST_ANSWERS = 50  # about files of CI that are looked through, the newest first
 _NOT_BRIEFED = (Briefing("", "", ()), "")
 COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
@@ -110,7 +109,7 @@ class _Basis:
     allowed: tuple[str, ...]
     policy: str
     failing: str
-    agreed: bool
+    agreed: bool  # a person let a run of the card publish files of CI: which ones, the runner looks at
 
 
 def make(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, HubRemote]:
@@ -199,19 +198,8 @@ def _basis(shop: "Shop", run_id: RunId) -> _Basis:
             *_leave(db, card.card_id),
             policy,
             _failing(db, card),
-            _agreed(db, card.card_id),
+            questions.agreed(db, card.card_id, Subject.WORKFLOWS, Code.PUBLISH),
         )
-
-
-def _agreed(db: Connection, card_id: CardId) -> bool:
-    """Tell whether a person let a run of the card publish files of CI: which ones, the runner looks at.
-
-    A later run's branch holds them too, and GitHub refuses it to a token that may not write them.
-    """
-    asked = questions.answered(db, card_id, WORKFLOWS, limit=MOST_ANSWERS)
-    return any(
-        Question(one.question_id, one.asker, one.text, one.choices, 0, one.answer).agreed() for one in asked
-    )
 
 
 def _failing(db: Connection, card: CardRow) -> str:

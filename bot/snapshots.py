@@ -36,9 +36,11 @@ from ledger.views import (
     verdicts,
 )
 from rules.binding import plan_digest
+from rules.command_line import chosen_question
 from rules.modes import INVESTIGATE
 from rules.snapshot import (
     LEAVE,
+    AnsweredQuestion,
     BlockerSeen,
     CheckingSeen,
     CiSeen,
@@ -81,6 +83,7 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
             paced = givers.count(db, event.by, now - MINUTE)
             proposed = _follow_ups(db, card_id, event.argument) if event.command == "follow-up" else ()
             told = replace(snapshot, held=held(db, card_id), paced=paced, follow_ups=proposed)
+            told = replace(told, run=_of_choice(db, told.run, chosen_question(event.source)))
             return replace(told, halt=halt_of(db, snapshot.board_id))
         case EntryGivenUp(act="create_card"):
             return replace(snapshot, follow_ups=_follow_ups(db, card_id, event.key.removeprefix("card:")))
@@ -94,6 +97,14 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
         case RunStepped() | RunParked():
             return replace(snapshot, halt=halt_of(db, snapshot.board_id))
     return snapshot
+
+
+def _of_choice(db: Connection, run: RunSeen | None, asked: str) -> RunSeen | None:
+    """Return the run with the answer to the question of a ticked choice, where it was one of this run."""
+    row = questions.get(db, QuestionId(asked)) if asked else None
+    if run is None or row is None or row.run_id != run.run_id:
+        return run
+    return replace(run, answered=_answered(row) or run.answered)
 
 
 def _follow_ups(db: Connection, card_id: CardId, wanted: str) -> tuple[FollowUpSeen, ...]:
@@ -255,6 +266,8 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
         mode=run.mode,
         mode_rule=run.mode_rule,
         by=run.by,
+        answered=_answered(questions.newest_answered(db, run.run_id)) if run.questions else None,
+        plan_by=plan.by if plan and plan.state != "proposed" else "",
         behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
     )
 
@@ -291,7 +304,16 @@ def _withdrawn(db: Connection, run: runs.RunRow) -> tuple[QuestionId, ...]:
 def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...]:
     """Return the run's open questions, the newest first; only the one about leaving can be behind another."""
     asked = questions.open_of_run(db, run.run_id) if run.questions else ()
-    return tuple(OpenQuestion(it.question_id, it.asker, it.text, it.choices, it.asked_at) for it in asked)
+    return tuple(
+        OpenQuestion(it.question_id, it.asker, it.text, it.choices, it.asked_at, it.subject, it.codes)
+        for it in asked
+    )
+
+
+def _answered(row: questions.QuestionRow | None) -> AnsweredQuestion | None:
+    if row is None or row.answered_at is None:
+        return None
+    return AnsweredQuestion(row.question_id, row.answered_by, row.answer, row.asked_at, row.answered_at)
 
 
 def _pull(db: Connection, row: cards.CardRow) -> PullSeen | None:

@@ -1,40 +1,291 @@
-"""What a person's answer to a question about a limit means. Pure.
+"""Questions to people: who asks, about what, and the codes of what may be answered. Pure.
 
-The runner obeys it, and a view counts it: both must read the same words in the same way.
+An answer counts by its code alone. A person's words become a code here, once, where they come in.
 """
 
+import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
 
-GO_ON = "Go on with as much again"
-STOP = "Stop here"
-_RAISED = "Raised the budget by "
-_NO = ("no", "stop")
+from ledger.events.run import QuestionAnswered, QuestionAsked
+from ledger.ids import QuestionId, RunId
+
+
+class Asker(StrEnum):
+    """Who asks. What an agent asks moves no limit and gives no leave, whatever it says."""
+
+    AGENT = "agent"
+    SUPERVISOR = "supervisor"
+    RULES = "rules"
+
+
+class Subject(StrEnum):
+    """What a question is about."""
+
+    WORK = "work"  # what the agent wants to know
+    BUDGET = "budget"  # the run's own dollars
+    SHARED = "shared_budget"  # dollars that several runs share
+    TIME = "time"
+    TURNS = "turns"
+    REPAIRS = "repairs"
+    SIZE = "size"  # of the change, and odd commits in it
+    GUARD = "guard"
+    WORKFLOWS = "workflows"
+    REBASE = "rebase"
+    START = "start"  # of the first stage
+    STAGE = "stage"  # a later one
+    ROUNDS = "rounds"  # through the stages
+    TOOL = "tool"
+    LEAVING = "leaving"  # the column, while its run is at work
+
+
+class Code(StrEnum):
+    """What was answered. No choice of an agent has a code: what people answer there is always WORDS."""
+
+    WORDS = "words"
+    GO_ON = "go_on"
+    STOP = "stop"
+    RAISED = "raised"  # the budget, by a command
+    PUBLISH = "publish"
+    TRY_AGAIN = "try_again"
+    WITHOUT_REBASE = "without_rebase"
+    BACK = "back"
+    ALLOW_ONCE = "allow_once"
+    ALLOW_CARD = "allow_card"
+    DENY = "deny"
+    CANCEL = "cancel"
+    FINISH = "finish"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One answer to choose, as people read it."""
+
+    code: Code
+    label: str
+
+
+GO_ON = Choice(Code.GO_ON, "Go on with as much again")
+AS_FAR = Choice(Code.GO_ON, "Go on as far as the limits allow")
+STOP = Choice(Code.STOP, "Stop here")
+PUBLISH = Choice(Code.PUBLISH, "Publish it anyway")
+PUBLISH_PROTECTED = Choice(Code.PUBLISH, "Publish these files too")
+WITHOUT_REBASE = Choice(Code.WITHOUT_REBASE, "Work on without the rebase")
+TRY_AGAIN = Choice(Code.TRY_AGAIN, "I resolved it: try again")
+ALLOW_ONCE = Choice(Code.ALLOW_ONCE, "Allow it once")
+ALLOW_CARD = Choice(Code.ALLOW_CARD, "Allow it for this card from now on")
+DENY = Choice(Code.DENY, "Do not allow it")
+CANCEL = Choice(Code.CANCEL, "Cancel the run")
+FINISH = Choice(Code.FINISH, "Let it finish")
+RESERVED = (
+    GO_ON,
+    AS_FAR,
+    STOP,
+    PUBLISH,
+    PUBLISH_PROTECTED,
+    WITHOUT_REBASE,
+    TRY_AGAIN,
+    ALLOW_ONCE,
+    ALLOW_CARD,
+    DENY,
+    CANCEL,
+    FINISH,
+)
+# Words decide nothing here, and there is no agent that could act on them before somebody has chosen.
+CHOSEN_ONLY = frozenset(
+    {
+        Subject.BUDGET,
+        Subject.SHARED,
+        Subject.TIME,
+        Subject.TURNS,
+        Subject.START,
+        Subject.ROUNDS,
+        Subject.LEAVING,
+    }
+)
+LIMITS = frozenset(
+    {
+        Subject.BUDGET,
+        Subject.SHARED,
+        Subject.TIME,
+        Subject.TURNS,
+        Subject.REPAIRS,
+        Subject.SIZE,
+        Subject.GUARD,
+        Subject.WORKFLOWS,
+    }
+)
+_AGREES = frozenset({Code.GO_ON, Code.PUBLISH, Code.TRY_AGAIN, Code.ALLOW_ONCE})
+_REFUSES = frozenset({Code.STOP, Code.DENY})
+_YES = frozenset({"yes", "y", "ok", "okay", "sure", "go on", "continue", "yes please", "yes, please"})
+_NO = frozenset({"no", "n", "stop", "no thanks", "no, thanks", "no thank you", "no, thank you"})
+# By these words the log names who asked, and what about before subjects were kept.
+_SUBJECTS = {
+    "agent": Subject.WORK,
+    "permission": Subject.TOOL,
+    "budget": Subject.BUDGET,
+    "limit": Subject.SHARED,
+    "rebase": Subject.REBASE,
+    "workflows": Subject.WORKFLOWS,
+    "guard": Subject.GUARD,
+    "validation": Subject.REPAIRS,
+    "stage": Subject.STAGE,
+    "leave": Subject.LEAVING,
+}
+_WORDS = {subject: word for word, subject in _SUBJECTS.items()} | {
+    Subject.TIME: "limit",
+    Subject.TURNS: "limit",
+    Subject.SIZE: "limit",
+    Subject.START: "stage",
+    Subject.ROUNDS: "stage",
+}
+# The choices of questions that were asked before choices had codes, by their subject and number.
+_BEFORE: dict[tuple[Subject, int], tuple[Code, ...]] = {
+    (Subject.TOOL, 3): (Code.ALLOW_ONCE, Code.ALLOW_CARD, Code.DENY),
+    (Subject.BUDGET, 2): (Code.GO_ON, Code.STOP),
+    (Subject.SHARED, 2): (Code.GO_ON, Code.STOP),
+    (Subject.REBASE, 2): (Code.TRY_AGAIN, Code.STOP),
+    (Subject.REBASE, 3): (Code.WITHOUT_REBASE, Code.TRY_AGAIN, Code.STOP),
+    (Subject.WORKFLOWS, 2): (Code.PUBLISH, Code.STOP),
+    (Subject.GUARD, 2): (Code.PUBLISH, Code.STOP),
+    (Subject.REPAIRS, 2): (Code.GO_ON, Code.STOP),
+    (Subject.STAGE, 2): (Code.GO_ON, Code.STOP),
+    (Subject.STAGE, 3): (Code.GO_ON, Code.BACK, Code.STOP),
+    (Subject.LEAVING, 2): (Code.CANCEL, Code.FINISH),
+}
+
+
+class Asked(Protocol):
+    """A question as the log has it: `codes` are those of `choices`, in their order."""
+
+    @property
+    def asker(self) -> str: ...
+    @property
+    def subject(self) -> str: ...
+    @property
+    def choices(self) -> Sequence[str]: ...
+    @property
+    def codes(self) -> Sequence[str]: ...
+
+
+def asker_of(asked_by: str) -> Asker:
+    """Return who asked, by the word in the log; an unknown word is an agent's, which decides nothing."""
+    subject = _SUBJECTS.get(asked_by, Subject.WORK)
+    if subject is Subject.WORK:
+        return Asker.AGENT
+    return Asker.RULES if subject is Subject.LEAVING else Asker.SUPERVISOR
+
+
+def subject_of(asked: Asked) -> Subject:
+    """Return what the question is about; of an agent's it is always the work."""
+    if asker_of(asked.asker) is Asker.AGENT:
+        return Subject.WORK
+    return Subject(asked.subject) if asked.subject in set(Subject) else _SUBJECTS[asked.asker]
+
+
+def codes_of(asked: Asked) -> tuple[Code, ...]:
+    """Return the codes of the choices; none for an agent's."""
+    if asker_of(asked.asker) is Asker.AGENT:
+        return ()
+    if not asked.subject:
+        return _BEFORE.get((subject_of(asked), len(asked.choices)), ())
+    known = tuple(Code(code) for code in asked.codes if code in set(Code))
+    return known if len(known) == len(asked.choices) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a change is, where that is over a limit; 0 where it is not."""
+
+    files_changed: int = 0
+    lines_changed: int = 0
+    added_mb: int = 0
+
+
+NOTHING = Size()
+
+
+def question(
+    run_id: RunId,
+    question_id: QuestionId,
+    subject: Subject,
+    text: str,
+    choices: Sequence[Choice],
+    *,
+    size: Size = NOTHING,
+    digest: str = "",
+) -> QuestionAsked:
+    """Return a question of Cardinal's own. `size` and `digest` are as in QuestionAsked."""
+    return QuestionAsked(
+        run_id,
+        question_id,
+        _WORDS[subject],
+        text,
+        tuple(one.label for one in choices),
+        subject,
+        tuple(one.code for one in choices),
+        size.files_changed,
+        size.lines_changed,
+        size.added_mb,
+        digest,
+    )
+
+
+def of_agent(run_id: RunId, question_id: QuestionId, text: str, choices: tuple[str, ...]) -> QuestionAsked:
+    """Return an agent's question: what is answered to it reaches the agent, and decides nothing else."""
+    return QuestionAsked(run_id, question_id, _WORDS[Subject.WORK], text, choices, Subject.WORK)
+
+
+def answered(
+    run_id: RunId, question_id: QuestionId, asked: Asked, *, by: str, text: str, code: str = ""
+) -> QuestionAnswered:
+    """Return the answer with what it means: `code`, or without one what the words mean."""
+    meant = code_of(asked, code, text)
+    return QuestionAnswered(run_id, question_id, by, text, meant, asker_of(asked.asker), subject_of(asked))
+
+
+def read(asked: Asked, answer: str) -> Code:
+    """Return which choice a person means who wrote that: its number, its very words, or a plain yes or no."""
+    codes, said = codes_of(asked), answer.strip().casefold().rstrip(".!")
+    for number, (code, label) in enumerate(zip(codes, asked.choices, strict=False), start=1):
+        if said in (str(number), label.casefold().rstrip(".!")):
+            return code
+    if said in _YES and codes[:1] and codes[0] in _AGREES:
+        return codes[0]
+    if said in _NO and codes[-1:] and codes[-1] in _REFUSES:
+        return codes[-1]
+    return Code.WORDS
+
+
+def code_of(asked: Asked, code: str, answer: str) -> Code:
+    """Return what was answered: the code in the log where the question has it, and where an older log has
+    none, what the words mean.
+    """
+    if not code:
+        return read(asked, answer)
+    of_money = code == Code.RAISED and subject_of(asked) is Subject.BUDGET
+    return Code(code) if of_money or code in codes_of(asked) else Code.WORDS
+
+
+def extended(asked: Asked, code: Code) -> Subject | None:
+    """Return the limit that the run has as much again of by that answer; None where it has no more."""
+    gives = subject_of(asked) in (Subject.BUDGET, Subject.TIME, Subject.TURNS, Subject.REPAIRS)
+    return subject_of(asked) if gives and code is Code.GO_ON and code in codes_of(asked) else None
 
 
 def raised(usd: float) -> str:
-    """Return the answer to a question about dollars that a person gives by raising the budget."""
-    return f"{_RAISED}${usd:,.2f}"
+    """Return the answer that people read where the budget was raised."""
+    return f"Raised the budget by ${usd:,.2f}"
 
 
-def is_raise(answer: str) -> bool:
-    """Whether the answer only says that the budget was raised."""
-    return answer.startswith(_RAISED)
+def is_reserved(label: str) -> bool:
+    """Whether an agent may not offer this as a choice, since people know it as Cardinal's own."""
+    return _bare(label) in {_bare(one.label) for one in RESERVED}
 
 
-def chose(choices: Sequence[str], choice: str, answer: str) -> bool:
-    """Whether the answer is that choice, by its words or by its number."""
-    said = answer.strip().lower().rstrip(".")
-    number = str(choices.index(choice) + 1) if choice in choices else choice
-    return bool(said) and said in (choice.lower(), number)
-
-
-def refused(choices: Sequence[str], answer: str) -> bool:
-    """Whether the answer is the last choice, or begins with a plain no."""
-    words = answer.strip().lower().split()
-    plain = bool(words) and words[0].strip(".,!") in _NO
-    return plain or (bool(choices) and chose(choices, choices[-1], answer))
-
-
-def extends(choices: Sequence[str], answer: str) -> bool:
-    """Whether the answer gives the run as much again of its time, turns and dollars."""
-    return tuple(choices[:1]) == (GO_ON,) and not is_raise(answer) and not refused(choices, answer)
+def _bare(label: str) -> str:
+    """Return the letters and digits of a label: the same for all that look like it at a glance."""
+    shown = unicodedata.normalize("NFKC", label).casefold()
+    return "".join(char for char in shown if char.isalnum())

@@ -3,14 +3,14 @@
 import re
 from dataclasses import dataclass
 
+from ledger.answers import Subject
 from rules import registry
 from rules.policy import Policy
 from rules.policy_checks import COMMANDS, command_names
 from rules.roles import Role, covered, role_of
 from rules.words import alternatives, code, near, plain
 
-WORKFLOWS = "workflows"  # who asks before files of CI change, and what `/cardinal allow` calls them
-STAGE = "stage"  # who asks before a stage of a run begins
+WORKFLOWS = "workflows"  # what `/cardinal allow` calls the files of CI
 MAX_ARGUMENT = 8000  # characters; a longer text is cut, an agent could not use it anyway
 # At most three spaces: four make a code block in Markdown, and `>` or a backtick never begins a command.
 _FIRST_LINE = re.compile(r"\n* {0,3}/cardinal(?:[ \t]+(?P<rest>[^\n]*))?(?=\n|\Z)", re.IGNORECASE | re.ASCII)
@@ -151,19 +151,23 @@ def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitte
     return Permitted()
 
 
-def refusal_to_answer(policy: Policy, asker: str, *, role: str, login: str) -> str:
-    """Return why somebody may not answer a question of that asker, in whatever way; empty when they may.
+_WITH_BUDGET = (Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS, Subject.SIZE)
+_WITH_APPROVE = (Subject.START, Subject.STAGE, Subject.ROUNDS)
+
+
+def refusal_to_answer(policy: Policy, subject: Subject, *, role: str, login: str) -> str:
+    """Return why somebody may not answer a question about that, in whatever way; empty when they may.
 
     A limit is lifted with money or time, so whom the policy trusts with `budget` must answer there, and whom
     it trusts with `approve` where a stage waits; whoever changes what CI does runs programs with the
     repository's secrets, so it takes who may `allow`.
     """
     wanted = [needs(policy, "answer")]
-    if asker in ("limit", "budget") and "budget" in policy.board.commands:
+    if subject in _WITH_BUDGET and "budget" in policy.board.commands:
         wanted.append(policy.board.commands["budget"])
-    if asker == STAGE and "approve" in policy.board.commands:
+    if subject in _WITH_APPROVE and "approve" in policy.board.commands:
         wanted.append(policy.board.commands["approve"])
-    if asker == WORKFLOWS:
+    if subject is Subject.WORKFLOWS:
         wanted.append(needs(policy, "allow"))
     for allowed in wanted:
         if not covered(allowed, role_of(role), login):

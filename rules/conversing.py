@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from ledger.answers import Subject, subject_of
 from ledger.events.conversation import AssistantFailed, AssistantReplied, PersonSaid, TaskAnswered
 from ledger.states import RUN_HELD, Archetype, CardState, RunState
 from rules import replies
@@ -9,7 +10,6 @@ from rules.card_state import change, settle
 from rules.command_line import parse, refusal_to_answer
 from rules.intents import AskAssistant, Decision, Say
 from rules.inward import SteerRun
-from rules.leaving import ASKER
 from rules.occasion import stamp, was_before
 from rules.policy import Policy
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
@@ -31,6 +31,11 @@ def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -
 
 def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
     """Take trusted words to whoever listens: a run, its question, or the planning assistant."""
+    run, first = snapshot.run, replies.beaten_by(snapshot.run, event.author, event.said_at)
+    if run and first and not _answers(run.question, event):
+        text = replies.beaten(run, first, "your comment was not handed to the agent")
+        about = f"late:{first.question_id}:{event.comment_id}"
+        return Decision((Say(snapshot.card_id, about, text, _side(event)),), (text,))
     if snapshot.live_run:
         return _to_run(policy, snapshot, snapshot.live_run, event)
     if policy.archetype(snapshot.column) is Archetype.PLANNING and event.comment_id > snapshot.last_answered:
@@ -92,7 +97,7 @@ def _side(event: PersonSaid) -> str:
 def _answer(
     policy: Policy, snapshot: Snapshot, run: RunSeen, question: OpenQuestion, event: PersonSaid
 ) -> Decision:
-    refused = refusal_to_answer(policy, question.asker, role=event.role or "write", login=event.author)
+    refused = refusal_to_answer(policy, subject_of(question), role=event.role or "write", login=event.author)
     if not refused:
         return replies.answer(snapshot, run, question, event.author, event.text)
     about = f"refused:{question.question_id}:{event.author}"
@@ -101,14 +106,30 @@ def _answer(
 
 def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
     card, question = snapshot.card_id, run.question
-    late = question is not None and was_before(event.said_at, question.asked_at)
-    if question and question.asker != ASKER and not late:
-        return _answer(policy, snapshot, run, question, event)
+    if question and _answers(question, event):
+        if not replies.is_undecided(question, event.text):
+            return _answer(policy, snapshot, run, question, event)
+        text = f"{run.run_id} waits for a choice ({replies.numbers(question)}): tick one, or reply with its"
+        text += " number. Other words decide nothing here; its agent reads them when it goes on."
+        return Decision((Say(card, f"choose:{question.question_id}", text),)) + _steer(snapshot, run, event)
     if run.state is RunState.AWAITING_APPROVAL:
         text = "The plan still waits: `/cardinal approve`, or `/cardinal redirect <text>` to change it."
         about = f"approve:{run.run_id}:{run.plan_revision}"
         return Decision((Say(card, about, text),), ("a plain comment neither approves nor redirects",))
+    return _steer(snapshot, run, event)
+
+
+def _answers(question: OpenQuestion | None, event: PersonSaid) -> bool:
+    """Return whether a comment can be meant for the question: it was there to be read, and is not about the
+    card's column, which takes a choice.
+    """
+    if question is None or subject_of(question) is Subject.LEAVING:
+        return False
+    return not was_before(event.said_at, question.asked_at)
+
+
+def _steer(snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
     if run.state in RUN_HELD or run.session_id:
-        steer = SteerRun(card, run.run_id, event.author, event.text, event.comment_id)
+        steer = SteerRun(snapshot.card_id, run.run_id, event.author, event.text, event.comment_id)
         return Decision((steer,), (f"{run.run_id} reads it at its next step",))
     return Decision((), (f"{run.run_id} has not begun: it reads the conversation when it does",))

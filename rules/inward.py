@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from ledger.answers import Choice, Code, Subject
 from ledger.ids import BoardId, QuestionId, RunId
 from ledger.states import CardState, Ending
 from rules.intents import Intent
@@ -78,22 +79,23 @@ class RedirectPlan(Intent):
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuestion(Intent):
-    """Record the answer."""
+    """Record the answer: `code` is what it means, `text` what people read."""
 
     run_id: RunId
     question_id: QuestionId
     by: str
     text: str
+    code: Code = Code.WORDS
 
 
 @dataclass(frozen=True, slots=True)
 class AskQuestion(Intent):
-    """Ask people something on behalf of the rules; `asker` is `leave` for a card dragged out mid-run."""
+    """Ask people something on behalf of the rules."""
 
     run_id: RunId
-    asker: str
+    subject: Subject
     text: str
-    choices: tuple[str, ...]
+    choices: tuple[Choice, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from ledger.answers import CANCEL, FINISH, Subject
 from ledger.events.board import CardMoved
 from rules.card_state import settle
 from rules.intents import Decision, Intent, MoveCard, Say
@@ -11,7 +12,6 @@ from rules.policy import Policy
 from rules.snapshot import LEAVE, RunSeen, Snapshot
 from rules.words import code
 
-CANCEL, FINISH = "Cancel the run", "Let it finish"
 ASKER = LEAVE
 MOST_BACK = 5  # moves of Cardinal's own for one run: then something else keeps dragging, and it gives way
 
@@ -57,7 +57,7 @@ def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, no
         f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} is at work."
         " Cancel it, or let it finish?"
     )
-    return Decision((*hold, AskQuestion(card, run.run_id, ASKER, text, (CANCEL, FINISH))), (text,))
+    return Decision((*hold, AskQuestion(card, run.run_id, Subject.LEAVING, text, (CANCEL, FINISH))), (text,))
 
 
 def _who(snapshot: Snapshot) -> str:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from ledger.answers import Subject, subject_of
 from ledger.events import findings, related
 from ledger.events import run as runs
 from ledger.ids import CardId
@@ -31,7 +32,7 @@ from rules.intents import (
     WriteRunComment,
 )
 from rules.inward import EndRun, QueueRun, RequeueRun
-from rules.leaving import ASKER, release
+from rules.leaving import release
 from rules.modes import INVESTIGATE
 from rules.policy import Policy
 from rules.queue import stopped_by
@@ -77,7 +78,7 @@ def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decisi
     lifted = run.paused and run.stop_why in SWITCHED
     if lifted and not stopped_by(snapshot.stops, card, snapshot.column):
         return Decision((RequeueRun(card, run.run_id, "resumed"),), ("the switch was lifted meanwhile",))
-    asked = run.question is not None and run.question.asker != ASKER
+    asked = run.question is not None and subject_of(run.question) is not Subject.LEAVING
     if event.why in ("question", "limit") and not asked and not run.stop_asked:
         return Decision((RequeueRun(card, run.run_id, "answered"),), ("answered meanwhile",))
     return Decision()

@@ -31,13 +31,29 @@ NOBODY = Mover()
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question that waits for a person; `asked_at` is None where it is not known."""
+    """A question that waits for a person; `asked_at` is None where it is not known.
+
+    `subject` and `codes` are as in QuestionAsked.
+    """
 
     question_id: QuestionId
     asker: str
     text: str
     choices: tuple[str, ...]
     asked_at: datetime | None = None
+    subject: str = ""
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredQuestion:
+    """A question that somebody answered: which, with what, and when."""
+
+    question_id: QuestionId
+    by: str
+    answer: str
+    asked_at: datetime
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +89,8 @@ class RunSeen:
     mode: str = "fix"
     mode_rule: str = "column"
     by: str = ""  # who asked for it
+    answered: AnsweredQuestion | None = None  # the newest, or the one that a ticked choice belongs to
+    plan_by: str = ""  # who approved the newest plan or sent it back; empty while nobody did
 
     @property
     def alive(self) -> bool:

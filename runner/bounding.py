@@ -1,50 +1,62 @@
 """The bounds of a run's repairs: when people are asked instead of the agent being let go on."""
 
-import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from ledger.answers import GO_ON, PUBLISH, STOP, Size, Subject
 from ledger.events.guard import GuardsJudged
+from ledger.events.run import QuestionAsked
 from runner.findings import listed
-from runner.live import GO_ON, PUBLISH, STOP, LiveRun
+from runner.live import LiveRun
 from runner.mirror import DiffStat
 from runner.order import Limits
 from runner.rounds import Rounds
 from runner.texts import one_line
 
-ASKER = "validation"
 GROWING_ROUNDS = 3  # in which the change only grew; fewer say nothing yet
 _SHOWN = 5
 _ADDED_MB = 20  # what a person adds on purpose is larger only where they are asked
 _MEGABYTE = 1_000_000
-_OVER = re.compile(r"(\d+) (files|lines|MB) of at most \d+")
 _NAME_BYTES = 120
 
 
 def bound_size(run: LiveRun, change: DiffStat) -> None:
     """Raise Park when the change is over the limits of its size and nobody said that it may be."""
-    over = oversize(change, run.order.limits, run.agreed(PUBLISH))
-    if over:
-        said = f"The change is large: {' and '.join(over)}. Its checks have not passed yet."
-        run.ask("limit", f"{said} Publish it once they do?", (PUBLISH, STOP))
+    over = oversize(change, run.order.limits, run.published(Subject.SIZE))
+    if over.said:
+        said = f"The change is large: {over.said}. Its checks have not passed yet."
+        run.ask(Subject.SIZE, f"{said} Publish it once they do?", (PUBLISH, STOP), size=over.size)
 
 
-def oversize(change: DiffStat, limits: Limits, agreed: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return in words by how much a change is over the limits of its size; empty when it is not.
+@dataclass(frozen=True, slots=True)
+class Oversize:
+    """By how much a change is over the limits of its size; `said` is empty when it is not."""
+
+    size: Size
+    said: str
+
+
+def oversize(change: DiffStat, limits: Limits, agreed: Iterable[QuestionAsked] = ()) -> Oversize:
+    """Return by how much a change is over the limits of its size.
 
     `agreed` are the questions about its size that people said yes to: each is leave for a change up to twice
     as large as it named.
     """
-    leave = [(int(number), what) for text in agreed for number, what in _OVER.findall(text)]
-    sizes = (
-        (change.files_changed, limits.files_changed, "files"),
-        (change.lines_changed, limits.lines_changed, "lines"),
-        (change.added_bytes // _MEGABYTE, _ADDED_MB, "MB"),
+    asked = tuple(agreed)
+    files = _over(change.files_changed, limits.files_changed, [one.files_changed for one in asked])
+    lines = _over(change.lines_changed, limits.lines_changed, [one.lines_changed for one in asked])
+    added_mb = _over(change.added_bytes // _MEGABYTE, _ADDED_MB, [one.added_mb for one in asked])
+    said = (
+        f"{files} files of at most {limits.files_changed}" if files else "",
+        f"{lines} lines of at most {limits.lines_changed}" if lines else "",
+        f"{added_mb} MB of at most {_ADDED_MB} MB" if added_mb else "",
     )
-    return tuple(
-        f"{found} {what} of at most {most}{' MB' if what == 'MB' else ''}"
-        for found, most, what in sizes
-        if most and found > max([most, *(2 * number for number, named in leave if named == what)])
-    )
+    return Oversize(Size(files, lines, added_mb), " and ".join(filter(None, said)))
+
+
+def _over(found: int, most: int, agreed: list[int]) -> int:
+    """Return what was found where that is more than the limit and than twice what was agreed to, else 0."""
+    return found if most and found > max([most, *(2 * number for number in agreed)]) else 0
 
 
 def bound_repairs(run: LiveRun) -> None:
@@ -52,18 +64,18 @@ def bound_repairs(run: LiveRun) -> None:
     rounds, limits = run.history.rounds, run.order.limits
     why = _hopeless(rounds, limits)
     iteration = run.history.iterations
-    if not why and iteration >= limits.iterations * run.allowance.factor:
+    if not why and iteration >= limits.iterations * run.allowance.times(Subject.REPAIRS):
         why = f"The checks still fail after {iteration} attempts to repair them."
     if why:
-        run.ask(ASKER, f"{why} {findings(rounds)} Shall the agent go on?", (GO_ON, STOP))
+        run.ask(Subject.REPAIRS, f"{why} {findings(rounds)} Shall the agent go on?", (GO_ON, STOP))
 
 
 def bound_refusals(run: LiveRun, judged: GuardsJudged) -> None:
     """Raise Park when the agent is to undo what guards refuse, and its iterations are used up."""
-    if run.history.iterations > run.order.limits.iterations * run.allowance.factor:
+    if run.history.iterations > run.order.limits.iterations * run.allowance.times(Subject.REPAIRS):
         said = f"The guardrails refuse the change: {listed(run.history.guards.denied, judged.left_out)}."
         why = f"{said} The attempts to get it right are used up."
-        run.ask(ASKER, f"{why} Shall the agent go on, and undo that?", (GO_ON, STOP))
+        run.ask(Subject.REPAIRS, f"{why} Shall the agent go on, and undo that?", (GO_ON, STOP))
 
 
 def ask_about_standstill(run: LiveRun, iteration: int) -> None:
@@ -76,7 +88,7 @@ def ask_about_standstill(run: LiveRun, iteration: int) -> None:
         else "The checks failed, and the agent's repair led back to files on which they had failed before."
     )
     text = f"{why} {findings(run.history.rounds)} Shall they run again, and the agent go on?"
-    run.ask(ASKER, text, (GO_ON, STOP))
+    run.ask(Subject.REPAIRS, text, (GO_ON, STOP))
 
 
 def findings(rounds: Rounds) -> str:

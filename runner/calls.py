@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ledger.answers import Subject, is_reserved, of_agent
 from ledger.events.related import CardLinked, CardProposed
 from ledger.events.run import (
     FinalReported,
@@ -98,7 +99,7 @@ def _redacted(value: Any) -> Any:
 def _repeated(call: BoardCall, history: History) -> Effect:
     if call.tool not in ("ask", "block"):
         return Effect((), {"ok": True, "repeated": True})
-    asked = history.newest("agent")
+    asked = history.newest(Subject.WORK)
     if asked is None or asked.answer is None:
         return Effect((), {"ok": True, "repeated": True}, parks=True)
     return Effect((), {"ok": True, "repeated": True, "answer": asked.answer})
@@ -120,6 +121,8 @@ def _refusal(call: BoardCall, order: WorkOrder, *, planning: bool) -> str:
 def _misfit(call: BoardCall, order: WorkOrder, history: History) -> str:
     """Return why the call does not fit this card and this run, or nothing."""
     match call.input:
+        case AskInput(choices=choices) if any(map(is_reserved, choices)):
+            return "one of these choices is Cardinal's own, about limits or leave: word yours otherwise"
         case ThreadInput(thread_id=thread_id):
             known = [thread.thread_id for thread in order.threads]
             if thread_id not in known:
@@ -171,7 +174,7 @@ def _meaning(call: BoardCall, order: WorkOrder, history: History) -> tuple[RunEv
 
 def _question(order: WorkOrder, history: History, text: str, choices: tuple[str, ...]) -> QuestionAsked:
     question_id = QuestionId(f"{order.run_id}-q{history.next_question_id}")
-    return QuestionAsked(order.run_id, question_id, "agent", text, choices)
+    return of_agent(order.run_id, question_id, text, choices)
 
 
 def report(order: WorkOrder, history: History) -> tuple[RunEvent, ...]:

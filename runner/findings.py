@@ -26,11 +26,11 @@ def listed(found: Sequence[Violation], more: int = 0, shown: int = _SHOWN) -> st
     return "; ".join(rows[:shown]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def question(found: Sequence[Violation], more: int, digest: str) -> str:
-    """Return what a person is asked; the digest ties the answer to these findings and their content."""
+def question(found: Sequence[Violation], more: int) -> str:
+    """Return what a person is asked."""
     return (
         f"The guardrails of the repository's policy ask about this change: {listed(found, more)}. "
-        f"Publish that too? (findings {digest[:12]})"
+        "Publish that too?"
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from hashlib import sha256
 
+from ledger.answers import PUBLISH_PROTECTED, STOP, Subject
 from ledger.events.guard import GuardsJudged, Violation
 from runner import guards
 from runner.bounding import bound_refusals
@@ -13,7 +14,7 @@ from runner.exporting import bring_out
 from runner.findings import question, reason
 from runner.guard import Breach, Change
 from runner.leaving import Finish, failed
-from runner.live import PUBLISH_PROTECTED, STOP, LiveRun
+from runner.live import LiveRun
 from runner.order import Guards
 from runner.patterns import is_workflow
 from runner.rebasing import seen
@@ -21,7 +22,6 @@ from runner.stamping import peoples, published
 from runner.texts import one_line
 from runner.working import repair_change
 
-ASKER, WORKFLOWS = "guard", "workflows"
 _MOST = 100  # findings in one event
 _JUDGE_S = 180.0  # searching 20 MB of text: nothing can renew the claim meanwhile
 _PATH_BYTES = 1_000
@@ -88,10 +88,12 @@ def ask_people(run: LiveRun, head: str) -> None:
     others = tuple(one for one in asked if one not in workflows)
     if judged.left_out:  # what is not listed may be of either kind, and each needs its own word
         workflows, others = workflows or asked[:1], others or asked[:1]
-    for asker, some in ((WORKFLOWS, () if run.order.workflows else workflows), (ASKER, others)):
-        text = question(some, judged.left_out, judged.digest)
-        if some and not run.may_publish_protected(text):
-            run.ask(asker, text, (PUBLISH_PROTECTED, STOP))
+    of_ci = () if run.order.workflows else workflows
+    for subject, some in ((Subject.WORKFLOWS, of_ci), (Subject.GUARD, others)):
+        digest = _digest([judged.digest, judged.left_out, [asdict(one) for one in some]])
+        if some and not run.may_publish(subject, digest):
+            text = question(some, judged.left_out)
+            run.ask(subject, text, (PUBLISH_PROTECTED, STOP), digest=digest)
 
 
 def findings(change: Change, rules: Guards) -> tuple[Violation, ...]:

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
+from ledger import answers
+from ledger.answers import Subject
 from ledger.events.agent import (
     CallRefused,
     HostReached,
@@ -13,7 +15,7 @@ from ledger.events.agent import (
     ProviderFailed,
     TodoListed,
 )
-from ledger.events.run import Progressed, QuestionAsked, SessionStarted, ToolUsed
+from ledger.events.run import Progressed, SessionStarted, ToolUsed
 from ledger.ids import QuestionId
 from runner import agent as said
 from runner import permission
@@ -207,7 +209,7 @@ class Hearing:
             question_id = QuestionId(f"{run_id}-q{self._run.history.next_question_id}")
             text = redact(permission.question(asked, judged.why))
             self._run.log.append(
-                QuestionAsked(run_id, question_id, "permission", text, permission.CHOICES),
+                answers.question(run_id, question_id, Subject.TOOL, text, permission.CHOICES),
                 PermissionAwaited(run_id, question_id, one_line(asked.tool, 100), marked),
             )
             self.parks = True

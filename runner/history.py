@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from ledger.answers import Asker, Subject, asker_of, code_of
 from ledger.event import Event, Recorded
 from ledger.events import agent as seen
 from ledger.events import artifact, bounds, budget, findings, instruction, related
@@ -121,21 +122,26 @@ class History:
         """The question that waits for a person, if one does."""
         return next((asked for asked in self.questions if asked.answer is None), None)
 
-    def newest(self, *askers: str) -> Question | None:
-        """Return the newest question of these askers."""
-        return next((asked for asked in reversed(self.questions) if asked.asker in askers), None)
+    def newest(self, *subjects: Subject) -> Question | None:
+        """Return the newest question about one of these."""
+        return next((asked for asked in reversed(self.questions) if asked.subject in subjects), None)
+
+    @property
+    def own(self) -> Question | None:
+        """The newest question of Cardinal's own."""
+        return next((asked for asked in reversed(self.questions) if asked.is_own), None)
 
     def refused(self) -> tuple[str, ...]:
         """Return the commands that people were asked about and did not allow."""
         return tuple(
             self.awaited[asked.question_id]
             for asked in self.questions
-            if asked.question_id in self.awaited and asked.answer is not None and not asked.allowed()
+            if asked.question_id in self.awaited and asked.answer is not None and not asked.allows_tool
         )
 
     def undelivered_answer(self) -> Question | None:
         """Return the agent's answered question that no later turn has carried to it."""
-        asked = self.newest("agent", "permission")
+        asked = self.newest(Subject.WORK, Subject.TOOL)
         if asked is None or asked.answer is None:
             return None
         return asked if self.turn is None or self.turn.seq < asked.seq or not self._carried(asked) else None
@@ -144,7 +150,7 @@ class History:
         """Return the newest question of Cardinal's own that was answered in words which no turn has carried
         to the agent.
         """
-        asked = self.newest("limit", "budget", "rebase", "workflows", "validation", "stage", "guard")
+        asked = self.own
         return asked if asked is not None and asked.words and not self._carried(asked) else None
 
     def _carried(self, asked: Question) -> bool:
@@ -207,15 +213,16 @@ def _ticked(self: History, event: Any, _seq: int) -> None:
 
 def _asked(self: History, event: Any, seq: int) -> None:
     self.asked += 1
-    if event.asker != "leave":  # asked by the board, not by the run; the run goes on
-        self.questions.append(Question(event.question_id, event.asker, event.text, event.choices, seq))
+    if asker_of(event.asker) is not Asker.RULES:  # the board asks about the card; the run goes on
+        self.questions.append(Question(event, seq))
 
 
 def _answered(self: History, event: Any, _seq: int) -> None:
     for asked in self.questions:
         if asked.question_id == event.question_id and asked.answer is None:
             asked.answer, asked.answered_by = event.text, event.by
-            if asked.asker in ("agent", "validation"):
+            asked.code = code_of(asked.event, event.code, event.text)
+            if asked.subject is Subject.REPAIRS:
                 self.rounds.let_go()
 
 

@@ -29,11 +29,12 @@ class Finish(Leave):
 
 class Obey(Leave):
     """Somebody told the run to stop. `took_s`: how long stopping the agent took, 0 when none ran; `commits`:
-    how many of the run's commits its workspace keeps.
+    how many of the run's commits its workspace keeps, None before they are counted.
     """
 
     def __init__(self, how: str, by: str, took_s: float = 0.0) -> None:
-        self.how, self.by, self.took_s, self.commits = how, by, took_s, 0
+        self.how, self.by, self.took_s = how, by, took_s
+        self.commits: int | None = None
         super().__init__(how)
 
 

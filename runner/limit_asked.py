@@ -2,22 +2,22 @@
 
 from typing import NoReturn
 
-from ledger.answers import GO_ON, STOP
+from ledger.answers import AS_FAR, GO_ON, STOP, Subject
 from runner.live import LiveRun
 from runner.watch import Spent, Verdict
 
-AS_FAR = "Go on as far as the limits allow"
+_SUBJECTS = {Verdict.TIME: Subject.TIME, Verdict.TURNS: Subject.TURNS}
 
 
 def ask_limit(run: LiveRun, verdict: Verdict, spent: Spent) -> NoReturn:
     """Ask whether the run may go on, and park. More dollars of its own help only where its own ran out."""
     allowance = run.allowance
     text = f"The run reached {allowance.reached(verdict, spent)}{_plan(run)}."
-    if verdict is not Verdict.BUDGET:
-        run.ask("limit", f"{text} Shall it go on?", (GO_ON, STOP))
+    if verdict in _SUBJECTS:
+        run.ask(_SUBJECTS[verdict], f"{text} Shall it go on?", (GO_ON, STOP))
     if allowance.shared:
-        run.ask("limit", f"{text}{allowance.advice()} Shall it go on then?", (AS_FAR, STOP))
-    run.ask("budget", f"{text} Shall it go on?", (GO_ON, STOP))
+        run.ask(Subject.SHARED, f"{text}{allowance.advice()} Shall it go on then?", (AS_FAR, STOP))
+    run.ask(Subject.BUDGET, f"{text} Shall it go on?", (GO_ON, STOP))
 
 
 def _plan(run: LiveRun) -> str:

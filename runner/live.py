@@ -1,9 +1,12 @@
 """A run while a supervisor holds it: what its stages share."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from ledger.answers import GO_ON, STOP
+from ledger import answers
+from ledger.answers import LIMITS, NOTHING, Choice, Code, Size, Subject
 from ledger.events.run import QuestionAsked, RunStepped
 from ledger.ids import QuestionId
 from ledger.states import RunState
@@ -19,15 +22,6 @@ from runner.secrecy import Secrecy
 from runner.watch import Allowance
 from runner.workspace import Workspace
 
-__all__ = ["GO_ON", "PUBLISH", "PUBLISH_PROTECTED", "STOP", "TRY_AGAIN", "WITHOUT_REBASE", "LiveRun"]
-
-PUBLISH = "Publish it anyway"
-PUBLISH_PROTECTED = "Publish these files too"
-WITHOUT_REBASE = "Work on without the rebase"
-TRY_AGAIN = "I resolved it: try again"
-# Who asks when a limit is reached: budget for the run's own dollars, workflows for the files of CI,
-# validation for checks that keep failing, guard for what the guards ask about.
-LIMITS = ("limit", "budget", "workflows", "validation", "guard")
 WEIGH_S = 5.0
 _REST = 10  # so many times as long as counting took, nothing is counted
 _BYTES_PER_MB = 1_000_000
@@ -79,21 +73,20 @@ class LiveRun:
         history, reserved = self.history, self.history.reserved
         return Allowance(
             self.order.limits,
-            sum(asked.extends() for asked in history.questions),
+            Counter(asked.extends for asked in history.questions if asked.extends is not None),
             history.added_usd,
             history.ceiling_usd if reserved is not None else None,
             reserved.by_rule if reserved is not None else "",
             reserved.limit_usd if reserved is not None else 0.0,
         )
 
-    def agreed(self, choice: str) -> tuple[str, ...]:
-        """Return the texts of the questions that people answered with that first choice."""
-        found = (one for one in self.history.questions if one.choices[:1] == (choice,) and one.agreed())
-        return tuple(one.text for one in found)
+    def published(self, subject: Subject) -> tuple[QuestionAsked, ...]:
+        """Return the questions about that on which people let the change be published."""
+        return tuple(one.event for one in self.history.questions if one.permits(subject, Code.PUBLISH))
 
-    def may_publish_protected(self, text: str) -> bool:
-        """Whether a person agreed to the protected files that this very question names, and to no others."""
-        return text in self.agreed(PUBLISH_PROTECTED)
+    def may_publish(self, subject: Subject, digest: str) -> bool:
+        """Whether a person agreed to exactly what that digest is of."""
+        return any(asked.digest == digest for asked in self.published(subject))
 
     def beat(self) -> None:
         """Keep the claim alive while a command runs; raises Obey when the run was told to stop, and Finish
@@ -158,17 +151,28 @@ class LiveRun:
         if self.history.state is not after:
             self.log.append(RunStepped(self.order.run_id, self.history.state, after))
 
-    def ask(self, asker: str, text: str, choices: tuple[str, ...]) -> NoReturn:
-        """Ask people and park."""
-        question_id = QuestionId(f"{self.order.run_id}-q{self.history.next_question_id}")
-        self.log.append(QuestionAsked(self.order.run_id, question_id, asker, text, choices))
-        raise Park("limit" if asker in LIMITS else "question")
+    def ask(
+        self,
+        subject: Subject,
+        text: str,
+        choices: Sequence[Choice],
+        *,
+        size: Size = NOTHING,
+        digest: str = "",
+    ) -> NoReturn:
+        """Ask people and park. `size` and `digest` are as in QuestionAsked."""
+        run_id = self.order.run_id
+        question_id = QuestionId(f"{run_id}-q{self.history.next_question_id}")
+        self.log.append(
+            answers.question(run_id, question_id, subject, text, choices, size=size, digest=digest)
+        )
+        raise Park("limit" if subject in LIMITS else "question")
 
     def heed_answers(self) -> None:
         """Park again on an open question; end the run when the answer to a limit was to stop."""
         asked = self.history.open_question
         if asked is not None:
-            raise Park("limit" if asked.asker in LIMITS else "question")
-        newest = self.history.newest(*LIMITS, "rebase", "stage")
-        if newest is not None and newest.choices[-1:] == (STOP,) and newest.refused():
+            raise Park("limit" if asked.subject in LIMITS else "question")
+        newest = self.history.own
+        if newest is not None and newest.code is Code.STOP:
             raise failed("stopped", f"{newest.answered_by} stopped it, asked: {newest.text}")

@@ -11,17 +11,16 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from hashlib import scrypt
 
+from ledger.answers import ALLOW_CARD, ALLOW_ONCE, DENY
 from runner.agent import PermissionAsked
 from runner.order import Tools
 from runner.redact import REDACTED
 from runner.texts import CUT, one_line
 
-ALLOW_ONCE = "Allow it once"
-ALLOW_CARD = "Allow it for this card from now on"
-DENY = "Do not allow it"
 CHOICES = (ALLOW_ONCE, ALLOW_CARD, DENY)
 _PARTS = re.compile(r"\|\||&&|[;|&\n()`]|\$\(")
 _MOST_WORDS = 12
+_SHOWN_BYTES = 4_000  # the whole of it stands in the comment: people allow nothing that they cannot read
 _MOST_PARTS = 200  # a line with more is not read to its end, so nobody can say what it does
 
 
@@ -146,7 +145,14 @@ def _asked(asked: PermissionAsked, leave: Leave, why: str) -> Judgement:
     wish = asked.command or asked.tool
     if wish in leave.commands or any(_all_parts(pattern, wish) for pattern in leave.patterns):
         return _ALLOWED
+    if _shown(wish).endswith(CUT):
+        return Judgement(Verdict.DENY, "the line is too long to be shown to people: put it into a script")
     return Judgement(Verdict.ASK, why)
+
+
+def _shown(command: str) -> str:
+    """Return a command on one line, as people read it; a line that ends in it can be seen."""
+    return one_line(command.strip().replace("\n", " ⏎ "), _SHOWN_BYTES)
 
 
 def _all_parts(pattern: str, command: str) -> bool:
@@ -168,6 +174,6 @@ def mark(command: str, written: str, card_id: str) -> str:
 
 def question(asked: PermissionAsked, why: str) -> str:
     """Return the question that a person reads."""
-    wish = one_line(asked.command, 1_000) or asked.tool
+    wish = _shown(asked.command) or asked.tool
     verb = "edit" if asked.kind == "edit" else "run" if asked.kind == "run" else "use"
     return f"May the agent {verb} this? ({why})\n\n    {wish}"

@@ -1,5 +1,6 @@
 """The last stage: the branch leaves the workspace as a bundle, is judged on the host, and goes to GitHub."""
 
+from ledger.answers import PUBLISH, STOP, Subject
 from ledger.events.run import BranchExported, BranchPushed, RunEnded
 from ledger.states import Ending, RunState
 from runner import keeping
@@ -8,8 +9,9 @@ from runner.calls import report
 from runner.errors import MovedBranchError
 from runner.exporting import bring_out
 from runner.guarding import ask_people
+from runner.instructions import digest_of
 from runner.leaving import failed
-from runner.live import PUBLISH, STOP, LiveRun
+from runner.live import LiveRun
 from runner.mirror import DiffStat
 from runner.rebasing import seen
 from runner.signing import concerns
@@ -72,13 +74,15 @@ def _stands_as_checked(run: LiveRun, head: str) -> None:
 
 
 def _guard(run: LiveRun, change: DiffStat, head: str) -> None:
-    """Ask people about a change that is large, and about odd commits: of these by their very text."""
-    agreed = run.agreed(PUBLISH)
-    over, odd = oversize(change, run.order.limits, agreed), _odd_commits(run, head)
-    strange = f"Commit {'; '.join(odd)}." if odd else ""
-    large = f"The change is large: {' and '.join(over)}." if over else ""
-    if large or (strange and not any(strange in text for text in agreed)):
-        run.ask("limit", f"{' '.join(filter(None, (large, strange)))} Publish it?", (PUBLISH, STOP))
+    """Ask people about a change that is large, and about odd commits: of these by what is said of them."""
+    over = oversize(change, run.order.limits, run.published(Subject.SIZE))
+    odd = _odd_commits(run, head)
+    digest = digest_of("\n".join(odd)) if odd else ""
+    if over.said or (odd and not run.may_publish(Subject.SIZE, digest)):
+        large = f"The change is large: {over.said}." if over.said else ""
+        strange = f"Commit {'; '.join(odd)}." if odd else ""
+        text = f"{' '.join(filter(None, (large, strange)))} Publish it?"
+        run.ask(Subject.SIZE, text, (PUBLISH, STOP), size=over.size, digest=digest)
 
 
 def _odd_commits(run: LiveRun, head: str) -> tuple[str, ...]:

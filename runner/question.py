@@ -2,50 +2,56 @@
 
 from dataclasses import dataclass
 
-from ledger import answers
+from ledger.answers import Asker, Code, Subject, asker_of, extended, subject_of
+from ledger.events.run import QuestionAsked
 from ledger.ids import QuestionId
-
-_YES = ("yes", "y", "ok", "okay", "sure", "go on", "continue", "yes please", "yes, please")
 
 
 @dataclass(slots=True)
 class Question:
-    """A question of this run; `answer` is None while it is open."""
+    """A question of this run; `answer` and `code` are None while it is open."""
 
-    question_id: QuestionId
-    asker: str
-    text: str
-    choices: tuple[str, ...]
+    event: QuestionAsked
     seq: int
     answer: str | None = None
     answered_by: str = ""
+    code: Code | None = None
 
-    def chose(self, choice: str) -> bool:
-        """Whether the answer is that choice, by its words or by its number."""
-        return answers.chose(self.choices, choice, self.answer or "")
+    @property
+    def question_id(self) -> QuestionId:
+        """Its id, which no other question has."""
+        return self.event.question_id
 
-    def agreed(self) -> bool:
-        """Whether the answer is the first choice, or nothing but a plain yes."""
-        plain = (self.answer or "").strip().lower().rstrip(".!") in _YES
-        return plain or (bool(self.choices) and self.chose(self.choices[0]))
+    @property
+    def text(self) -> str:
+        """What people read."""
+        return self.event.text
 
-    def allowed(self) -> bool:
-        """Whether it gives leave, as the answer to a permission: any choice but the last, or a plain yes."""
-        return self.agreed() or any(self.chose(choice) for choice in self.choices[:-1])
+    @property
+    def subject(self) -> Subject:
+        """What it is about."""
+        return subject_of(self.event)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether Cardinal's supervisor asks for itself, and not for a tool that the agent wants to use."""
+        return asker_of(self.event.asker) is Asker.SUPERVISOR and self.subject is not Subject.TOOL
+
+    def permits(self, subject: Subject, code: Code) -> bool:
+        """Whether it was about that, and answered so."""
+        return self.subject is subject and self.code is code
+
+    @property
+    def allows_tool(self) -> bool:
+        """Whether it gives leave to use the tool that it asks about, once or for good."""
+        return self.permits(Subject.TOOL, Code.ALLOW_ONCE) or self.permits(Subject.TOOL, Code.ALLOW_CARD)
+
+    @property
+    def extends(self) -> Subject | None:
+        """The limit that the run has as much again of; None where it has no more."""
+        return extended(self.event, self.code) if self.code is not None else None
 
     @property
     def words(self) -> str:
-        """What a person wrote instead of choosing; empty for a choice, for a plain yes or no, and for more
-        dollars.
-        """
-        answer = (self.answer or "").strip()
-        chosen = self.refused() or self.agreed() or any(self.chose(choice) for choice in self.choices)
-        return "" if chosen or answers.is_raise(answer) else answer
-
-    def refused(self) -> bool:
-        """Whether the answer is the last choice, or begins with a plain no."""
-        return answers.refused(self.choices, self.answer or "")
-
-    def extends(self) -> bool:
-        """Whether the answer gives the run as much again."""
-        return self.answer is not None and answers.extends(self.choices, self.answer)
+        """What a person wrote instead of choosing."""
+        return (self.answer or "").strip() if self.code is Code.WORDS else ""

@@ -1,7 +1,8 @@
 """Keeps the run's branch on top of what people did meanwhile; what git cannot settle is a question."""
 
+from ledger.answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject
 from ledger.events.run import Progressed
-from runner.live import STOP, TRY_AGAIN, WITHOUT_REBASE, LiveRun
+from runner.live import LiveRun
 
 _SHOWN = 10
 
@@ -21,7 +22,7 @@ def take_in_pushes(run: LiveRun, known: str) -> bool:
     conflicts = _put_on(run, known, *((before, fetched) if before else ()))
     if conflicts:
         run.ask(
-            "rebase",
+            Subject.REBASE,
             f"People pushed to {order.branch}, and the run changed the same: {conflicts}. "
             "Undo one of the two on the branch, then let it try again.",
             (TRY_AGAIN, STOP),
@@ -51,14 +52,14 @@ def go_back_to_head(run: LiveRun) -> None:
 
 def take_in_base(run: LiveRun, head: str) -> None:
     """Put the branch on `head` of its base, unless people said to go on without. Raises Park."""
-    asked = run.history.newest("rebase")
-    if asked is not None and asked.chose(WITHOUT_REBASE):
+    asked = run.history.newest(Subject.REBASE)
+    if asked is not None and asked.code is Code.WITHOUT_REBASE:
         return
     branch, base = run.order.branch, run.order.base_branch
     conflicts = _put_on(run, head)
     if conflicts:
         run.ask(
-            "rebase",
+            Subject.REBASE,
             f"{branch} cannot be rebased on {base}: both change {conflicts}. What shall happen?",
             (WITHOUT_REBASE, TRY_AGAIN, STOP),
         )

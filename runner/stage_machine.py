@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ledger.answers import STOP
+from ledger.answers import STOP, Choice, Code, Subject
 from runner.history import History
 from runner.order import Stage
 from runner.question import Question
 
 SAME_WAY = 3  # so often the work may go the same way from one stage to another, then people are asked
 MOST_ENTRIES = 20
-ONCE_MORE = f"Go on, up to {SAME_WAY} more times"
-AS_MANY = f"Go on with {MOST_ENTRIES} more"
+ONCE_MORE = Choice(Code.GO_ON, f"Go on, up to {SAME_WAY} more times")
+AS_MANY = Choice(Code.GO_ON, f"Go on with {MOST_ENTRIES} more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,14 @@ class Ask:
     source: str
     target: str
     text: str
-    choices: tuple[str, ...]
+    choices: tuple[Choice, ...]
+
+    @property
+    def subject(self) -> Subject:
+        """What the question is about."""
+        if self.why != "approval":
+            return Subject.ROUNDS
+        return Subject.STAGE if self.source else Subject.START
 
 
 def admit(stages: Sequence[Stage], history: History) -> Enter | Ask:
@@ -72,27 +79,26 @@ def may_edit(stage: Stage) -> bool:
     return stage.tools.edit != "deny"
 
 
-def choices_of(stage: Stage, source: str) -> tuple[str, ...]:
+def choices_of(stage: Stage, source: str) -> tuple[Choice, ...]:
     """Return what a person may answer who is asked whether a stage may begin."""
-    back = (f"Back to {source}",) if source else ()
-    return (f"Begin {stage.name}", *back, STOP)
+    back = (Choice(Code.BACK, f"Back to {source}"),) if source else ()
+    return (Choice(Code.GO_ON, f"Begin {stage.name}"), *back, STOP)
 
 
 def _approved(stages: Sequence[Stage], history: History, stage: Stage, source: str) -> Enter | Ask:
     asked = _asked(history, stage.name, source)
     if asked is None or asked.answer is None:
         return Ask("approval", source, stage.name, _approval(stage, source), choices_of(stage, source))
-    if asked.agreed() or not source:
+    if asked.code is Code.GO_ON:
         return Enter(stage, source, asked.answered_by)
+    if not source:  # there is nowhere to go back to, so it is asked until somebody chooses
+        return Ask("approval", source, stage.name, _approval(stage, source), choices_of(stage, source))
     return Enter(named(stages, source), source, asked.answered_by, sent_back=True)
 
 
 def _approval(stage: Stage, source: str) -> str:
-    words = f"goes back to {source} with the work" if source else "goes to its agent"
-    return (
-        f"Stage {stage.name} (persona {stage.persona}) begins only when a person agrees. May it?"
-        f" Whatever else you write {words}."
-    )
+    words = f" Whatever else you write goes back to {source} with the work." if source else ""
+    return f"Stage {stage.name} (persona {stage.persona}) begins only when a person agrees. May it?{words}"
 
 
 def _asked(history: History, target: str, source: str) -> Question | None:
@@ -106,10 +112,10 @@ def _asked(history: History, target: str, source: str) -> Question | None:
 
 def _granted(history: History, why: str, source: str = "", target: str = "") -> int:
     """Return how often people let the run go on at this limit."""
-    answered = {one.question_id for one in history.questions if one.answer is not None}
+    agreed = {one.question_id for one in history.questions if one.code is Code.GO_ON}
     return sum(
         gate.why == why
-        and gate.question_id in answered
+        and gate.question_id in agreed
         and (not source or (gate.source, gate.target) == (source, target))
         for gate in history.stages.gates
     )

@@ -2,8 +2,9 @@
 
 import time
 
+from ledger.answers import question
 from ledger.events.brief import StageBriefed
-from ledger.events.run import QuestionAsked, UsageMetered
+from ledger.events.run import UsageMetered
 from ledger.events.stage import (
     SnapshotTaken,
     StageAwaited,
@@ -76,7 +77,7 @@ def ask(run: LiveRun, due: Ask) -> None:
     question_id = QuestionId(f"{run_id}-q{run.history.next_question_id}")
     run.step(RunState.WORKING)
     run.log.append(
-        QuestionAsked(run_id, question_id, "stage", f"{due.text}{said}", due.choices),
+        question(run_id, question_id, due.subject, f"{due.text}{said}", due.choices),
         StageAwaited(run_id, question_id, due.why, due.source, due.target, len(log.visits) + 1),
     )
     raise Park("question")

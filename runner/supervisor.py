@@ -217,8 +217,7 @@ def _leave(order: WorkOrder, log: RunLog, leave: Leave) -> None:
         case Obey(how="pause"):
             log.append_unless_requeued(RunParked(run_id, "pause"))
         case Obey(by=by, took_s=took_s, commits=commits):
-            many = f"{commits} commit" if commits == 1 else f"{commits} commits"
-            kept = f"stopped in {took_s:.1f} s by {by}, {many} kept, ${history.usd:.2f} spent"
-            log.append(RunEnded(run_id, Ending.CANCELLED, "cancelled", kept, last_known))
+            stopped = f"stopped in {took_s:.1f} s by {by}"
+            log.append(RunEnded(run_id, Ending.CANCELLED, "cancelled", stopped, last_known, commits))
         case Finish(ending=ending, reason=reason, detail=detail):
             log.append(RunEnded(run_id, ending, reason, cut(redact(detail), _DETAIL_BYTES), last_known))

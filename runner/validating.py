@@ -1,13 +1,14 @@
 """Validation before a pull request is offered: the fast tier each time, then the full one, capped."""
 
+from ledger.answers import GO_ON, STOP, Subject
 from ledger.events.bounds import RoundBegan, ValidationWaived
 from ledger.states import RunState
-from runner.bounding import ASKER, ask_about_standstill, bound_repairs, bound_size, findings
+from runner.bounding import ask_about_standstill, bound_repairs, bound_size, findings
 from runner.checking import Tier, run_tier
 from runner.exporting import bring_out
 from runner.gate import pass_gate
 from runner.leaving import failed
-from runner.live import GO_ON, STOP, LiveRun
+from runner.live import LiveRun
 from runner.order import WorkOrder
 from runner.working import repair
 
@@ -109,7 +110,9 @@ def _check(run: LiveRun, head: str) -> bool:
         if not run_tier(run, run.workspace, tier, wanted.fast, tidy=lambda: run.checkout.restore(head)):
             return False
     full_runs = run.history.full_runs
-    if full_runs >= run.order.limits.full_runs * run.allowance.factor:
+    if full_runs >= run.order.limits.full_runs * run.allowance.times(Subject.REPAIRS):
         why = f"The full checks ran {full_runs} times and have not passed."
-        run.ask(ASKER, f"{why} {findings(run.history.rounds)} Shall the agent go on?", (GO_ON, STOP))
+        run.ask(
+            Subject.REPAIRS, f"{why} {findings(run.history.rounds)} Shall the agent go on?", (GO_ON, STOP)
+        )
     return pass_gate(run, iteration, "full", wanted.full)

@@ -1,8 +1,10 @@
 """The watchdogs: pure verdicts over what a run used and how long its agent has been silent."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ledger.answers import Subject
 from ledger.limits import Limit
 from runner.order import Limits
 
@@ -44,30 +46,39 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The limits with what people added to them: each "continue" gives as much again of time, turns and
-    dollars, and `added_usd` are dollars alone.
+    """The limits with what people added to them: `extensions` says how often they gave as much again of one,
+    and `added_usd` are dollars on top.
 
     `ceiling_usd` is what the run may cost in all before its reservation is used up, None without one; the
     policy's limit `rule`, of `rule_usd`, made that less than the run's own budget.
     """
 
     limits: Limits
-    extensions: int = 0
+    extensions: Mapping[Subject, int] = field(default_factory=dict)
     added_usd: float = 0.0
     ceiling_usd: float | None = None
     rule: str = ""
     rule_usd: float = 0.0
 
+    def times(self, subject: Subject) -> int:
+        """How many times over the limit of that applies."""
+        return 1 + self.extensions.get(subject, 0)
+
     @property
-    def factor(self) -> int:
-        """How many times over the limits apply."""
-        return 1 + self.extensions
+    def most_s(self) -> float:
+        """The seconds that the agent may be at work; 0 is no limit."""
+        return self.limits.timeout_s * self.times(Subject.TIME)
+
+    @property
+    def most_turns(self) -> int:
+        """The turns that the agent may take; 0 is no limit."""
+        return self.limits.max_turns * self.times(Subject.TURNS)
 
     @property
     def budget_usd(self) -> float:
         """The run's own budget; 0 is none."""
         base_usd = self.limits.budget_usd
-        return base_usd * self.factor + self.added_usd if base_usd > 0 else 0.0
+        return base_usd * self.times(Subject.BUDGET) + self.added_usd if base_usd > 0 else 0.0
 
     @property
     def bound_usd(self) -> float:
@@ -86,23 +97,23 @@ class Allowance:
 
     def verdict(self, spent: Spent) -> Verdict | None:
         """Return the watchdog that bites, or None. A limit of 0 is no limit but for the output's."""
-        limits, factor = self.limits, self.factor
+        limits = self.limits
         bites = (
             (Verdict.FLOOD, spent.output_bytes > limits.output_bytes),
             (Verdict.SILENCE, 0 < limits.silence_s <= spent.silent_s),
             (Verdict.BUDGET, 0 < self.bound_usd <= spent.usd),
-            (Verdict.TIME, 0 < limits.timeout_s * factor <= spent.active_s),
-            (Verdict.TURNS, 0 < limits.max_turns * factor <= spent.turns),
+            (Verdict.TIME, 0 < self.most_s <= spent.active_s),
+            (Verdict.TURNS, 0 < self.most_turns <= spent.turns),
         )
         return next((verdict for verdict, bitten in bites if bitten), None)
 
     def reached(self, verdict: Verdict, spent: Spent) -> str:
         """Return which limit was reached and what was spent, as a person reads it."""
-        limits, factor = self.limits, self.factor
+        limits = self.limits
         which = {
             Verdict.BUDGET: self._dollars(),
-            Verdict.TIME: f"its time of {limits.timeout_s * factor / 60:.0f} min",
-            Verdict.TURNS: f"its limit of {limits.max_turns * factor} turns",
+            Verdict.TIME: f"its time of {self.most_s / 60:.0f} min",
+            Verdict.TURNS: f"its limit of {self.most_turns} turns",
             Verdict.SILENCE: f"{limits.silence_s:.0f} s without a sign of life",
             Verdict.FLOOD: f"its limit of {limits.output_bytes} bytes of output",
             Verdict.PROVIDER: "the end of its provider's patience",

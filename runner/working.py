@@ -2,10 +2,10 @@
 
 from typing import NoReturn
 
+from ledger.answers import Code, Subject
 from ledger.events.agent import ToolAllowed
 from ledger.events.run import PlanApproved
 from ledger.states import RunState
-from runner import permission
 from runner.agent import READ_ONLY, Phase, Task
 from runner.findings import refusal
 from runner.leaving import AwaitApproval, Obey, Park, failed
@@ -146,7 +146,7 @@ def take_turn(run: LiveRun, phase: Phase, turn: str, *, detail: str = "") -> Non
         session_id=history.session(order.session_id),
         model=(stage.model if stage else "") or order.model,
         read_only=read_only,
-        max_turns=max(1, order.limits.max_turns * spent.factor - history.turns_used),
+        max_turns=max(1, spent.most_turns - history.turns_used),
         budget_usd=spent.left_usd(history.usd),
         scenarios=order.places.scenarios,
         answer=answer,
@@ -163,7 +163,7 @@ def take_turn(run: LiveRun, phase: Phase, turn: str, *, detail: str = "") -> Non
 def told(answered: Question) -> str:
     """Return a person's answer as the agent reads it: for a permission with what it was about."""
     answer = answered.answer or ""
-    return f"{answered.text}\n\n{answer}" if answered.asker == "permission" else answer
+    return f"{answered.text}\n\n{answer}" if answered.subject is Subject.TOOL else answer
 
 
 def _granted(run: LiveRun, answered: Question | None) -> tuple[str, ...]:
@@ -174,10 +174,10 @@ def _granted(run: LiveRun, answered: Question | None) -> tuple[str, ...]:
     history = run.history
     for asked in history.questions:
         command = history.awaited.get(asked.question_id)
-        if command and asked.chose(permission.ALLOW_CARD) and command not in history.granted:
+        if command and asked.permits(Subject.TOOL, Code.ALLOW_CARD) and command not in history.granted:
             run.log.append(ToolAllowed(run.order.run_id, command, asked.answered_by))
     once = history.awaited.get(answered.question_id, "") if answered is not None else ""
-    leave = answered is not None and answered.agreed() and bool(once)
+    leave = answered is not None and answered.permits(Subject.TOOL, Code.ALLOW_ONCE) and bool(once)
     return (*run.order.granted, *history.granted, *((once,) if leave else ()))
 
 

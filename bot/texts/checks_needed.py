@@ -17,11 +17,11 @@ repository:
 
 
 def why(repository: str, *, has_file: bool) -> str:
-    """Return why no agent was started, and what to write; the first 160 characters stand on the card."""
+    """Return why no agent works there, and what to write; the first 160 characters stand on the card."""
     lacks = f"{repository}'s {FILE} names no checks" if has_file else f"{repository} has no {FILE}"
     return (
         f"{lacks}: name your tests, {LINE}, then retry."
-        " No agent was started and nothing was spent, because nothing could check its work."
+        " Nothing could check an agent's work."
         " To work without any check, write `validation: none` instead."
     )
 

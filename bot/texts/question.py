@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from bot.texts.boxes import box
 from bot.texts.safe import fit, line, quote
+from ledger.answers import CHOSEN_ONLY, Subject
 from ledger.views.questions import QuestionRow
 
 ASKERS: Mapping[str, str] = {
@@ -19,6 +20,7 @@ ASKERS: Mapping[str, str] = {
     "leave": "is not finished, but its card was dragged away",
 }
 MOST_CHOICES = 20
+MOST_BYTES = 500  # of a choice: as many as an agent's may have, so that all of it is seen
 
 
 def write(question: QuestionRow) -> str:
@@ -50,7 +52,7 @@ def _rest(question: QuestionRow) -> tuple[str, ...]:
 
 def _how_to_answer(question: QuestionRow) -> tuple[str, ...]:
     boxes = "\n".join(
-        box(f"choice:{question.question_id}:{number}", f"{number}. {line(choice, 200)}")
+        box(f"choice:{question.question_id}:{number}", f"{number}. {line(choice, MOST_BYTES)}")
         for number, choice in enumerate(question.choices[:MOST_CHOICES], start=1)
     )
     if question.asker == "leave":
@@ -58,8 +60,10 @@ def _how_to_answer(question: QuestionRow) -> tuple[str, ...]:
             boxes,
             "Tick one, or reply `/cardinal cancel` or `/cardinal finish`. The run goes on meanwhile.",
         )
-    if question.asker == "budget":
-        return boxes, "Tick one or simply reply; `/cardinal budget +2` adds dollars, and it goes on as well."
+    if question.subject in CHOSEN_ONLY:
+        dollars = " `/cardinal budget +2` adds dollars, and it goes on as well."
+        how = "Tick one, or reply with its number. Other words decide nothing here."
+        return boxes, f"{how}{dollars if question.subject == Subject.BUDGET else ''}"
     if question.asker == "workflows":
         return (
             boxes,

@@ -104,7 +104,8 @@ def _failure(story: Story) -> str:
             f"### {told.headline(story)}",
             quote(run.detail, 3_000),
             last,
-            f"{_kept(story)} · {told.spent(story)}",
+            f"{told.kept(story)} · {told.spent(story)}",
+            "" if told.has_begun(story.run) else "No agent was started and nothing was spent.",
             evidence.table(story.checks),
             reproduction.told(story.played, story.site),
             _next_step(story),
@@ -129,13 +130,10 @@ def _next_step(story: Story) -> str:
 def _receipt(story: Story) -> str:
     run = story.run
     by = f" by {line(run.stop_by, 60)}" if run.stop_by else ""
-    took = ""
-    if story.stop_asked_at is not None and run.ended_at is not None:
-        took = f"Stopped in {max(0.0, (run.ended_at - story.stop_asked_at).total_seconds()):.1f} s"
     return fit(
         (
             f"### {told.headline(story)}{by}",
-            " · ".join(part for part in (took, _kept(story), told.dollars(run.usd)) if part),
+            told.receipt(story),
             _last_known(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),
         )
@@ -146,10 +144,3 @@ def _last_known(story: Story) -> str:
     state, colon, said = story.run.last_known.partition(":")
     told = line(state.replace("_", " ") + colon + said, 400).rstrip(".")
     return f"Last known state: {told}." if state else ""
-
-
-def _kept(story: Story) -> str:
-    run = story.run
-    if run.pushed_head:
-        return f"{told.commits(run.commits)} kept, {told.place(story)}"
-    return f"{told.commits(run.commits)} made, not pushed" if run.commits else "nothing was pushed"

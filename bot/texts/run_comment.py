@@ -96,6 +96,10 @@ def _facts(story: Story) -> str:
 
 def _now(story: Story) -> str:
     run = story.run
+    if run.ending is Ending.CANCELLED:  # the report says the same: each number has one source
+        return "\n\n".join(
+            part for part in (told.receipt(story), quote(run.stop_why or run.detail, 1_000)) if part
+        )
     if run.ending is not None:
         return quote(run.detail, 1_000)
     if run.state is RunState.QUEUED:

@@ -162,3 +162,27 @@ def place(story: Story) -> str:
 def commits(number: int) -> str:
     """Return `1 commit`, `2 commits`."""
     return count(number, "commit")
+
+
+def has_begun(run: RunRow) -> bool:
+    """Tell whether an agent was started for the run, or anything was spent on it, as the log says."""
+    return bool(run.agent_version or run.turns or run.usd or run.active_s)
+
+
+def kept(story: Story) -> str:
+    """Return what became of the run's commits, as the log says."""
+    run = story.run
+    if run.pushed_head:
+        return f"{commits(run.commits)} pushed, {place(story)}"
+    made = run.commits if run.kept is None else run.kept
+    if made:
+        return f"{commits(made)} made and kept in the run's workspace, nothing was pushed"
+    return "nothing was pushed" if run.kept is None else "no commit was made, nothing was pushed"
+
+
+def receipt(story: Story) -> str:
+    """Return what a cancelled run took to stop, what it leaves and what it cost."""
+    run, took = story.run, ""
+    if story.stop_asked_at is not None and run.ended_at is not None:
+        took = f"Stopped in {max(0.0, (run.ended_at - story.stop_asked_at).total_seconds()):.1f} s"
+    return " · ".join(part for part in (took, kept(story), dollars(run.usd)) if part)

@@ -177,21 +177,37 @@ class ToolUsed(RunEvent):
 class QuestionAsked(RunEvent):
     """The run needs a person. `asker`: agent, permission, budget, limit, rebase, workflows,
     guard, validation, stage or leave.
+
+    `subject` and `codes`, one for each choice, are those of `ledger/answers.py`; an agent's choices have no
+    codes. About size, the numbers say how large the change is where that is over a limit; `digest` is of
+    what else a yes would be leave for: findings, odd commits.
     """
 
     question_id: QuestionId
     asker: str
     text: str
     choices: tuple[str, ...]
+    subject: str = ""
+    codes: tuple[str, ...] = ()
+    files_changed: int = 0
+    lines_changed: int = 0
+    added_mb: int = 0
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnswered(RunEvent):
-    """A person answered; `text` is the reply or the chosen choice's text."""
+    """A person answered; `text` is the reply or the chosen choice's text, `code` what it means.
+
+    `asker` and `subject` are the question's; all three are empty where they were not kept.
+    """
 
     question_id: QuestionId
     by: str
     text: str
+    code: str = ""
+    asker: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,10 +335,11 @@ class RunEnded(RunEvent):
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
     stopped, superseded, no_changes, no_validation, cancelled, repository or internal; `detail` is what a
-    person can act on.
+    person can act on. `commits` are those of the run that its workspace keeps, None where nobody counted.
     """
 
     ending: Ending
     reason: str
     detail: str
     last_known: str
+    commits: int | None = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Index, Table, case, select, text
 
-from ledger.answers import GO_ON, extends
+from ledger.answers import Code, Subject, code_of, extended
 from ledger.event import Recorded
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.run import (
@@ -25,6 +25,7 @@ from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.rows import columns, many, one, pick
 from ledger.states import RunState
 from ledger.tables import VIEWS
+from ledger.views import questions
 from ledger.views.cards import cards
 
 _OPEN = text("open_usd > 0")
@@ -37,7 +38,7 @@ class BudgetRow:
 
     `granted_usd` is its newest reservation and `open_usd` what is left of that, 0 while no worker holds it;
     `by_rule` and `limit_usd` say what made it less than the run's budget. `question_id` is an open question
-    whose first choice is as much again.
+    that can be answered with as much again.
     """
 
     run_id: RunId
@@ -53,7 +54,6 @@ class BudgetRow:
     by_rule: str
     limit_usd: float
     question_id: QuestionId
-    choices: tuple[str, ...]
 
 
 budgets = Table(
@@ -102,7 +102,6 @@ def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
         by_rule="",
         limit_usd=0.0,
         question_id=QuestionId(""),
-        choices=(),
     )
     db.execute(budgets.insert().values(**{name: getattr(row, name) for name in BudgetRow.__slots__}))
 
@@ -136,17 +135,17 @@ def _metered(db: Connection, _it: Recorded, event: UsageMetered) -> None:
 
 @fold.on(QuestionAsked)
 def _asked(db: Connection, _it: Recorded, event: QuestionAsked) -> None:
-    if event.choices[:1] == (GO_ON,):
-        _set(db, event, question_id=event.question_id, choices=event.choices)
+    if extended(event, Code.GO_ON) is Subject.BUDGET:
+        _set(db, event, question_id=event.question_id)
 
 
 @fold.on(QuestionAnswered)
 def _answered(db: Connection, _it: Recorded, event: QuestionAnswered) -> None:
-    row = get(db, event.run_id)
-    if row is None or not event.question_id or row.question_id != event.question_id:
+    row, asked = get(db, event.run_id), questions.get(db, event.question_id)
+    if row is None or asked is None or row.question_id != event.question_id:
         return
-    more_usd = row.base_usd if extends(row.choices, event.text) else 0.0
-    _set(db, event, question_id="", choices=(), budget_usd=row.budget_usd + more_usd)
+    more = extended(asked, code_of(asked, event.code, event.text)) is Subject.BUDGET
+    _set(db, event, question_id="", budget_usd=row.budget_usd + (row.base_usd if more else 0.0))
 
 
 def _release(db: Connection, _it: Recorded, event: RunEvent) -> None:

@@ -5,6 +5,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, select
 
+from ledger import answers
+from ledger.answers import Code, Subject
 from ledger.event import Recorded
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded
 from ledger.fold import Fold
@@ -16,7 +18,10 @@ from ledger.views.runs import runs
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """A question; `answered_at` is None while it waits. `withdrawn`: its run ended without an answer."""
+    """A question; `answered_at` is None while it waits. `withdrawn`: its run ended without an answer.
+
+    `subject` and `codes` are as in QuestionAsked, `code` as in QuestionAnswered; also of an older log.
+    """
 
     question_id: QuestionId
     run_id: RunId
@@ -24,8 +29,11 @@ class QuestionRow:
     asker: str
     text: str
     choices: tuple[str, ...]
+    subject: str
+    codes: tuple[str, ...]
     asked_at: datetime
     answer: str
+    code: str
     answered_by: str
     answered_at: datetime | None
     withdrawn: bool
@@ -55,12 +63,19 @@ def of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
     return many(db, QuestionRow, query.order_by(questions.c.asked_at, questions.c.question_id))
 
 
-def answered(db: Connection, card_id: CardId, asker: str, *, limit: int) -> tuple[QuestionRow, ...]:
-    """Return what that asker was answered in all runs of the card, the newest answers first."""
+def newest_answered(db: Connection, run_id: RunId) -> QuestionRow | None:
+    """Return the run's own or its agent's question that was answered last; None before the first answer."""
+    mine = (questions.c.run_id == run_id) & questions.c.answered_at.is_not(None)
+    mine &= questions.c.subject != Subject.LEAVING
+    order = (questions.c.answered_at.desc(), questions.c.question_id.desc())
+    return one(db, QuestionRow, pick(QuestionRow, questions).where(mine).order_by(*order).limit(1))
+
+
+def agreed(db: Connection, card_id: CardId, subject: Subject, code: Code) -> bool:
+    """Tell whether a question about that was answered so in any run of the card."""
     mine = questions.c.run_id.in_(select(runs.c.run_id).where(runs.c.card_id == card_id))
-    said = mine & (questions.c.asker == asker) & questions.c.answered_at.is_not(None)
-    order = (questions.c.answered_at.desc(), questions.c.question_id)
-    return many(db, QuestionRow, pick(QuestionRow, questions).where(said).order_by(*order).limit(limit))
+    same = mine & (questions.c.subject == subject) & (questions.c.code == code)
+    return db.scalar(select(questions.c.question_id).where(same).limit(1)) is not None
 
 
 @fold.on(QuestionAsked)
@@ -72,8 +87,11 @@ def _asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
         "asker": event.asker,
         "text": event.text,
         "choices": event.choices,
+        "subject": answers.subject_of(event),
+        "codes": answers.codes_of(event),
         "asked_at": it.at,
         "answer": "",
+        "code": "",
         "answered_by": "",
         "answered_at": None,
         "withdrawn": False,
@@ -83,9 +101,12 @@ def _asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
 
 @fold.on(QuestionAnswered)
 def _answered(db: Connection, it: Recorded, event: QuestionAnswered) -> None:
-    mine = questions.c.question_id == event.question_id
-    answer = {"answer": event.text, "answered_by": event.by, "answered_at": it.at}
-    db.execute(questions.update().where(mine).values(**answer))
+    asked = get(db, event.question_id)
+    if asked is None or asked.answered_at is not None:
+        return
+    code = answers.code_of(asked, event.code, event.text)
+    answer = {"answer": event.text, "code": code, "answered_by": event.by, "answered_at": it.at}
+    db.execute(questions.update().where(questions.c.question_id == event.question_id).values(**answer))
 
 
 @fold.on(RunEnded)

@@ -39,7 +39,10 @@ _HELD = text(f"state IN ({', '.join(repr(state.value) for state in RUN_HELD)})")
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run. `plan_revision` is 0 before the first plan; `question_id` is the open question's or empty."""
+    """A run. `plan_revision` is 0 before the first plan; `question_id` is the open question's or empty.
+
+    `commits` are those that were brought out to be published; `kept` as `commits` in RunEnded.
+    """
 
     run_id: RunId
     card_id: CardId
@@ -98,6 +101,7 @@ class RunRow:
     lines_changed: int
     commits: int
     pushed_head: str
+    kept: int | None
     iteration: int
     full_runs: int
 
@@ -301,7 +305,8 @@ def _requeued(db: Connection, _it: Recorded, event: happened.RunRequeued) -> Non
 @fold.on(happened.RunEnded)
 def _ended(db: Connection, it: Recorded, event: happened.RunEnded) -> None:
     told = {name: getattr(event, name) for name in ("ending", "reason", "detail", "last_known")}
-    _set(db, event, state=RunState.ENDED, ended_at=it.at, question_id="", parked_why="", **told)
+    told |= {"state": RunState.ENDED, "ended_at": it.at, "kept": event.commits}
+    _set(db, event, question_id="", parked_why="", **told)
 
 
 @fold.on(happened.RunStopAsked)

@@ -5,12 +5,13 @@
 
 from datetime import datetime
 
+from ledger.answers import Code, Subject, subject_of
 from ledger.events.conversation import CommandGiven
 from rules.command_line import WORKFLOWS
 from rules.intents import Decision
 from rules.inward import AllowTool
 from rules.policy import Policy
-from rules.replies import answer, say
+from rules.replies import choose, say
 from rules.roles import Role
 from rules.snapshot import Snapshot
 from rules.words import code, plain
@@ -45,6 +46,6 @@ def _workflows(snapshot: Snapshot, given: CommandGiven) -> Decision:
     """Let the card's agents change files of CI, and answer the run that waits for just that."""
     run, because = snapshot.live_run, (f"{given.by} allows changes of workflow files on this card",)
     allowed = Decision((AllowTool(snapshot.card_id, WORKFLOWS, given.by),), because)
-    if run and run.question and run.question.asker == WORKFLOWS:
-        return allowed + answer(snapshot, run, run.question, given.by, "1")
+    if run and run.question and subject_of(run.question) is Subject.WORKFLOWS:
+        return allowed + choose(snapshot, run, run.question, given.by, Code.PUBLISH)
     return allowed

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
+from ledger.answers import subject_of
 from ledger.events.conversation import CommandGiven
 from rules import replies
 from rules.command_line import chosen_question, refusal_to_answer
 from rules.intents import Decision
-from rules.leaving import ASKER
 from rules.occasion import was_before
 from rules.policy import Policy
 from rules.roles import Role
@@ -21,27 +21,32 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     """Record the answer and let the same session go on."""
     run = snapshot.live_run
     question = _meant(run, given) if run else None
-    if replies.is_stale_choice(given, question):
-        return replies.say(
-            snapshot, given, "That question is not open any more, so the choice changed nothing."
-        )
-    if run is None or question is None:
-        return replies.say(
-            snapshot, given, "No question is open on this card. `/cardinal status` says how it stands."
-        )
+    stale = replies.is_stale_choice(given, question)
+    if stale or run is None or question is None:
+        return replies.say(snapshot, given, _too_late(snapshot, given, stale=stale))
     if was_before(given.said_at, question.asked_at):
         return replies.say(
             snapshot, given, "That was written before the question was asked: please answer it again."
         )
-    refused = refusal_to_answer(policy, question.asker, role=given.role, login=given.by)
+    refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
     if refused:
         return replies.say(snapshot, given, refused)
-    picked = replies.chosen(question, given.argument)
-    by_number = bool(given.source.startswith("box:"))
-    if question.choices and picked not in question.choices and (by_number or question.asker == ASKER):
-        numbers = f"1 to {len(question.choices)}"
-        return replies.say(snapshot, given, f"Please choose a number from {numbers}: `/cardinal answer 1`.")
+    picked, ticked = replies.chosen(question, given.argument), bool(chosen_question(given.source))
+    if replies.is_undecided(question, given.argument) or (ticked and picked not in question.choices):
+        text = f"Please choose a number ({replies.numbers(question)}): `/cardinal answer 1`."
+        return replies.say(snapshot, given, text)
     return replies.answer(snapshot, run, question, given.by, given.argument)
+
+
+def _too_late(snapshot: Snapshot, given: CommandGiven, *, stale: bool) -> str:
+    """Return why the answer changed nothing: who was faster, where somebody was."""
+    run, first = snapshot.run, snapshot.run.answered if snapshot.run else None
+    meant = first is not None and (not stale or first.question_id == chosen_question(given.source))
+    if run and first and meant and first.by.casefold() != given.by.casefold():
+        return replies.beaten(run, first, "your answer changed nothing")
+    if stale:
+        return "That question is not open any more, so the choice changed nothing."
+    return "No question is open on this card. `/cardinal status` says how it stands."
 
 
 def _meant(run: RunSeen, given: CommandGiven) -> OpenQuestion | None:

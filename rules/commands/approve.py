@@ -2,22 +2,25 @@
 
 from datetime import datetime
 
+from ledger.answers import Code, Subject, subject_of
 from ledger.events.conversation import CommandGiven
 from ledger.states import RunState
 from rules import binding
-from rules.command_line import STAGE, approved_plan, refusal_to_answer
+from rules.command_line import approved_plan, refusal_to_answer
 from rules.intents import Decision, Intent, UntickBoxes
 from rules.inward import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
 from rules.occasion import was_before
 from rules.policy import Policy
-from rules.replies import answer, say
+from rules.replies import choose, say
 from rules.roles import Role
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
+from rules.words import code
 
 USAGE = "/cardinal approve"
 ROLE = Role.WRITE
 TAKES = "none"
 INSTEAD = "To change the plan: `/cardinal redirect <text>`."
+STAGES = (Subject.START, Subject.STAGE, Subject.ROUNDS)
 BY_RULES = "Cardinal"  # who sends a plan back because the issue is another one now
 
 
@@ -28,12 +31,15 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         return say(
             snapshot, given, "No run is alive, so no plan waits for approval. `/cardinal retry` starts one."
         )
-    if run.question is not None and run.question.asker == STAGE and not _of_a_plan(given):
+    if run.question is not None and subject_of(run.question) in STAGES and not _of_a_plan(given):
         return _stage(policy, snapshot, run, run.question, given)
     if run.plan_approved or not run.plan_required:
-        return say(snapshot, given, f"{run.run_id} needs no approval: its plan is approved already.")
+        by = f" by {code(run.plan_by, 40)}" if run.plan_by else ""
+        return say(snapshot, given, f"{run.run_id} needs no approval: its plan is approved already{by}.")
     if run.state is not RunState.AWAITING_APPROVAL:
         text = f"{run.run_id} has no plan that waits for approval yet: it will be posted here when it has."
+        if run.plan_by:
+            text = f"{code(run.plan_by, 40)} sent plan {run.plan_revision} of {run.run_id} back first: {text}"
         return say(snapshot, given, text)
     shown = approved_plan(given.source)
     if shown is not None and shown != (run.run_id, run.plan_revision):
@@ -64,8 +70,8 @@ def _stage(
         return say(
             snapshot, given, f"The question of {run.run_id} was posted after that was written: read it."
         )
-    refused = refusal_to_answer(policy, question.asker, role=given.role, login=given.by)
-    return say(snapshot, given, refused) if refused else answer(snapshot, run, question, given.by, "1")
+    refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
+    return say(snapshot, given, refused) if refused else choose(snapshot, run, question, given.by, Code.GO_ON)
 
 
 def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | None:

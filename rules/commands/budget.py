@@ -3,7 +3,7 @@
 import re
 from datetime import datetime
 
-from ledger.answers import raised
+from ledger.answers import Code, Subject, raised, subject_of
 from ledger.events.conversation import CommandGiven
 from rules import replies
 from rules.command_line import raised_run
@@ -18,7 +18,6 @@ USAGE = "/cardinal budget +<usd>"
 ROLE = Role.MAINTAIN
 TAKES = "optional"
 LEAST_USD, MOST_USD = 0.01, 1000.0
-ASKER = "budget"  # who asks when a run's own dollars are spent
 _AMOUNT = re.compile(r"\+?[ ]?\$?(?P<usd>[0-9]{1,6}(?:\.[0-9]{1,2})?)", re.ASCII)
 
 
@@ -35,7 +34,9 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         )
     if run.stop_asked == "cancel":
         return replies.say(snapshot, given, f"{run.run_id} is being cancelled: it needs no more dollars.")
-    boxed = raised_run(given.source)
+    boxed, first = raised_run(given.source), replies.beaten_by(run, given.by, given.said_at)
+    if not _asks(run) and first is not None:
+        return replies.say(snapshot, given, replies.beaten(run, first, "nothing was added"))
     if boxed and (boxed != run.run_id or not _asks(run)):
         return replies.say(snapshot, given, "That run does not wait for dollars any more: nothing was added.")
     because = f"{given.by} added {usd(added_usd)} to the budget of {run.run_id}"
@@ -44,14 +45,15 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
 
 
 def _asks(run: RunSeen) -> bool:
-    return run.question is not None and run.question.asker == ASKER
+    return run.question is not None and subject_of(run.question) is Subject.BUDGET
 
 
 def _go_on(snapshot: Snapshot, run: RunSeen, given: CommandGiven, added_usd: float) -> Decision:
     question = run.question
     if question is None:
         return Decision()
-    if question.asker == ASKER:
-        return replies.answer(snapshot, run, question, given.by, raised(added_usd))
+    if subject_of(question) is Subject.BUDGET:
+        text = raised(added_usd)
+        return replies.settle(snapshot, run, question, given.by, Code.RAISED, text)
     text = f"{run.run_id} may spend {usd(added_usd)} more. Its question still waits for an answer."
     return replies.say(snapshot, given, text)

@@ -9,6 +9,7 @@ from rules.policy import Policy
 from rules.replies import say, settle_leaving
 from rules.roles import Role
 from rules.snapshot import Snapshot
+from rules.words import code
 
 USAGE = "/cardinal cancel"
 ROLE = Role.WRITE
@@ -26,7 +27,8 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if run is None:
         return say(snapshot, given, "No run is alive on this card, so there is nothing to cancel.")
     if run.stop_asked == "cancel":
-        return say(snapshot, given, f"{run.run_id} is being cancelled already.")
+        by = f" by {code(run.stop_by, 40)}" if run.stop_by else ""
+        return say(snapshot, given, f"{run.run_id} is being cancelled already{by}.")
     stop = StopRun(snapshot.card_id, run.run_id, "cancel", given.by, "/cardinal cancel")
     because = (f"{given.by} cancels {run.run_id}",)
     return settle_leaving(snapshot, run, given.by, cancel=True) + Decision((stop,), because)

@@ -1,15 +1,16 @@
-"""Send the plan back with words; the agent makes another one."""
+"""Send the plan back with words, for another one; an agent at work gets them at its next step."""
 
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.states import RUN_HELD, RunState
 from rules.intents import Decision
-from rules.inward import RedirectPlan, RequeueRun
+from rules.inward import RedirectPlan, RequeueRun, SteerRun
 from rules.policy import Policy
 from rules.replies import say
 from rules.roles import Role
 from rules.snapshot import Snapshot
+from rules.words import code
 
 USAGE = "/cardinal redirect <text>"
 ROLE = Role.WRITE
@@ -17,7 +18,7 @@ TAKES = "text"
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Redirect the newest plan where one waits for approval."""
+    """Redirect the newest plan where one waits for approval, else steer the agent."""
     run, card = snapshot.live_run, snapshot.card_id
     if run and run.state is RunState.AWAITING_APPROVAL:
         intents = (
@@ -25,9 +26,9 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
             RequeueRun(card, run.run_id, "redirected"),
         )
         return Decision(intents, (f"{given.by} redirected plan {run.plan_revision} of {run.run_id}",))
-    if run and run.state in RUN_HELD:
-        text = (
-            f"{run.run_id} is at work and has no plan that waits. Write a plain comment: the agent reads it."
-        )
-        return say(snapshot, given, text)
+    if run and (run.state in RUN_HELD or run.session_id):
+        steer = SteerRun(card, run.run_id, given.by, given.argument, given.comment_id)
+        by = f": {code(run.plan_by, 40)} settled plan {run.plan_revision}" if run.plan_by else ""
+        text = f"No plan of {run.run_id} waits{by}. Its agent reads your words at its next step."
+        return Decision((steer,), (text,)) + say(snapshot, given, text)
     return say(snapshot, given, "No plan waits for approval, so there is nothing to redirect.")

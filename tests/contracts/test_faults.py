@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from ledger.answers import raised
+from ledger.answers import Code, raised
 from ledger.events.budget import BudgetRaised
 from ledger.ids import RunId
 from ledger.states import Ending
@@ -116,7 +116,7 @@ def test_a_budget_that_is_spent_parks_asks_and_the_same_session_goes_on(stand: S
     spends_little = {"usage": {"in": 10, "out": 10}}  # what the agent did already keeps its place
     stand.scenario(work=[spends_little, {"run": "echo one"}, *WORK])
     stand.world.write(BudgetRaised(RunId("r1"), 100.0, "ann"))
-    stand.world.answer(order, raised(100.0))
+    stand.world.answer(order, raised(100.0), Code.RAISED)
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert len(stand.world.of("SessionStarted")) == 1
 

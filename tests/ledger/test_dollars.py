@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, Engine
 
-from ledger import book
-from ledger.answers import GO_ON, STOP, extends, raised, refused
+from ledger import answers, book
+from ledger.answers import Code, Subject
 from ledger.event import Event
 from ledger.events import agent, budget, conversation, run
 from ledger.ids import CardId, QuestionId, RunId
@@ -83,28 +83,33 @@ def test_who_leaves_the_worker_gives_its_reservation_back(ledger: Engine, event:
         assert row(db).open_usd == 0
 
 
-@pytest.mark.parametrize(
-    ("answer", "budget_usd"),
-    [(GO_ON, 4.0), ("1", 4.0), ("Yes", 4.0), ("go on, but hurry", 4.0), (STOP, 2.0), ("2", 2.0),
-     ("no, thanks", 2.0), ("stop.", 2.0), (raised(3), 2.0)],
-)  # fmt: skip
-def test_as_much_again_is_counted_as_the_runner_reads_it(
-    ledger: Engine, answer: str, budget_usd: float
+@pytest.mark.parametrize(("code", "usd"), [(Code.GO_ON, 4.0), (Code.STOP, 2.0), (Code.WORDS, 2.0)])
+def test_as_much_again_is_what_was_chosen_and_by_the_first_answer_alone(
+    ledger: Engine, code: Code, usd: float
 ) -> None:
-    assert extends((GO_ON, STOP), answer) is (budget_usd == 4)
+    asked = answers.question(RUN, Q1, Subject.BUDGET, "?", (answers.GO_ON, answers.STOP))
     with book.writing(ledger) as db:
-        told(db, card_seen(), queued(), run.QuestionAsked(RUN, Q1, "limit", "?", (GO_ON, STOP)))
-        told(db, run.QuestionAnswered(RUN, QuestionId("r1-q9"), "ann", GO_ON))
-        told(db, run.QuestionAnswered(RUN, Q1, "ann", answer), run.QuestionAnswered(RUN, Q1, "bo", GO_ON))
-        assert row(db).budget_usd == budget_usd
+        told(db, card_seen(), queued(), asked)
+        told(db, answers.answered(RUN, Q1, asked, by="ann", text="Go on with as much again", code=code))
+        told(db, answers.answered(RUN, Q1, asked, by="bo", text="1"))
+        assert row(db).budget_usd == usd
 
 
-def test_another_question_gives_nothing_and_a_raise_what_it_says(ledger: Engine) -> None:
+@pytest.mark.parametrize("subject", [one for one in Subject if one is not Subject.BUDGET])
+def test_going_on_about_anything_else_adds_no_dollars(ledger: Engine, subject: Subject) -> None:
+    asked = answers.question(RUN, Q1, subject, "?", (answers.GO_ON, answers.STOP))
     with book.writing(ledger) as db:
-        told(db, card_seen(), queued(), run.QuestionAsked(RUN, Q1, "agent", "?", ("yes", "no")))
-        told(db, run.QuestionAnswered(RUN, Q1, "ann", "yes"), budget.BudgetRaised(RUN, 1.25, "ann"))
-        assert row(db).budget_usd == 3.25
-    assert not refused((), "")
+        told(db, card_seen(), queued(), asked, answers.answered(RUN, Q1, asked, by="ann", text="1"))
+        assert row(db).budget_usd == 2.0
+
+
+@pytest.mark.parametrize(("asker", "usd"), [("agent", 2.0), ("limit", 2.0), ("budget", 4.0)])
+def test_a_log_without_codes_gives_an_agent_nothing(ledger: Engine, asker: str, usd: float) -> None:
+    old = ("Go on with as much again", "Stop here")
+    with book.writing(ledger) as db:
+        told(db, card_seen(), queued(), run.QuestionAsked(RUN, Q1, asker, "?", old))
+        told(db, run.QuestionAnswered(RUN, Q1, "ann", old[0]), budget.BudgetRaised(RUN, 1.25, "ann"))
+        assert row(db).budget_usd == usd + 1.25
 
 
 def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:

@@ -5,13 +5,15 @@ from datetime import timedelta
 
 import pytest
 
+from ledger.answers import CHOSEN_ONLY, Code, Subject
 from ledger.event import Event
 from ledger.events.conversation import AssistantFailed, AssistantReplied, CommandRefused, PersonSaid
+from ledger.ids import QuestionId
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.decide import decide
 from rules.intents import AskAssistant, React, Say, UpdateTicker
 from rules.inward import AnswerQuestion, RequeueRun, SteerRun
-from rules.snapshot import Snapshot
+from rules.snapshot import AnsweredQuestion, Snapshot
 from tests.rules import scene
 from tests.rules.scene import (
     CARD,
@@ -170,7 +172,7 @@ def test_a_limit_is_lifted_only_by_whom_the_policy_trusts_with_the_budget(event:
     strict = strict.model_copy(
         update={"board": strict.board.model_copy(update={"commands": {"budget": ("maintain",)}})}
     )
-    limit = replace(QUESTION, asker=asker, choices=())
+    limit = replace(QUESTION, asker=asker, choices=("Go on with as much again", "Stop here"))
     parked = card(run=run(RunState.PARKED, question=limit))
     assert "AnswerQuestion" not in kinds(asks(parked, event, by=strict))
     assert "AnswerQuestion" in kinds(asks(parked, event))
@@ -188,6 +190,75 @@ def test_a_stage_begins_only_with_the_word_of_whom_the_policy_trusts_to_approve(
     parked = card(run=run(RunState.PARKED, question=asked))
     assert "AnswerQuestion" not in kinds(asks(parked, event, by=strict))
     assert only(asks(parked, event), AnswerQuestion).text == "Begin verify"
+
+
+@pytest.mark.parametrize("subject", sorted(CHOSEN_ONLY - {Subject.LEAVING}))
+def test_words_decide_nothing_about_a_limit_and_wait_for_the_agent(subject: Subject) -> None:
+    asked = replace(
+        QUESTION, asker="limit", subject=subject, choices=("Go on", "Stop"), codes=(Code.GO_ON, Code.STOP)
+    )
+    parked = card(run=run(RunState.PARKED, question=asked))
+    plain = asks(parked, said("go on, but mind the tests"))
+    assert kinds(plain) == ["Say", "SteerRun"]
+    assert "waits for a choice (1: Go on, 2: Stop)" in only(plain, Say).text
+    assert "AnswerQuestion" not in kinds(asks(parked, given("answer", "go on, but mind the tests")))
+    assert only(asks(parked, said("1")), AnswerQuestion).code is Code.GO_ON
+    assert only(asks(parked, said("no")), AnswerQuestion).code is Code.STOP
+
+
+@pytest.mark.parametrize("text", ["1", "yes", "go on with as much again", "green, please"])
+def test_an_answer_to_an_agent_is_words_whatever_its_choices_say(text: str) -> None:
+    sly = replace(QUESTION, choices=("Go on with as much again", "Stop here"), codes=(Code.GO_ON, Code.STOP))
+    parked = card(run=run(RunState.PARKED, question=sly))
+    ticked = given("answer", "1", source="box:choice:r1-q1:1")
+    for event in (said(text), given("answer", text), ticked):
+        assert only(asks(parked, event), AnswerQuestion).code is Code.WORDS
+
+
+FIRST = AnsweredQuestion(QUESTION.question_id, "alice", "8080", NOW - timedelta(minutes=5), NOW)
+AT = NOW + timedelta(seconds=3)
+GONE = "`alice` answered that question first, with “8080”"
+
+
+@pytest.mark.parametrize("state", [RunState.QUEUED, RunState.WORKING, RunState.PARKED, RunState.ENDED])
+def test_who_answers_second_is_told_who_was_faster_and_steers_nobody(state: RunState) -> None:
+    snapshot = card(run=run(state, answered=FIRST))
+    told = asks(snapshot, said("8081", said_at=AT))
+    assert kinds(told) == ["Say"]
+    assert GONE in only(told, Say).text
+    way_on = "/cardinal retry" if state is RunState.ENDED else "/cardinal redirect <text>"
+    assert way_on in only(told, Say).text
+
+
+@pytest.mark.parametrize(
+    ("command", "argument", "source"),
+    [("answer", "2", "77"), ("answer", "2", "box:choice:r1-q1:2"), ("budget", "+2.00", "77"),
+     ("budget", "+2.00", "box:budget:r1:2.00")],
+)  # fmt: skip
+def test_every_door_tells_the_second_who_was_faster(command: str, argument: str, source: str) -> None:
+    late = given(command, argument, source=source, said_at=AT, role="maintain")
+    told = asks(card(run=run(answered=FIRST)), late)
+    assert GONE in only(told, Say).text
+    assert not {"AnswerQuestion", "RaiseBudget", "SteerRun"} & set(kinds(told))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        said("mind the tests", author="alice", said_at=AT),  # who answered says more
+        said("mind the tests", said_at=NOW + timedelta(minutes=2)),  # the answer was there to be read
+        said("mind the tests", said_at=NOW - timedelta(minutes=6)),  # before it was asked
+        said("mind the tests"),
+    ],
+)
+def test_other_words_after_an_answer_steer_as_ever(event: Event) -> None:
+    assert kinds(asks(card(run=run(answered=FIRST)), event)) == ["SteerRun"]
+
+
+def test_a_quick_answer_to_the_next_question_is_no_late_one_to_the_last() -> None:
+    asked = replace(QUESTION, question_id=QuestionId("r1-q2"), asked_at=NOW + timedelta(seconds=1))
+    parked = card(run=run(RunState.PARKED, question=asked, answered=FIRST))
+    assert "AnswerQuestion" in kinds(asks(parked, said("8081", said_at=AT)))
 
 
 ONCE, FOR_CARD, DENY = "Allow it once", "Allow it for this card from now on", "Do not allow it"

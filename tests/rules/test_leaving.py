@@ -2,6 +2,7 @@
 
 import pytest
 
+from ledger.answers import CANCEL, FINISH, Subject
 from ledger.events.board import CardMoved
 from ledger.events.run import RunEnded
 from ledger.states import CardState, Ending, RunState
@@ -39,7 +40,7 @@ def test_it_asks_whatever_the_live_run_is_doing(state: RunState) -> None:
     assert only(intents, MoveCard).column == "In Progress"
     assert only(intents, MoveCard).source == "Review"
     asked = only(intents, AskQuestion)
-    assert (asked.asker, asked.choices) == ("leave", ("Cancel the run", "Let it finish"))
+    assert (asked.subject, asked.choices) == (Subject.LEAVING, (CANCEL, FINISH))
     assert "`Review`" in asked.text
 
 

@@ -5,14 +5,24 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ledger.answers import GO_ON, STOP, raised
+from ledger.answers import (
+    ALLOW_CARD,
+    GO_ON,
+    PUBLISH,
+    STOP,
+    Choice,
+    Code,
+    Subject,
+    answered,
+    of_agent,
+    question,
+    raised,
+)
 from ledger.event import Event, Recorded
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.run import (
     PlanProposed,
     PlanTicked,
-    QuestionAnswered,
-    QuestionAsked,
     RunClaimed,
     UsageMetered,
 )
@@ -41,10 +51,10 @@ def usage(usd: float) -> UsageMetered:
 
 def test_added_dollars_add_dollars_alone() -> None:
     allowed = Allowance(Limits(), added_usd=1.5)
-    assert (allowed.bound_usd, allowed.factor, allowed.left_usd(2.0)) == (3.5, 1, 1.5)
+    assert (allowed.bound_usd, allowed.times(Subject.BUDGET), allowed.left_usd(2.0)) == (3.5, 1, 1.5)
     assert allowed.verdict(replace(SPENT, usd=3.49)) is None
     assert allowed.verdict(replace(SPENT, usd=3.5)) is Verdict.BUDGET
-    assert Allowance(Limits(), 1, 1.5).bound_usd == 5.5
+    assert Allowance(Limits(), {Subject.BUDGET: 1}, 1.5).bound_usd == 5.5
 
 
 def test_a_reservation_that_is_smaller_holds_sooner_and_says_by_which_limit() -> None:
@@ -87,27 +97,43 @@ def test_a_new_claim_without_a_reservation_knows_of_no_ceiling() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "extends", "words"),
-    [(GO_ON, True, ""), ("1", True, ""), ("yes", True, ""), ("no", False, ""), (STOP, False, ""),
-     (raised(2), False, ""), ("only the tests", True, "only the tests")],
+    [(GO_ON.label, True, ""), ("1", True, ""), ("yes", True, ""), ("no", False, ""), (STOP.label, False, ""),
+     ("only the tests", False, "only the tests")],
 )  # fmt: skip
 def test_what_an_answer_gives(answer: str, *, extends: bool, words: str) -> None:
-    asked = QuestionAsked(R1, Q1, "budget", "?", (GO_ON, STOP))
-    history = told(asked, BudgetRaised(R1, 2.0, "ann"), QuestionAnswered(R1, Q1, "ann", answer))
-    (question,) = history.questions
-    assert (question.extends(), question.words, history.added_usd) == (extends, words, 2.0)
+    asked = question(R1, Q1, Subject.BUDGET, "?", (GO_ON, STOP))
+    reply = answered(R1, Q1, asked, by="ann", text=answer)
+    (told_of,) = told(asked, BudgetRaised(R1, 2.0, "ann"), reply).questions
+    assert (told_of.extends, told_of.words) == (Subject.BUDGET if extends else None, words)
+
+
+def test_dollars_that_a_command_added_are_no_words_and_nothing_on_top() -> None:
+    asked = question(R1, Q1, Subject.BUDGET, "?", (GO_ON, STOP))
+    reply = answered(R1, Q1, asked, by="ann", text=raised(2), code=Code.RAISED)
+    history = told(asked, BudgetRaised(R1, 2.0, "ann"), reply)
+    assert (history.questions[0].extends, history.questions[0].words, history.added_usd) == (None, "", 2.0)
+
+
+@pytest.mark.parametrize("choice", [GO_ON, PUBLISH, ALLOW_CARD])
+def test_an_agents_question_extends_no_limit_and_lets_nothing_leave(choice: Choice) -> None:
+    asked = of_agent(R1, Q1, "The change is large: 60 files of at most 40.", (choice.label, STOP.label))
+    (told_of,) = told(asked, answered(R1, Q1, asked, by="ann", text="green, please")).questions
+    assert (told_of.extends, told_of.code, told_of.is_own) == (None, Code.WORDS, False)
+    (told_of,) = told(asked, answered(R1, Q1, asked, by="ann", text="1")).questions
+    assert (told_of.extends, told_of.code, told_of.allows_tool) == (None, Code.WORDS, False)
 
 
 def test_the_question_says_what_was_spent_and_how_far_the_plan_is(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"tick": 1}, SPEND, SPEND, SPEND, SLOW, EDIT, FINISH])
     order = world.order(limits=replace(LIMITS, budget_usd=1.0))
     assert world.run(order).why == "limit"
-    question = world.only("QuestionAsked")
+    asked = world.only("QuestionAsked")
     steps = len(next(iter(world.of("PlanProposed"))).steps)
-    assert (question.asker, question.choices) == ("budget", (GO_ON, STOP))
-    assert "its budget of $1.00: $" in question.text
-    assert f" turns so far; plan: 1 of {steps} steps done. Shall it go on?" in question.text
+    assert (asked.subject, asked.choices) == ("budget", (GO_ON.label, STOP.label))
+    assert "its budget of $1.00: $" in asked.text
+    assert f" turns so far; plan: 1 of {steps} steps done. Shall it go on?" in asked.text
     world.write(BudgetRaised(order.run_id, 50.0, "ann"))
-    world.answer(order, raised(50.0))
+    world.answer(order, raised(50.0), Code.RAISED)
     assert world.ended().ending is Ending.SUCCEEDED
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
 

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from ledger.answers import PUBLISH, STOP, Size, Subject, question
 from ledger.events.run import RunEvent
+from ledger.ids import QuestionId, RunId
 from ledger.states import Ending
 from runner.bounding import oversize
 from runner.mirror import DiffStat
@@ -226,16 +228,21 @@ def test_a_fast_round_that_passed_is_no_gate_when_the_policy_has_no_other_any_mo
 @pytest.mark.parametrize(
     ("agreed", "over"),
     [
-        ((), ("41 files of at most 40", "21 MB of at most 20 MB")),
-        (("The change is large: 41 files of at most 40. Publish it?",), ("21 MB of at most 20 MB",)),
-        (("It is large: 20 files of at most 10 and 11 MB of at most 10 MB.",), ("41 files of at most 40",)),
+        ((), "41 files of at most 40 and 21 MB of at most 20 MB"),
+        ((Size(files_changed=41),), "21 MB of at most 20 MB"),
+        ((Size(files_changed=20, added_mb=11),), "41 files of at most 40"),
+        ((Size(files_changed=30), Size(added_mb=21)), ""),
     ],
 )
 def test_leave_for_a_large_change_is_for_one_up_to_twice_as_large(
-    agreed: tuple[str, ...], over: tuple[str, ...]
+    agreed: tuple[Size, ...], over: str
 ) -> None:
     change = DiffStat(41, 5, 21_900_000, 1, ())
-    assert oversize(change, replace(LIMITS, files_changed=40, lines_changed=100), agreed) == over
+    asked = [
+        question(RunId("r1"), QuestionId("r1-q1"), Subject.SIZE, "?", (PUBLISH, STOP), size=size)
+        for size in agreed
+    ]
+    assert oversize(change, replace(LIMITS, files_changed=40, lines_changed=100), asked).said == over
 
 
 def test_a_repair_is_named_by_the_round_that_failed_whatever_guards_refused_since(world: World) -> None:

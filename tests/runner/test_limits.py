@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from ledger.ids import QuestionId
+from ledger.events.run import RunSteered
 from ledger.states import Ending
-from runner.question import Question
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks
 
@@ -95,14 +94,16 @@ def test_a_check_that_hangs_counts_as_failed(world: World) -> None:
     assert world.only("CommandChecked").exit_code == 124
 
 
-def test_words_instead_of_a_choice_reach_the_agent(world: World) -> None:
+def test_words_lift_no_limit_and_reach_the_agent_once_somebody_has_chosen(world: World) -> None:
     world.scenario(plan=[PLAN], work=[SPEND, SPEND, SPEND, SLOW, {"say": "{{prompt}}"}, EDIT, FINISH])
     order = world.order()
     world.run(order)
-    world.answer(order, "Go on, but leave the tests alone")
-    assert world.ended().ending is Ending.SUCCEEDED
+    assert world.answer(order, "Go on, but leave the tests alone").why == "limit"
+    world.write(RunSteered(order.run_id, "ann", "Go on, but leave the tests alone", 7))
+    world.answer(order, "1")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert "Go on, but leave the tests alone" in world.only("AgentSaid").text
-    assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
+    assert {turn.turn for turn in world.of("TurnStarted")} == {"plan", "work"}
 
 
 def test_words_about_failing_checks_are_heeded_before_they_run_again(world: World) -> None:
@@ -135,18 +136,19 @@ def test_words_that_changed_nothing_lead_to_the_same_question_again(world: World
     assert world.of("BranchPushed") == []
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        ("1", ""),
-        ("Yes.", ""),
-        ("go on", ""),
-        ("2", ""),
-        ("no thanks", ""),
-        ("Stop here", ""),
-        ("Do X", "Do X"),
-    ],
-)
-def test_a_choice_is_no_words(answer: str, words: str) -> None:
-    asked = Question(QuestionId("q"), "limit", "?", ("Go on with as much again", "Stop here"), 1, answer)
-    assert asked.words == words
+ASKS = {"ask": {"question": "Which colour?", "choices": ["Green", "Red"]}}
+
+
+def test_an_answer_to_the_agent_leaves_the_run_its_budget(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[ASKS, SPEND, SPEND, SPEND, SPEND, SPEND, SLOW, EDIT, FINISH])
+    order = world.order(limits=replace(LIMITS, budget_usd=1.0))
+    assert world.run(order).why == "question"
+    assert world.answer(order, "green, please").why == "limit"
+    assert world.only("QuestionAsked", newest=True).subject == "budget"
+
+
+def test_an_agent_that_offers_a_choice_of_cardinals_is_told_so_and_asks_nobody(world: World) -> None:
+    sly = {"ask": {"question": "?", "choices": ["Go on with as much again", "Stop here"]}}
+    world.scenario(plan=[PLAN], work=[sly, EDIT, FINISH])
+    world.run(world.order())
+    assert world.of("QuestionAsked") == []

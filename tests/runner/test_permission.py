@@ -109,5 +109,8 @@ def test_patterns(pattern: str, command: str, meant: bool) -> None:
 
 def test_a_question_shows_the_command_in_one_line_without_controls() -> None:
     text = question(run("git push\n\x1b[31mnow"), "the policy asks")
-    assert "git push [31mnow" in text
+    assert "git push ⏎ [31mnow" in text
+    assert judge(run("git push " + "é" * 2_100), PUSH, NONE, read_only=False).verdict is DENY
+    hidden = f"git push {' ' * 3_000}# {'x' * 900} now"
+    assert hidden.split()[-1] in question(run(hidden), "the policy asks")
     assert "\x1b" not in text

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.answers import GO_ON, STOP, extends
+from ledger.answers import STOP, answered, question
 from ledger.event import Event
-from ledger.events.run import PlanProposed, QuestionAnswered, QuestionAsked
+from ledger.events.run import PlanProposed
 from ledger.events.stage import SnapshotTaken, StageAwaited, StageEntered, StageLeft, StageReopened
 from ledger.events.turn import BoardToolCalled
 from ledger.ids import QuestionId
@@ -14,7 +14,7 @@ from runner.agent import Phase
 from runner.history import History
 from runner.order import Stage, Tools
 from runner.prompts import compose
-from runner.stage_machine import AS_MANY, MOST_ENTRIES, ONCE_MORE, Ask, Enter, admit
+from runner.stage_machine import AS_MANY, MOST_ENTRIES, ONCE_MORE, Ask, Enter, admit, choices_of
 from runner.stage_prompts import SNAPSHOTS_BYTES
 from tests.runner.test_calls import ORDER, RUN, call, effect_of, history
 
@@ -50,12 +50,13 @@ def left(stage: str, entry: int, target: str, summary: str = "On.") -> list[Even
 def decided(why: str, source: str, target: str, entry: int, choice: str, number: int = 1) -> list[Event]:
     """Return the events of a question about the stages, and its answer."""
     asked = QuestionId(f"r1-q{number}")
-    first = {"again": ONCE_MORE, "entries": AS_MANY}.get(why, f"Begin {target}")
-    back = (f"Back to {source}",) if why == "approval" and source else ()
+    first = {"again": (ONCE_MORE, STOP), "entries": (AS_MANY, STOP)}
+    due = Ask(why, source, target, "May it?", first.get(why) or choices_of(Stage(target, "p"), source))
+    event = question(RUN, asked, due.subject, due.text, due.choices)
     return [
-        QuestionAsked(RUN, asked, "stage", "May it?", (first, *back, STOP)),
+        event,
         StageAwaited(RUN, asked, why, source, target, entry),
-        QuestionAnswered(RUN, asked, "ann", choice),
+        answered(RUN, asked, event, by="ann", text=choice),
     ]
 
 
@@ -95,7 +96,7 @@ def test_the_fourth_time_the_same_way_is_for_people_to_decide() -> None:
 
 def test_going_on_allows_three_more_of_the_same_way_and_of_no_other() -> None:
     events = waiting(*CIRCLES, "build", target="check")
-    events += decided("again", "build", "check", 8, ONCE_MORE)
+    events += decided("again", "build", "check", 8, "1")
     assert isinstance(due(*events), Enter)
     more = [*waiting(*CIRCLES, "build", "check", target="build"), *decided("again", "build", "check", 8, "1")]
     asked = due(*more)
@@ -114,7 +115,7 @@ def test_all_entries_together_have_a_limit_too() -> None:
     assert isinstance(asked, Ask)
     assert (asked.why, asked.choices) == ("entries", (AS_MANY, STOP))
     source = names[MOST_ENTRIES - 1]
-    events += decided("entries", source, names[-1], MOST_ENTRIES + 1, AS_MANY)
+    events += decided("entries", source, names[-1], MOST_ENTRIES + 1, AS_MANY.label)
     assert isinstance(due(*events, stages=stages), Enter)
 
 
@@ -135,7 +136,7 @@ def test_who_is_asked_lets_the_stage_begin_or_sends_the_work_back(
     events = waiting("build", target="check")
     asked = due(*events, stages=careful)
     assert isinstance(asked, Ask)
-    assert asked.choices == ("Begin check", "Back to build", STOP)
+    assert [one.label for one in asked.choices] == ["Begin check", "Back to build", "Stop here"]
     entry = due(*events, *decided("approval", "build", "check", 2, answer), stages=careful)
     assert isinstance(entry, Enter)
     assert (entry.stage.name, entry.sent_back, entry.by) == (stage, sent_back, "ann")
@@ -148,9 +149,14 @@ def test_one_approval_is_for_one_entry() -> None:
     assert isinstance(due(*events, stages=careful), Ask)
 
 
-def test_no_answer_about_stages_raises_other_limits() -> None:
-    assert not any(extends((choice, STOP), choice) for choice in (ONCE_MORE, AS_MANY, "Begin check"))
-    assert GO_ON not in (ONCE_MORE, AS_MANY)
+def test_words_let_no_round_go_on_and_begin_no_first_stage() -> None:
+    careful = (replace(BUILD, approval=True), CHECK)
+    words = decided("approval", "", "build", 1, "not before Monday")
+    assert isinstance(due(*words, stages=careful), Ask)
+    assert isinstance(due(*decided("approval", "", "build", 1, "yes"), stages=careful), Enter)
+    round_ = waiting(*CIRCLES, "build", target="check")
+    round_ += decided("again", "build", "check", 8, "why so often?")
+    assert isinstance(due(*round_), Ask)
 
 
 def said(tool: str, events: list[Event], **given: object) -> str:

@@ -198,7 +198,7 @@ def test_the_fourth_time_the_same_way_is_a_question_and_going_on_allows_three_mo
     assert entries(world).count(("verify", 3)) == 1
     assert ("verify", 4) not in entries(world)
     asked = world.only("QuestionAsked")
-    assert (asked.asker, asked.choices[0]) == ("stage", ONCE_MORE)
+    assert (asked.subject, asked.choices[0]) == ("rounds", ONCE_MORE.label)
     assert "implement hands the work to verify" in asked.text
     assert "Is it right now?" in asked.text
     assert world.answer(order, "1").why == "question"  # the way back is as worn out
@@ -233,7 +233,7 @@ def test_a_refusal_of_a_stage_ends_the_run(world: World) -> None:
     world.scenario(plan=[PLAN], stages={})
     order = world.order(stages=(replace(IMPLEMENT, approval=True), VERIFY, NOTE))
     world.run(order)
-    world.answer(order, "no, not today")
+    world.answer(order, "no, thanks")
     assert world.ended().reason == "stopped"
     assert world.of("StageEntered") == []
 

@@ -17,11 +17,11 @@ import yaml
 from sqlalchemy import Engine
 
 from ledger import book, leases
+from ledger.answers import answered
 from ledger.event import Event
 from ledger.events.run import (
     PlanApproved,
     PlanRedirected,
-    QuestionAnswered,
     RunClaimed,
     RunEnded,
     RunEvent,
@@ -190,9 +190,9 @@ class World:
         self.write(RunRequeued(order.run_id, why))
         return self.run(order)
 
-    def answer(self, order: WorkOrder, text: str) -> RunEvent:
+    def answer(self, order: WorkOrder, text: str, code: str = "") -> RunEvent:
         asked = self.only("QuestionAsked", order.run_id, newest=True)
-        self.write(QuestionAnswered(order.run_id, asked.question_id, "ann", text))
+        self.write(answered(order.run_id, asked.question_id, asked, by="ann", text=text, code=code))
         return self.again(order, "answered")
 
     def approve(self, order: WorkOrder) -> RunEvent:

@@ -91,7 +91,7 @@ def park(engine: Engine, run_id: RunId, asker: str = "budget", now: datetime = N
     with book.reading(engine) as db:
         asked = 1 + sum(isinstance(one.event, QuestionAsked) for one in book.read(db, stream=f"run:{run_id}"))
     question_id = QuestionId(f"{run_id}-q{asked}")
-    question = QuestionAsked(run_id, question_id, asker, "It reached its budget.", (GO_ON, STOP))
+    question = QuestionAsked(run_id, question_id, asker, "It reached its budget.", (GO_ON.label, STOP.label))
     tell(engine, question, RunParked(run_id, "limit"), at=now)
     return question_id
 

@@ -115,7 +115,7 @@ def test_more_dollars_answer_the_question_and_let_the_run_go_on(ledger: Engine) 
 def test_as_much_again_is_the_columns_budget_once_more(ledger: Engine) -> None:
     furnish(ledger, policy(), [(A, "ann")])
     assert claim(ledger, R1)
-    for answer, budget_usd in ((GO_ON, 4.0), ("1", 6.0), ("yes", 8.0), ("no", 8.0)):
+    for answer, budget_usd in ((GO_ON.label, 4.0), ("1", 6.0), ("yes", 8.0), ("no", 8.0)):
         question_id = park(ledger, R1)
         tell(ledger, QuestionAnswered(R1, question_id, "ann", answer), RunRequeued(R1, "answered"))
         assert row(ledger, R1).budget_usd == budget_usd

@@ -4,12 +4,12 @@ import pytest
 
 from bot import orders
 from ledger import book
+from ledger.answers import PUBLISH_PROTECTED, STOP
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded
 from ledger.ids import QuestionId
 from ledger.states import Ending
 from ledger.views import grants
 from runner import guards
-from runner.live import PUBLISH_PROTECTED, STOP
 from tests.bot.core.cardinal import Cardinal
 
 POLICY = b"""\
@@ -88,7 +88,7 @@ def test_a_later_run_of_a_card_with_a_yes_to_files_of_ci_may_push_the_branch_tha
     asked = QuestionId(f"{first}-q1")
     cardinal.write(
         first,
-        QuestionAsked(first, asked, "workflows", "Publish ci.yml?", (PUBLISH_PROTECTED, STOP)),
+        QuestionAsked(first, asked, "workflows", "Publish ci.yml?", (PUBLISH_PROTECTED.label, STOP.label)),
         QuestionAnswered(first, asked, "alice", answer),
         RunEnded(first, Ending.FAILED, "gave_up", "It stopped.", "working"),
     )

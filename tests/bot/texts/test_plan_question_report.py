@@ -1,7 +1,10 @@
 """What notifies people: a plan, a question, a report; each says what to do next, later what was decided."""
 
-from bot.texts import plan, pull_body, question, report
+import pytest
+
+from bot.texts import checks_needed, plan, pull_body, question, report, run_comment
 from ledger import book
+from ledger.event import Event
 from ledger.events.pull import PullOpened, ReviewSubmitted, Thread
 from ledger.events.run import (
     BranchExported,
@@ -14,7 +17,9 @@ from ledger.events.run import (
     QuestionAsked,
     RunEnded,
     RunStopAsked,
+    SessionStarted,
     ThreadAnswered,
+    UsageMetered,
 )
 from ledger.ids import QuestionId
 from ledger.states import Ending
@@ -158,7 +163,48 @@ def test_a_cancelled_run_gives_a_receipt(past: Past) -> None:
     past(RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "publishing"))
     text = report.write(past.story())
     assert text.startswith("### 🛑 Run r1 was cancelled by alice")
-    assert "Stopped in 1.0 s · 1 commit kept, pull request #13" in text
+    receipt = "Stopped in 1.0 s · 1 commit pushed, pull request #13"
+    assert receipt in text
+    assert receipt in run_comment.write(past.story())
+
+
+@pytest.mark.parametrize(
+    ("commits", "said"),
+    [
+        (2, "2 commits made and kept in the run's workspace, nothing was pushed · $0.03"),
+        (0, "no commit was made, nothing was pushed · $0.03"),
+        (None, "Stopped in 1.0 s · nothing was pushed · $0.03"),
+    ],
+)
+def test_the_comments_of_a_cancelled_run_say_the_same_about_its_commits(
+    past: Past, commits: int | None, said: str
+) -> None:
+    past.step(R.PREPARING, R.WORKING)
+    past(UsageMetered(RUN, 0.03, 1, 1, 1, 2.0), RunStopAsked(RUN, "cancel", "alice", "not needed"))
+    past(RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "working", commits))
+    assert said in report.write(past.story())
+    assert said in run_comment.write(past.story())
+
+
+NEVER = "No agent was started and nothing was spent"
+
+
+@pytest.mark.parametrize(
+    ("before", "begun"),
+    [
+        ((), False),
+        ((SessionStarted(RUN, "s1", "claude", "1.0"),), True),
+        ((UsageMetered(RUN, 0.03, 1, 1, 1, 2.0),), True),
+    ],
+)
+def test_that_nothing_was_spent_is_said_only_where_the_log_says_so(
+    past: Past, before: tuple[Event, ...], *, begun: bool
+) -> None:
+    past.step(R.PREPARING)
+    because = checks_needed.why("acme/shop", has_file=False)
+    past(*before, RunEnded(RUN, Ending.FAILED, "no_validation", because, "preparing"))
+    assert (NEVER not in report.write(past.story())) is begun
+    assert "spent" not in because
 
 
 def test_the_pull_request_closes_its_issue_and_no_other(past: Past) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ledger.answers import Code
 from ledger.ids import QuestionId
 from ledger.states import RunState
 from rules.command_line import Parsed, permit
@@ -48,7 +49,7 @@ def test_a_maintainer_allows_changes_of_workflow_files_and_the_run_that_waits_go
     )
     waiting = card(run=run(RunState.PARKED, question=asked))
     answered = (
-        AnswerQuestion(CARD, R1, asked.question_id, "bob", "Publish these files too"),
+        AnswerQuestion(CARD, R1, asked.question_id, "bob", "Publish these files too", Code.PUBLISH),
         RequeueRun(CARD, R1, "answered"),
     )
     for_good = AllowTool(CARD, "workflows", "bob")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ledger.answers import Code
 from ledger.states import RunState
 from rules.intents import Intent
 from rules.inward import AnswerQuestion, RequeueRun, StopRun
@@ -44,19 +45,21 @@ def leaving(text: str) -> tuple[Intent, ...]:
 
 def test_the_first_choice_about_leaving_cancels_the_run() -> None:
     answer, stop = leaving("1")
-    assert answer == AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Cancel the run")
+    assert answer == AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Cancel the run", Code.CANCEL)
     assert isinstance(stop, StopRun)
     assert stop.how == "cancel"
 
 
 def test_the_second_choice_about_leaving_lets_the_run_finish() -> None:
     assert leaving("let it finish") == (
-        AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Let it finish"),
+        AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Let it finish", Code.FINISH),
     )
 
 
 def test_words_are_no_choice_about_leaving() -> None:
-    assert "from 1 to 2" in told("answer", card(run=run(question=LEAVING)), "maybe")
+    assert "choose a number (1: Cancel the run, 2: Let it finish)" in told(
+        "answer", card(run=run(question=LEAVING)), "maybe"
+    )
 
 
 def test_without_an_open_question_it_says_so() -> None:

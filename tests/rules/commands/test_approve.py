@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from ledger.answers import Code
 from ledger.states import RunState
 from rules.binding import bound, issue_digest
 from rules.intents import Say, UntickBoxes, WriteRunComment
@@ -122,7 +123,7 @@ AT_A_STAGE = card(run=run(RunState.PARKED, plan_approved=True, question=STAGE))
 
 def test_it_lets_the_stage_begin_that_waits() -> None:
     assert obeyed("approve", AT_A_STAGE) == (
-        AnswerQuestion(CARD, R1, STAGE.question_id, "bob", "Begin verify"),
+        AnswerQuestion(CARD, R1, STAGE.question_id, "bob", "Begin verify", Code.GO_ON),
         RequeueRun(CARD, R1, "answered"),
     )
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.answers import raised
+from ledger.answers import Code, raised
 from ledger.states import RunState
 from rules.command_line import Parsed, of_box, parse, permit
 from rules.intents import Say
@@ -36,7 +36,7 @@ def test_junk_is_refused_with_an_example(text: str) -> None:
 def test_a_run_that_waits_for_dollars_gets_them_as_its_answer_and_goes_on() -> None:
     assert obeyed("budget", PARKED, "+2") == (
         RaiseBudget(CARD, R1, 2.0, "bob", NOW),
-        AnswerQuestion(CARD, R1, BROKE.question_id, "bob", raised(2)),
+        AnswerQuestion(CARD, R1, BROKE.question_id, "bob", raised(2), Code.RAISED),
         RequeueRun(CARD, R1, "answered"),
     )
 

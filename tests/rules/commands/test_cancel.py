@@ -2,6 +2,7 @@
 
 import pytest
 
+from ledger.answers import Code
 from ledger.states import RunState
 from rules.inward import AnswerQuestion, StopRun
 from rules.snapshot import Snapshot
@@ -17,7 +18,7 @@ def test_it_stops_a_run_in_whatever_state_it_lives(state: RunState) -> None:
 
 
 def test_it_settles_the_question_about_leaving_but_not_the_agents() -> None:
-    settled = AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Cancel the run")
+    settled = AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Cancel the run", Code.CANCEL)
     assert obeyed("cancel", card(run=run(question=LEAVING), held_back="Review")) == (settled, STOP)
     assert obeyed("cancel", card(run=run(question=QUESTION))) == (STOP,)
 

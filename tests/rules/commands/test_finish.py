@@ -2,6 +2,7 @@
 
 import pytest
 
+from ledger.answers import Code
 from rules.inward import AnswerQuestion
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
@@ -11,7 +12,7 @@ from tests.rules.scene import CARD, LEAVING, R1, card, run
 def test_it_settles_the_question_about_leaving() -> None:
     snapshot = card(run=run(question=LEAVING), held_back="Review")
     assert obeyed("finish", snapshot) == (
-        AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Let it finish"),
+        AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Let it finish", Code.FINISH),
     )
 
 

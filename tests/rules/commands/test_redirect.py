@@ -3,7 +3,8 @@
 import pytest
 
 from ledger.states import RunState
-from rules.inward import RedirectPlan, RequeueRun
+from rules.intents import Say
+from rules.inward import RedirectPlan, RequeueRun, SteerRun
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, R1, card, ended, run
@@ -17,10 +18,16 @@ def test_it_sends_the_plan_back() -> None:
     )
 
 
+def test_an_agent_at_work_gets_the_words_and_the_person_reads_who_settled_the_plan() -> None:
+    steer, said = obeyed("redirect", card(run=run(plan_by="alice")), "use SQLite")
+    assert steer == SteerRun(CARD, R1, "bob", "use SQLite", 77)
+    assert isinstance(said, Say)
+    assert "`alice` settled plan 1. Its agent reads your words" in said.text
+
+
 @pytest.mark.parametrize(
     ("snapshot", "said"),
     [
-        (card(run=run(RunState.WORKING)), "Write a plain comment: the agent reads it"),
         (card(run=ended()), "nothing to redirect"),
         (card(), "nothing to redirect"),
     ],
