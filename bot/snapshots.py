@@ -254,6 +254,7 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
         mode=run.mode,
         mode_rule=run.mode_rule,
         by=run.by,
+        begun=run.claimed_at is not None,
         behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
     )
 

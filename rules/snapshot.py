@@ -73,6 +73,7 @@ class RunSeen:
     mode: str = "fix"
     mode_rule: str = "column"
     by: str = ""  # who asked for it
+    begun: bool = True  # a worker has held it, so that something may have been done and spent
 
     @property
     def alive(self) -> bool:
