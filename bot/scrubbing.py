@@ -1,4 +1,4 @@
-"""Takes out of logs and bundles what may open a door, by where it stands: addresses, headers, named values."""
+"""Removes from logs and bundles what may open a door, by its place: addresses, headers, named values."""
 
 import re
 from collections.abc import Iterable

@@ -3,32 +3,38 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, text
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
 
 from ledger.events.run import CHECK
-from ledger.ids import BoardId, CardId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.rows import many, pick
 from ledger.states import RunState
 from ledger.tables import doorbells
 from ledger.views import links
+from ledger.views.cards import cards
 from ledger.views.runs import QueuedRow, runs
 
 _QUEUED = text("state = 'queued'")  # spelt out for the partial index
 
 
 def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedRow, ...]:
-    """Return the head of a column's queue without what waits for other issues, by place, then age."""
+    """Return the head of a column's queue without what waits for other issues, by place, then age.
+
+    A run whose card stands elsewhere is not in it.
+    """
     query = pick(QueuedRow, runs).where(_QUEUED, runs.c.board_id == board_id, runs.c.column == column)
     order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
-    return many(db, QueuedRow, query.where(_waits_for_none()).order_by(*order).limit(limit))
+    return many(db, QueuedRow, query.where(_stands(), _waits_for_none()).order_by(*order).limit(limit))
 
 
 def free_elsewhere(
     db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
 ) -> tuple[QueuedRow, ...]:
-    """Return those whose column is none of the ones named, the oldest of each column first."""
+    """Return those whose column is none of the ones named, or whose card stands in another one than they were
+    queued for, the oldest of each column first.
+    """
     query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), runs.c.board_id == board_id)
-    query = query.where(runs.c.column.not_in(tuple(columns)))
+    query = query.where(or_(runs.c.column.not_in(tuple(columns)), ~_stands()))
     return many(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
 
 
@@ -36,6 +42,22 @@ def checks(db: Connection, board_id: BoardId, limit: int) -> tuple[QueuedRow, ..
     """Return the queued runs that only check, the oldest first: no column's queue and no issue holds them."""
     query = pick(QueuedRow, runs).where(_QUEUED, runs.c.kind == CHECK, runs.c.board_id == board_id)
     return many(db, QueuedRow, query.order_by(runs.c.serial).limit(limit))
+
+
+def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str | None]:
+    """Return in which column each of the cards stands."""
+    query = select(cards.c.card_id, cards.c.column).where(cards.c.card_id.in_(tuple(card_ids)))
+    return {CardId(card_id): column for card_id, column in db.execute(query)}
+
+
+def cards_of(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:
+    """Return the card of each of the runs that are known."""
+    query = select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(tuple(run_ids)))
+    return {RunId(run_id): CardId(card_id) for run_id, card_id in db.execute(query)}
+
+
+def _stands() -> ColumnElement[bool]:
+    return exists().where(cards.c.card_id == runs.c.card_id, cards.c.column == runs.c.column)
 
 
 def _waits_for_none() -> ColumnElement[bool]:

@@ -21,6 +21,7 @@ from ledger.events.access import RepositoryMoved
 from ledger.events.board import (
     ABANDONED,
     CardArchived,
+    CardArrived,
     CardConverted,
     CardDescribed,
     CardEvent,
@@ -31,6 +32,7 @@ from ledger.events.board import (
     CardSeen,
     CardStateChanged,
     ColumnRanked,
+    ColumnsChanged,
     IssueClosed,
     IssueReopened,
     LabelJudged,
@@ -257,6 +259,9 @@ def _label_judged(db: Connection, _it: Recorded, event: LabelJudged) -> None:
 @fold.on(CardConverted)
 def _converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     _set(db, event, content_id=event.content_id, repository=event.repository, number=event.number)
+    if event.before:
+        there = (cards.c.card_id == event.card_id) & (cards.c.pull_repository == event.before)
+        db.execute(cards.update().where(there).values(pull_repository=event.repository))
 
 
 @fold.on(RepositoryMoved)
@@ -284,9 +289,23 @@ def _moved(db: Connection, it: Recorded, event: CardMoved) -> None:
     _set(db, event, column=event.after, rank=UNRANKED, moved_at=it.at, put_back=own, **mover)
 
 
+@fold.on(CardArrived)
+def _arrived(db: Connection, _it: Recorded, event: CardArrived) -> None:
+    _set(db, event, mover=event.by, mover_role=event.role, own_move=False)
+
+
 @fold.on(MoverFound)
 def _mover_found(db: Connection, _it: Recorded, event: MoverFound) -> None:
     _set(db, event, mover=event.by, mover_role=event.role, own_move=False)
+
+
+@fold.on(ColumnsChanged)
+def _columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+    renamed = {one.before: one.after for one in event.renamed}
+    for column, gone in ((cards.c.column, None), (cards.c.held_back, "")):
+        now: dict[str, str | None] = {**renamed, **dict.fromkeys(event.removed, gone)}
+        mine = (cards.c.board_id == event.board_id) & column.in_(tuple(now))
+        db.execute(cards.update().where(mine).values({column: case(now, value=column)}))
 
 
 @fold.on(ColumnRanked)
