@@ -13,8 +13,7 @@ from ledger.ids import BoardId, CardId
 from ledger.reports import About
 
 STATUS, SELECT = "Status", "single_select"
-ABOUT = {
-    "created": About.COLUMN,
+ABOUT = {  # whoever adds a card to the board has not put it into a column yet
     "reordered": About.COLUMN,
     "archived": About.ARCHIVED,
     "deleted": About.ARCHIVED,
