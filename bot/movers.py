@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bot.github import issues as github_issues
-from bot.github import people
+from bot.github import people, repositories
+from bot.github.errors import NotFoundError
 from bot.github.looks import CardLook
 from ledger import book, reports
 from ledger.events.board import LabelJudged
@@ -125,7 +126,18 @@ def _with_role(
         login = _behind(shop, seen, told)
     home = shop.config.home_repository  # a draft has no repository of its own
     repository = (seen.repository if seen else None) or (known.repository if known else None) or home
-    return Mover(login, people.role(shop.hub, repository, login))
+    role = people.role(shop.hub, repository, login)
+    if seen is None and role == people.NONE and repository != home and _is_gone(shop, repository):
+        role = people.role(shop.hub, home, login)  # the card went with its repository
+    return Mover(login, role)
+
+
+def _is_gone(shop: "Shop", repository: str) -> bool:
+    try:
+        repositories.look_up(shop.hub, repository)
+    except NotFoundError:
+        return True
+    return False
 
 
 def _behind(shop: "Shop", seen: CardLook | None, told: Sequence[Report]) -> str:

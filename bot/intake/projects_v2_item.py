@@ -18,8 +18,7 @@ from ledger.reports import About
 
 SUBJECT = ("projects_v2_item",)
 STATUS, SELECT = "Status", "single_select"
-ABOUT = {
-    "created": About.COLUMN,
+ABOUT = {  # whoever adds a card to the board has not put it into a column yet
     "reordered": About.COLUMN,
     "archived": About.ARCHIVED,
     "deleted": About.ARCHIVED,

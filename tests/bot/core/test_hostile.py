@@ -12,7 +12,7 @@ import pytest
 
 from bot import jobs
 from forge.store.board import Item
-from forge.store.models import Repo
+from forge.store.models import Repo, Role
 from ledger.events.conversation import CommandGiven
 from ledger.events.publication import EntryGivenUp
 from ledger.states import RunState
@@ -144,6 +144,7 @@ def in_repository(cardinal: Cardinal, repo: Repo) -> Item:
 def test_a_repository_without_commits_is_a_reason(cardinal: Cardinal) -> None:
     cardinal.scenario(work=[EDIT, COMMIT, FINISH])
     repo = cardinal.forge.store.repos.create(cardinal.project.owner, "empty")
+    cardinal.forge.store.repos.set_role(repo, cardinal.person("carol"), Role.WRITE)
     item = in_repository(cardinal, repo)
     assert ended(cardinal, item)[:2] == ("failed", "repository")
     assert_told(cardinal, item, "no commits yet", "push a first commit")
