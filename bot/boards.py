@@ -2,18 +2,20 @@
 
 import hashlib
 import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bot import policies as policies_in_force
 from bot import profiles, react
 from bot.github import board as github_board
 from bot.github import policy_file
-from bot.github.errors import NotFoundError
+from bot.github.errors import NotFoundError, StatusMissingError
 from ledger import book
-from ledger.events.board import BoardSeen
+from ledger.event import Event
+from ledger.events.board import BoardSeen, ColumnsChanged, Renaming, StatusFound, StatusLost
 from ledger.events.policy import PolicyLoaded, PolicyRejected
 from ledger.ids import BoardId
-from ledger.views import boards, policies
+from ledger.views import boards, policies, structure
 from rules.errors import PolicyError
 from rules.policy import parse
 
@@ -23,14 +25,35 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def know(shop: "Shop", seen: github_board.CardLook | None) -> None:
-    """Make sure that the board of a card is known before its first event."""
-    if seen is None:
-        return
+def ready(shop: "Shop") -> bool:
+    """Make sure that the served board and its policy are known, before the first event of a card; return
+    whether cards can be looked at: a policy is in force, and the board has its field Status.
+
+    What happens to a card is decided by the board's own policy, or later: never by one that nobody wrote.
+    """
+    board_id = served(shop) or refresh(shop, *shop.config.board)
+    with book.reading(shop.engine) as db:
+        unread = policies.current(db, board_id) is None
+    if unread:
+        load_policy(shop, board_id)
+    with book.reading(shop.engine) as db:
+        return policies_in_force.is_known(db, board_id) and structure.lost_status(db, board_id) is None
+
+
+def agrees(shop: "Shop", seen: github_board.CardLook) -> bool:
+    """Tell whether the board's columns are those that the card was just seen among; if not, read them.
+
+    Else a column that was renamed or deleted would look like people's drags.
+    """
     with book.reading(shop.engine) as db:
         known = boards.get(db, seen.board_id)
-    if known is None:
-        refresh(shop, seen.owner, seen.board_number)
+    if known is not None and seen.status == tuple((one.option_id, one.name) for one in known.columns):
+        return True
+    try:
+        note(shop, github_board.read_board(shop.hub, *shop.config.board))
+    except StatusMissingError as error:
+        note_lost(shop, error)
+    return False
 
 
 def refresh(shop: "Shop", owner: str, number: int) -> BoardId:
@@ -42,7 +65,7 @@ def refresh(shop: "Shop", owner: str, number: int) -> BoardId:
 
 
 def note(shop: "Shop", found: github_board.BoardLook) -> None:
-    """Append the board's shape where it differs from what is known."""
+    """Append the board's shape where it differs from what is known, and first what became of its columns."""
     seen = BoardSeen(
         found.board_id,
         found.owner,
@@ -54,9 +77,42 @@ def note(shop: "Shop", found: github_board.BoardLook) -> None:
     )
     with book.writing(shop.engine) as db:
         known = boards.get(db, found.board_id)
+        events: list[Event] = []
+        if structure.lost_status(db, found.board_id) is not None:
+            events.append(StatusFound(found.board_id))
+        if known is not None:
+            events += _changed(known, found)
         if known is None or _shape(known) != _shape(seen):
-            book.append(db, seen, at=shop.now())
+            events.append(seen)
+        if events:
+            book.append(db, *events, at=shop.now())
             react.advance(db, now=shop.now())
+
+
+def note_lost(shop: "Shop", error: StatusMissingError) -> None:
+    """Append that the board's field Status is gone or renamed, once."""
+    board_id = served(shop)
+    if board_id is None:
+        raise error
+    with book.writing(shop.engine) as db:
+        known = boards.get(db, board_id)
+        now = error.fields.get(known.status_field_id, "") if known is not None else ""
+        if structure.lost_status(db, board_id) != now:
+            book.append(db, StatusLost(board_id, now), at=shop.now())
+            react.advance(db, now=shop.now())
+
+
+def _changed(known: boards.BoardRow, found: github_board.BoardLook) -> Iterator[ColumnsChanged]:
+    """Yield what became of the known columns, by their options' ids, where anything did."""
+    now = {column.option_id: column.name for column in found.columns}
+    renamed = tuple(
+        Renaming(was.option_id, was.name, now[was.option_id])
+        for was in known.columns
+        if now.get(was.option_id, was.name) != was.name
+    )
+    removed = tuple(was.name for was in known.columns if was.option_id not in now)
+    if renamed or removed:
+        yield ColumnsChanged(known.board_id, renamed, removed)
 
 
 def follow_policy(shop: "Shop", board_id: BoardId, *, newest: str | None, last: str | None) -> None:

@@ -27,6 +27,7 @@ CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     github.signature,
     github.budget,
     board.boards,
+    board.columns,
     board.fields,
     board.headers,
     repositories.checks,

@@ -16,10 +16,11 @@ from ledger.events.run import CHECK, RunClaimed, RunEnded, RunRequeued
 from ledger.ids import BoardId, RunId
 from ledger.leases import Lease
 from ledger.states import RUN_HELD, Archetype, Ending, RunState
-from ledger.views import boards, budgets, cards, runs, totals
+from ledger.views import boards, budgets, cards, questions, runs, totals
 from rules.policy import Policy
 from rules.policy_column import ColumnPolicy
 from rules.queue import Choice, Load, Waiting, choose
+from rules.snapshot import LEAVE
 
 MOST_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
 LEASE_PREFIX = "run:"
@@ -91,18 +92,24 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Cho
 
 
 def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waiting, ...]:
-    dollars = budgets.of_runs(db, tuple(row.run_id for row in queued)) if queued else {}
+    if not queued:
+        return ()
+    dollars = budgets.of_runs(db, tuple(row.run_id for row in queued))
+    stands = cards.columns_of(db, tuple(row.card_id for row in queued))
+    leaving = questions.open_by(db, LEAVE, tuple(row.run_id for row in queued))
     return tuple(
         Waiting(
-            row.run_id,
-            row.card_id,
-            row.column,
-            row.repository,
-            row.rank,
-            row.queued_at,
-            dollars[row.run_id].by,
-            purses.wish_usd(dollars[row.run_id]),
-            row.kind != CHECK,
+            run_id=row.run_id,
+            card_id=row.card_id,
+            column=row.column,
+            stands=stands.get(row.card_id),
+            repository=row.repository,
+            rank=row.rank,
+            queued_at=row.queued_at,
+            leaving=row.run_id in leaving,
+            by=dollars[row.run_id].by,
+            wish_usd=purses.wish_usd(dollars[row.run_id]),
+            models=row.kind != CHECK,
         )
         for row in queued
     )
@@ -141,8 +148,8 @@ def claim(
 ) -> Lease | None:
     """Claim a queued run for `worker`; None when it may not start any more or somebody else has it.
 
-    The limits are counted again inside the transaction that claims, so they hold whatever was enqueued; there
-    the run reserves what it may spend, too.
+    Limits, and where its card stands, are looked at again inside the transaction that claims, so they hold
+    whatever was enqueued; there the run reserves what it may spend, too.
     """
     with book.writing(engine) as db:
         run = runs.get(db, run_id)

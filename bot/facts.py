@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from ledger.doorbells import Move
 from ledger.ids import BoardId, CardId
 from ledger.reports import About
 
@@ -27,6 +28,7 @@ class CardRang(Fact):
     """A doorbell: something about the card changed, so look at it. `content_id` may be empty.
 
     `change` is None where it can be nothing that Cardinal asks a person for.
+    `moved` is what the delivery tells of a choice that somebody changed, its column for one; None of others.
     """
 
     card_id: CardId
@@ -34,6 +36,7 @@ class CardRang(Fact):
     content_id: str
     action: str
     change: Change | None = None
+    moved: Move | None = None
 
 
 @dataclass(frozen=True, slots=True)

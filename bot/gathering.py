@@ -84,7 +84,7 @@ def _retry_in_s(error: Exception, age: timedelta) -> float:
 def _record(db: Connection, shop: "Shop", told: telling.Told) -> None:
     now = shop.now()
     for card_id, board_id in told.bells:
-        doorbells.ring(db, card_id, board_id, now)
+        doorbells.ring(db, card_id, board_id, now, told.moves.get(card_id))
     for card_id, change in told.changes:
         reports.add(db, card_id, reports.Report(change.by, change.about, change.value, change.at or now))
     for make in told.makers:

@@ -1,6 +1,7 @@
 """Answers a card's doorbell: reads the card from GitHub and appends what differs from what is known."""
 
 import json
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,8 @@ MOST_LOOKS = 5  # a card that rings without end is left to the next wake-up
 
 
 def look(shop: "Shop", card_id: CardId) -> bool:
-    """Read the card until no ring waits; return False when somebody else is reading it already.
+    """Read the card until no ring waits; return False when somebody else is reading it already, and while the
+    board is not ready: the ring waits for that.
 
     Readers of one card exclude each other from the read to the commit, so an older reading never overwrites a
     newer one; rings that wait together cost one read. Whoever holds the lease looks again before letting go.
@@ -41,6 +43,8 @@ def look(shop: "Shop", card_id: CardId) -> bool:
         return False
     try:
         for _ in range(MOST_LOOKS):
+            if not boards.ready(shop):
+                return False
             if _answer(shop, card_id, lease):
                 return True
     finally:
@@ -58,15 +62,17 @@ def _answer(shop: "Shop", card_id: CardId, lease: leases.Lease) -> bool:
         github_board.read_board(shop.hub, shop.config.board_owner, shop.config.board_number)
     if seen is not None and not _is_served(shop, seen):
         seen = None  # it stands on a board of the organisation that Cardinal does not serve
-    boards.know(shop, seen)
+    if seen is not None and not boards.agrees(shop, seen):
+        return False  # columns were renamed or deleted: look at the card again, by what they are now
     ranked = _order(shop, seen)
     closing, placed = _closing(shop, seen), placement.decide(shop, seen)
-    moved, labels = movers.find(shop, card_id, seen), _labels(shop, card_id, seen)
+    came_at = _came_at(shop, card_id, seen)
+    moved, labels = movers.find(shop, card_id, seen, came=came_at is not None), _labels(shop, card_id, seen)
     with book.writing(shop.engine) as db:
         leases.renew(db, lease, now=shop.now(), ttl_s=LOOK_TTL_S)
         if placed is not None:
             book.append(db, placed, at=shop.now())  # before the drag that asks for it
-        _record(db, card_id, seen, ranked, closing, moved, now=shop.now())
+        _record(db, card_id, seen, ranked, closing, moved, came_at, now=shop.now())
         known = cards.get(db, card_id)
         if labels and known is not None and not known.archived:
             book.append(db, *labels, at=shop.now())
@@ -77,6 +83,14 @@ def _answer(shop: "Shop", card_id: CardId, lease: leases.Lease) -> bool:
         if quiet:
             leases.release(db, lease)
     return quiet
+
+
+def _came_at(shop: "Shop", card_id: CardId, seen: github_board.CardLook | None) -> datetime | None:
+    """Return when deliveries say that the card came to where it is seen; None where that is no news."""
+    if seen is None or seen.column is None:
+        return None
+    with book.reading(shop.engine) as db:
+        return doorbells.came_to(db, card_id, seen.option_id)
 
 
 def _labels(
@@ -115,6 +129,7 @@ def _record(
     ranked: on_board.ColumnRanked | None,
     closing: on_board.IssueClosed | None,
     moved: movers.Moved,
+    came_at: datetime | None,
     *,
     now: datetime,
 ) -> None:
@@ -125,20 +140,41 @@ def _record(
             book.append(db, on_board.CardArchived(card_id, reason, by.login, by.role), at=now)
         return
     _found_again(db, card_id, now)
-    if known is None:
-        if not seen.archived:
-            linked = _links(db, seen)
-            book.append(db, _first_sight(db, seen, by), *linked, *((closing,) if closing else ()), at=now)
-    else:
-        by = _for_whom(db, known, seen, by)
-        news = differences(known, seen, closing, by=by)
-        if moved.late and not known.mover and not news:
-            news = (on_board.MoverFound(card_id, seen.column or "", by.login, by.role),)
-        events = (*_links(db, seen), *news)  # first: whoever enters a column is told what it waits for
-        if events:
-            book.append(db, *events, at=now)
+    by = _for_whom(db, known, seen, by) if known is not None else by
+    events, upto = _events(db, known, seen, closing, replace(moved, by=by), came_at)
+    if events:
+        book.append(db, *events, at=now)
+    if upto is not None:
+        doorbells.recorded(db, card_id, seen.board_id, upto)
     if ranked is not None and ranked.order != listing.order_of(db, seen.board_id, ranked.column):
         book.append(db, ranked, at=now)
+
+
+def _events(
+    db: Connection,
+    known: cards.CardRow | None,
+    seen: github_board.CardLook,
+    closing: on_board.IssueClosed | None,
+    moved: movers.Moved,
+    came_at: datetime | None,
+) -> tuple[tuple[Event, ...], datetime | None]:
+    """Return what is news about a card of the board, and up to when that tells of its moves, if it does."""
+    card_id, links_seen, by = seen.card_id, _links(db, seen), moved.by
+    if known is None:
+        if seen.archived:
+            return (), None
+        first = _first_sight(db, seen, by, dragged=came_at is not None)
+        seen_first = (first, *links_seen, *((closing,) if closing else ()))
+        return seen_first, seen.updated_at if first.arrived else None
+    news = differences(known, seen, closing, by=by)
+    if moved.late and not known.mover and not news:
+        news = (on_board.MoverFound(card_id, seen.column or "", by.login, by.role),)
+    events = (*links_seen, *news)  # first: whoever enters a column is told what it waits for
+    if known.column != seen.column:
+        return events, seen.updated_at
+    if came_at is None or seen.column is None or seen.archived:
+        return events, None
+    return (*events, on_board.CardArrived(card_id, seen.column, came_at, by.login, by.role)), came_at
 
 
 def _links(db: Connection, seen: github_board.CardLook) -> tuple[LinksSeen, ...]:
@@ -185,10 +221,12 @@ def _found_again(db: Connection, card_id: CardId, now: datetime) -> None:
         leases.release(db, leases.Lease(name, name, leases.generation(db, name), now))
 
 
-def _first_sight(db: Connection, seen: github_board.CardLook, by: Mover) -> on_board.CardSeen:
+def _first_sight(
+    db: Connection, seen: github_board.CardLook, by: Mover, *, dragged: bool
+) -> on_board.CardSeen:
     board = known_boards.get(db, seen.board_id)
     # GitHub's times have whole seconds; a card that was not touched since Cardinal came was there before.
-    arrived = board is not None and seen.updated_at >= board.since.replace(microsecond=0)
+    arrived = dragged or (board is not None and seen.updated_at >= board.since.replace(microsecond=0))
     return on_board.CardSeen(
         card_id=seen.card_id,
         board_id=seen.board_id,

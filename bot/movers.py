@@ -37,11 +37,14 @@ class Moved:
     told: tuple[Report, ...] = ()
 
 
-def find(shop: "Shop", card_id: CardId, seen: CardLook | None) -> Moved:
-    """Return who moved the card, archived it or brought it back; nobody where nothing of it is news."""
+def find(shop: "Shop", card_id: CardId, seen: CardLook | None, *, came: bool = False) -> Moved:
+    """Return who moved the card, archived it or brought it back; nobody where nothing of it is news.
+
+    `came`: deliveries tell that it came to its column anew.
+    """
     with book.reading(shop.engine) as db:
         known, told = cards.get(db, card_id), reports.of_card(db, card_id)
-    about = _news(known, seen)
+    about = _news(known, seen) or ((About.COLUMN,) if came else None)
     if about is not None:
         mine = tuple(one for one in told if one.about in about)
         by = sender(mine, seen.column if seen is not None else None)

@@ -268,6 +268,7 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
         by=run.by,
         answered=_answered(questions.newest_answered(db, run.run_id)) if run.questions else None,
         plan_by=plan.by if plan and plan.state != "proposed" else "",
+        begun=run.claimed_at is not None,
         behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot import access, boards, policies, rounds
 from bot.github import deliveries
-from bot.github.errors import RefusedError, UnavailableError
+from bot.github.errors import RefusedError, StatusMissingError, UnavailableError
 from bot.github.looks import CardStub
 from bot.github.survey import Sight, survey
 from ledger import book, doorbells, inbox, listing, waiting
@@ -55,6 +55,9 @@ def _compare(shop: "Shop") -> tuple[CardId, ...]:
             rung |= dict.fromkeys(_ring(shop, sight, turn.take(sight), quiet))
             if not turn.goes_on() or (memory.whole and shop.hub.budget.spare(SPARING) > 0):
                 return tuple(rung)
+    except StatusMissingError as error:
+        boards.note_lost(shop, error)
+        return ()
     except UnavailableError:
         rounds.slow_down(memory)
         raise

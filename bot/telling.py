@@ -17,6 +17,7 @@ from bot.github import merges as github_merges
 from bot.github import people, pulls, reviews
 from bot.github.errors import NotFoundError
 from ledger import book
+from ledger.doorbells import Move
 from ledger.event import Event
 from ledger.events import pull as on_pull
 from ledger.events.access import RepositoryMoved
@@ -34,10 +35,13 @@ Maker = Callable[[Connection], tuple[Event, ...]]
 
 @dataclass(slots=True)
 class Told:
-    """What a delivery comes to: doorbells to ring and events to make, in order."""
+    """What a delivery comes to: doorbells to ring, with the moves that it tells of, and events to make, in
+    order.
+    """
 
     bells: list[tuple[CardId, BoardId]] = field(default_factory=list)
     changes: list[tuple[CardId, facts.Change]] = field(default_factory=list)
+    moves: dict[CardId, Move] = field(default_factory=dict)
     makers: list[Maker] = field(default_factory=list)
 
     def ring(self, card: cards.CardRow, change: facts.Change | None = None) -> None:
@@ -117,14 +121,13 @@ def _known(shop: "Shop", repository: str, number: int) -> tuple[cards.CardRow, .
 
 
 def _rang(shop: "Shop", fact: facts.CardRang, told: Told) -> None:
-    served = boards.served(shop)
-    if served is None:
-        served = boards.refresh(shop, shop.config.board_owner, shop.config.board_number)
-    if fact.board_id != served:
+    if fact.board_id != (boards.served(shop) or boards.refresh(shop, *shop.config.board)):
         return  # a board of the organisation that Cardinal does not serve: it must cost no call
     told.bells.append((fact.card_id, fact.board_id))
     if fact.change is not None:
         told.changes.append((fact.card_id, fact.change))
+    if fact.moved is not None:
+        told.moves[fact.card_id] = fact.moved
 
 
 def _pushed(shop: "Shop", fact: facts.Pushed) -> None:

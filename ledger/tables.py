@@ -84,6 +84,8 @@ doorbells = Table(
     Column("rung", Integer, nullable=False),
     Column("answered", Integer, nullable=False),
     Column("rung_at", Moment, nullable=False),
+    Column("told", Prose, nullable=False, server_default=""),  # moves that deliveries told of, as JSON
+    Column("recorded_at", Moment),  # up to when moves are events; both by GitHub's clock
 )
 
 reports = Table(

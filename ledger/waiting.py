@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, text
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
 
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId
@@ -11,24 +11,30 @@ from ledger.rows import many, pick
 from ledger.states import RunState
 from ledger.tables import doorbells
 from ledger.views import links
+from ledger.views.cards import cards
 from ledger.views.runs import QueuedRow, runs
 
 _QUEUED = text("state = 'queued'")  # spelt out for the partial index
 
 
 def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedRow, ...]:
-    """Return the head of a column's queue without what waits for other issues, by place, then age."""
+    """Return the head of a column's queue without what waits for other issues, by place, then age.
+
+    A run whose card stands elsewhere is not in it.
+    """
     query = pick(QueuedRow, runs).where(_QUEUED, runs.c.board_id == board_id, runs.c.column == column)
     order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
-    return many(db, QueuedRow, query.where(_waits_for_none()).order_by(*order).limit(limit))
+    return many(db, QueuedRow, query.where(_stands(), _waits_for_none()).order_by(*order).limit(limit))
 
 
 def free_elsewhere(
     db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
 ) -> tuple[QueuedRow, ...]:
-    """Return those whose column is none of the ones named, the oldest of each column first."""
+    """Return those whose column is none of the ones named, or whose card stands in another one than they were
+    queued for, the oldest of each column first.
+    """
     query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), runs.c.board_id == board_id)
-    query = query.where(runs.c.column.not_in(tuple(columns)))
+    query = query.where(or_(runs.c.column.not_in(tuple(columns)), ~_stands()))
     return many(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
 
 
@@ -36,6 +42,10 @@ def checks(db: Connection, board_id: BoardId, limit: int) -> tuple[QueuedRow, ..
     """Return the queued runs that only check, the oldest first: no column's queue and no issue holds them."""
     query = pick(QueuedRow, runs).where(_QUEUED, runs.c.kind == CHECK, runs.c.board_id == board_id)
     return many(db, QueuedRow, query.order_by(runs.c.serial).limit(limit))
+
+
+def _stands() -> ColumnElement[bool]:
+    return exists().where(cards.c.card_id == runs.c.card_id, cards.c.column == runs.c.column)
 
 
 def _waits_for_none() -> ColumnElement[bool]:

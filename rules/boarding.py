@@ -9,12 +9,18 @@ from rules.intents import Decision, DescribeColumns, Intent, ReportPolicy, Updat
 from rules.policy import Policy
 
 
-def shaped(policy: Policy, event: BoardSeen | PolicyLoaded, now: datetime) -> Decision:
-    """Write the consequence of a drag into each column, and say on the commit that its policy is in force."""
+def shaped(policy: Policy, event: BoardSeen, now: datetime) -> Decision:
+    """Write the consequence of a drag into each column."""
+    return Decision((DescribeColumns(CardId(event.board_id)),))
+
+
+def ruled(policy: Policy, event: PolicyLoaded, now: datetime) -> Decision:
+    """Write the consequences of drags by the new policy, say on its commit that it is in force, and bring the
+    board's status up to date: columns may have waited for it.
+    """
     board = CardId(event.board_id)
-    commit = event.commit if isinstance(event, PolicyLoaded) else ""
-    report: tuple[Intent, ...] = (ReportPolicy(board, commit),) if commit else ()
-    return Decision((DescribeColumns(board), *report))
+    report: tuple[Intent, ...] = (ReportPolicy(board, event.commit),) if event.commit else ()
+    return Decision((DescribeColumns(board), UpdateTicker(board), *report))
 
 
 def rejected(policy: Policy, event: PolicyRejected, now: datetime) -> Decision:

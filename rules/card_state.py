@@ -12,7 +12,7 @@ from rules.intents import Decision, Intent, UpdateFace, UpdateTicker
 from rules.inward import ChangeCardState, Explain
 from rules.policy import Policy
 from rules.snapshot import RunSeen, Snapshot
-from rules.words import plain
+from rules.words import code, plain
 
 COLUMNS = "rules.columns"
 # Loud on the board, so never a stop on the way to something else when there is another way.
@@ -78,8 +78,16 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
         return Rest(CardState.BLOCKED, snapshot.lost)
     if snapshot.live_run:
         return _of_live_run(snapshot, snapshot.live_run)
+    if policy.column(snapshot.column) is None:
+        return Rest(CardState.DRAFT, _unserved(snapshot.column))
     found: Rest | None = registry.part(COLUMNS, archetype.value).rest(policy, snapshot)
     return found
+
+
+def _unserved(column: str | None) -> str:
+    if column is None:
+        return "the card stands in no column: drag it to one"
+    return f"the policy names no column {code(column)}: nobody serves it"
 
 
 def feedback_waits(snapshot: Snapshot) -> bool:

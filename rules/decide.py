@@ -47,6 +47,9 @@ _OfBoard = Callable[[Policy, Any, datetime], Decision]
 
 BOARD_RULES: Mapping[type[Event], _OfBoard] = {
     board.BoardSeen: boarding.shaped,
+    board.ColumnsChanged: boarding.ticked,
+    board.StatusLost: boarding.ticked,
+    board.StatusFound: boarding.ticked,
     board.StopOrdered: boarding.ticked,
     board.StopLifted: boarding.ticked,
     access.AccessLost: boarding.ticked,
@@ -55,13 +58,14 @@ BOARD_RULES: Mapping[type[Event], _OfBoard] = {
     board.BoardHalted: boarding.ticked,
     board.HaltLifted: boarding.ticked,
     board.WorkStalled: boarding.ticked,
-    policies.PolicyLoaded: boarding.shaped,
+    policies.PolicyLoaded: boarding.ruled,
     policies.PolicyRejected: boarding.rejected,
 }
 CARD_RULES: Mapping[type[Event], _OfCard] = {
     board.CardSeen: entering.seen,
     board.CardExplained: card_state.explained,
     board.CardMoved: entering.moved,
+    board.CardArrived: entering.arrived,
     board.CardConverted: entering.converted,
     board.CardDescribed: entering.described,
     board.CardRestored: entering.restored,

@@ -2,7 +2,15 @@
 
 from datetime import datetime
 
-from ledger.events.board import CardConverted, CardDescribed, CardMoved, CardRestored, CardSeen, MoverFound
+from ledger.events.board import (
+    CardArrived,
+    CardConverted,
+    CardDescribed,
+    CardMoved,
+    CardRestored,
+    CardSeen,
+    MoverFound,
+)
 from ledger.events.placement import RepositoryResolved
 from ledger.states import Archetype, CardState, RunState
 from rules import registry
@@ -13,7 +21,7 @@ from rules.card_state import COLUMNS, settle
 from rules.columns import planning
 from rules.intents import Decision, Say
 from rules.inward import HoldBack
-from rules.leaving import is_leaving, leave, returned
+from rules.leaving import came_back, is_leaving, leave, let_go, only_waits, returned
 from rules.moving import is_unknown
 from rules.occasion import Occasion
 from rules.placing import ASKS
@@ -37,10 +45,12 @@ def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> 
 
 
 def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -> Decision:
-    """Serve a card that changed its column; one with a live run is held back."""
+    """Serve a card that changed its column; one with a run that has begun is held back."""
     if event.after != snapshot.column or snapshot.archived:
         return Decision((), ("the card has moved on since",))
     run = snapshot.live_run
+    if run and is_leaving(event, run) and only_waits(run):
+        return exit_from(policy, snapshot, event.before, now) + let_go(snapshot, event.after, run)
     if run and is_leaving(event, run):
         return leave(policy, snapshot, event, run, now)
     if run:
@@ -48,6 +58,19 @@ def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -
     if event.before is None and _nobody_dragged(policy, snapshot):
         return settle(policy, snapshot, UNDRAGGED)
     return exit_from(policy, snapshot, event.before, now) + enter(policy, snapshot, now)
+
+
+def arrived(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetime) -> Decision:
+    """Do what the drag would have done that only a delivery told of."""
+    if event.column != snapshot.column or snapshot.archived:
+        return Decision((), ("the card has moved on since",))
+    if snapshot.live_run:
+        return came_back(policy, snapshot, snapshot.live_run)
+    if snapshot.begun and snapshot.begun[0] > event.came_at:
+        return Decision((), ("a run has begun since",))
+    if snapshot.run is None and _nobody_dragged(policy, snapshot):
+        return settle(policy, snapshot, UNDRAGGED)
+    return exit_from(policy, snapshot, event.column, now) + enter(policy, snapshot, now)
 
 
 def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:

@@ -6,6 +6,7 @@ from rules.policy_column import ColumnPolicy
 from rules.words import plain
 
 MAX_LENGTH = 200
+UNSERVED = "The policy names no column of this name: nothing happens here."
 
 
 def consequence(column: ColumnPolicy) -> str:

@@ -1,12 +1,15 @@
-"""A card is dragged out of the column where its run works: ask, cancel or let it finish."""
+"""A card is dragged out of the column where its run works: ask, cancel or let it finish. A run that never
+began is simply let go.
+"""
 
 from datetime import datetime
 
 from ledger.answers import CANCEL, FINISH, Subject
 from ledger.events.board import CardMoved
+from ledger.states import RUN_HELD, Ending, RunState
 from rules.card_state import settle
 from rules.intents import Decision, Intent, MoveCard, Say
-from rules.inward import AnswerQuestion, AskQuestion, HoldBack, StopRun
+from rules.inward import AnswerQuestion, AskQuestion, EndRun, HoldBack, StopRun
 from rules.occasion import stamp
 from rules.policy import Policy
 from rules.snapshot import LEAVE, RunSeen, Snapshot
@@ -21,6 +24,51 @@ def is_leaving(event: CardMoved, run: RunSeen) -> bool:
     return not event.by_cardinal and (event.after or "").casefold() != run.column.casefold()
 
 
+def only_waits(run: RunSeen) -> bool:
+    """Return whether nothing was ever at work for the run, and nothing is."""
+    return not run.begun and run.state in (RunState.QUEUED, RunState.PARKED)
+
+
+def let_go(snapshot: Snapshot, wanted: str | None, run: RunSeen) -> Decision:
+    """End a run that only waits: the card may go, and is served where it stands once the run has ended."""
+    where = f"to {code(wanted)}" if wanted else "out of its column"
+    because = f"{_named(snapshot)} dragged the card {where} before {run.run_id} began"
+    end = EndRun(snapshot.card_id, run.run_id, Ending.CANCELLED, "superseded", because)
+    return Decision((end,), (because,))
+
+
+def came_back(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
+    """Answer a drag out and in again that was over before anybody looked, while the card's run lives.
+
+    The card is where its run belongs, so nothing is put back and nothing asked; whoever meant it as a new
+    start reads how to get one.
+    """
+    column, card = policy.column(run.column), snapshot.card_id
+    if run.stop_asked == "cancel":
+        return Decision((), (f"{run.run_id} is being cancelled already",))
+    if only_waits(run):
+        return Decision((), (f"{run.run_id} waits for its turn as before",))
+    if column and column.on_leave == "cancel":
+        because = (
+            f"{_named(snapshot)} dragged the card out of its column and back, and the policy cancels then"
+        )
+        by = snapshot.mover.login or "policy"
+        return Decision((StopRun(card, run.run_id, "cancel", by, because),), (because,))
+    text = f"{_named(snapshot)} dragged the card out and back while {run.run_id} {_doing(run)}: that run goes on. "
+    text += "To begin anew: `/cardinal cancel`, then `/cardinal retry`."
+    return Decision((Say(card, f"came-back:{run.run_id}", text),), (text,))
+
+
+def _doing(run: RunSeen) -> str:
+    if run.question:
+        return "waits for an answer"
+    if run.state is RunState.AWAITING_APPROVAL:
+        return "waits for its plan to be approved"
+    if run.state in RUN_HELD:
+        return "is at work"
+    return "is paused" if run.state is RunState.PARKED else "waits to go on"
+
+
 def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, now: datetime) -> Decision:
     """Do what the run's column says about leaving; the run goes on until somebody has chosen."""
     column = policy.column(run.column)
@@ -32,7 +80,7 @@ def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, no
     if snapshot.put_back >= MOST_BACK:
         return _given_way(snapshot, run, wanted)
     if wanted is None:
-        text = f"The card lost its status while {run.run_id} is at work, so it was put back. "
+        text = f"The card lost its status while {run.run_id} {_doing(run)}, so it was put back. "
         text += "`/cardinal cancel` stops the run."
         return Decision((back, Say(card, f"back:{run.run_id}", text)), (text,))
     if rule == "cancel":
@@ -47,16 +95,12 @@ def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, no
         return Decision(hold, ("it was asked already what should become of the run",))
     if run.question:
         # One question at a time: the agent's own waits for an answer already, so say how to choose.
-        text = (
-            f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} waits for an answer: "
-        )
+        text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}: "
         text += "it was put back until that run has ended. `/cardinal cancel` stops it, "
         text += "`/cardinal finish` lets it go on to its end."
         return Decision((*hold, Say(card, f"leave:{run.run_id}:{stamp(now)}", text)), (text,))
-    text = (
-        f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} is at work."
-        " Cancel it, or let it finish?"
-    )
+    text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}. "
+    text += "Cancel it, or let it finish?"
     return Decision((*hold, AskQuestion(card, run.run_id, Subject.LEAVING, text, (CANCEL, FINISH))), (text,))
 
 
@@ -69,10 +113,8 @@ def _named(snapshot: Snapshot) -> str:
 
 
 def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision:
-    text = (
-        f"The card was dragged away {MOST_BACK} times while {run.run_id} is at work, so it is not put back "
-    )
-    text += "any more: does an automation of the board move it? `/cardinal cancel` stops the run."
+    text = f"The card was dragged away {MOST_BACK} times while {run.run_id} {_doing(run)}, so it is not put "
+    text += "back any more: does an automation of the board move it? `/cardinal cancel` stops the run."
     hold: tuple[Intent, ...] = (HoldBack(snapshot.card_id, wanted, _who(snapshot)),) if wanted else ()
     return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))
 

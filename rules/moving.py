@@ -5,6 +5,7 @@ from datetime import datetime
 from ledger.event import Event
 from ledger.events.board import (
     CardArchived,
+    CardArrived,
     CardConverted,
     CardDescribed,
     CardMoved,
@@ -29,6 +30,7 @@ from rules.words import alternatives, code, sentence
 STEERED = (
     CardSeen,
     CardMoved,
+    CardArrived,
     MoverFound,
     CardArchived,
     CardRestored,
@@ -40,6 +42,7 @@ STEERED = (
 ACTS: tuple[type[Intent], ...] = (
     inward.QueueRun,
     inward.StopRun,
+    inward.EndRun,
     inward.HoldBack,
     inward.AskQuestion,
     inward.AnswerQuestion,

@@ -142,7 +142,8 @@ class ColumnPolicy(Part):
         default=None, description="`stay`, or {move: <column>} once a run has succeeded."
     )
     on_leave: Literal["ask", "cancel", "finish"] = Field(
-        default="ask", description="What happens to a live run whose card is dragged out."
+        default="ask",
+        description="What happens to a live run whose card is dragged out; one that never began is let go.",
     )
 
     @field_validator("agent")

@@ -18,7 +18,8 @@ MOST_CHECKS = 2  # runs that only check, at the same time on a board: they cost 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A queued run. `rank` is the card's place in its column, counted from the top.
+    """A queued run. `stands` is the column in which its card stands now; None for none. `rank` is the card's
+    place there, counted from the top. `leaving`: a question is open about its card that was dragged away.
 
     `by` is who started it, and `wish_usd` what is left of its own budget.
     """
@@ -26,9 +27,11 @@ class Waiting:
     run_id: RunId
     card_id: CardId
     column: str
+    stands: str | None
     repository: str
     rank: int
     queued_at: datetime
+    leaving: bool = False
     by: str = ""
     wish_usd: float = 0.0
     models: bool = True  # it calls models; one that does not only checks a commit, and takes no agent's place
@@ -172,13 +175,18 @@ class _Gate:
             yield "no worker is free"
 
     def _no_place(self, run: Waiting) -> Iterator[str]:
-        """Yield what keeps an agent from starting: the policy's limits."""
+        """Yield what keeps an agent from starting: its card, or the policy's limits."""
         limits, column = self._policy.limits, self._policy.column(run.column)
         if self._halt and not self._may_probe:
             yield _halted(self._halt)
-        if column is None or column.archetype is not Archetype.EXECUTION:
-            yield f"{code(run.column)} is no execution column in the policy any more"
-        elif self._by_column[run.column] >= column.concurrency:
+        if run.leaving:
+            yield "its card was dragged away: answer the question about that first"
+        if run.stands is None:
+            yield "its card stands in no column: drag it to an execution column"
+        elif self._policy.archetype(run.stands) is not Archetype.EXECUTION:
+            where = f"{code(run.stands)}, which is no execution column of the policy"
+            yield f"its card stands in {where}: drag it to one, or correct the policy"
+        if column is not None and self._by_column[run.column] >= column.concurrency:
             yield f"{plain(run.column, 60)} is full with {count(self._by_column[run.column], 'run')}"
         if self._by_repository[run.repository] >= limits.runs_per_repository:
             running = count(self._by_repository[run.repository], "run")

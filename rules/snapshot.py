@@ -91,6 +91,7 @@ class RunSeen:
     by: str = ""  # who asked for it
     answered: AnsweredQuestion | None = None  # the newest, or the one that a ticked choice belongs to
     plan_by: str = ""  # who approved the newest plan or sent it back; empty while nobody did
+    begun: bool = True  # a worker has held it, so that something may have been done and spent
 
     @property
     def alive(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bot import policies as policies_in_force
+from bot import structure
 from bot.checkups.finding import Finding, Level, Patient
 from bot.texts.face import KINDS, FaceField
 from ledger import book
@@ -27,20 +28,44 @@ def boards(patient: Patient) -> Iterator[Finding]:
         yield Finding(
             "board", Level.OK, f"{name} has {len(board.columns)} columns, {len(board.fields)} fields"
         )
-        policy = rejected[board.board_id]
-        if policy is not None and not policies_in_force.is_readable(policy.text):
-            found = f"{name}: this version cannot read the policy that was in force, so nothing is started"
-            yield Finding("policy", Level.FAIL, found, "correct .github/cardinal.yml for this version")
-        if policy is not None and policy.problems:
-            found = f"{name}: the file at {policy.rejected_commit[:12]} is refused: {policy.problems[0]}"
-            yield Finding(
-                "policy", Level.FAIL, found, "correct .github/cardinal.yml; the last good one is in force"
-            )
-        else:
-            where = (
-                f"from {policy.commit[:12]}" if policy is not None and policy.commit else "the built-in one"
-            )
-            yield Finding("policy", Level.OK, f"{name}: {where}")
+        yield from _policy(name, rejected[board.board_id])
+
+
+def _policy(name: str, policy: policies.PolicyRow | None) -> Iterator[Finding]:
+    if policy is None:
+        found = f"{name}: its policy was not read yet, so nothing is started"
+        yield Finding("policy", Level.WARN, found, "let `cardinal up` run, and look at its log")
+        return
+    if not policies_in_force.is_readable(policy.text):
+        found = f"{name}: this version cannot read the policy that was in force, so nothing is started"
+        yield Finding("policy", Level.FAIL, found, "correct .github/cardinal.yml for this version")
+    if policy.problems:
+        found = f"{name}: the file at {policy.rejected_commit[:12]} is refused: {policy.problems[0]}"
+        then = "the last good one is in force" if policy.digest else "nothing is started before"
+        yield Finding("policy", Level.FAIL, found, f"correct .github/cardinal.yml; {then}")
+    else:
+        where = f"from {policy.commit[:12]}" if policy.commit else "the built-in one"
+        yield Finding("policy", Level.OK, f"{name}: {where}")
+
+
+def columns(patient: Patient) -> Iterator[Finding]:
+    """Are the board's columns those that the policy names?"""
+    for board in _known(patient):
+        if patient.engine is None:
+            return
+        with book.reading(patient.engine) as db:
+            troubles = tuple(structure.troubles(db, board.board_id))
+            missing = structure.unknown_to_board(db, board.board_id)
+            unnamed = structure.unknown_to_policy(db, board.board_id)
+        for trouble in troubles:
+            found, _, step = trouble.rpartition(": ")
+            yield Finding("columns", Level.FAIL, found, step)
+        if missing:
+            found = f"the policy names {', '.join(missing)}, and the board has no such column"
+            yield Finding("columns", Level.WARN, found, "add it to the board, or correct the policy")
+        if unnamed and not troubles:
+            found = f"the policy does not name {', '.join(unnamed)}: nobody serves cards there"
+            yield Finding("columns", Level.OK, found)
 
 
 def fields(patient: Patient) -> Iterator[Finding]:

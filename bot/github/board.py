@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.github import documents, linked
-from bot.github.errors import NotFoundError, RefusedError
+from bot.github.errors import NotFoundError, RefusedError, StatusMissingError
 from bot.github.hub import Hub
 from bot.github.looks import BoardLook, CardLook, ConvertedDraft
 from bot.github.reviews import mark_ready, resolve_thread
@@ -69,7 +69,7 @@ def list_boards(hub: Hub, owner: str) -> tuple[tuple[int, str], ...]:
 def read_board(hub: Hub, owner: str, number: int) -> BoardLook:
     """Return the board's shape, of an organisation's board or a person's.
 
-    Raises NotFoundError when there is no such project, RefusedError when it has no Status field.
+    Raises NotFoundError when there is no such project, StatusMissingError when it has no Status field.
     """
     found = hub.graphql(documents.BOARD, {"owner": owner, "number": number})
     return shape_of(found, owner, number)
@@ -83,7 +83,7 @@ def shape_of(found: Mapping[str, Any], owner: str, number: int) -> BoardLook:
     fields = [field for field in board["fields"]["nodes"] if field]
     status = next((field for field in fields if field.get("name") == STATUS and "options" in field), None)
     if status is None:
-        raise RefusedError(f"the board {owner}/{number}", 200, f"it has no single-select field {STATUS}")
+        raise StatusMissingError(f"the board {owner}/{number}", {one["id"]: one["name"] for one in fields})
     return BoardLook(
         board_id=BoardId(board["id"]),
         owner=owner,
@@ -103,14 +103,14 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
     item = hub.graphql(documents.CARD, {"card": card_id}, may_miss=MAY_MISS).get("node")
     if not item:
         return None
-    content = item.get("content") or {}
+    content, project = item.get("content") or {}, item["project"]
     repository = content.get("repository") or {}
     return CardLook(
         card_id=CardId(item["id"]),
-        board_id=BoardId(item["project"]["id"]),
-        owner=item["project"]["owner"].get("login", ""),
-        personal=item["project"]["owner"].get("__typename") == "User",
-        board_number=item["project"]["number"],
+        board_id=BoardId(project["id"]),
+        owner=project["owner"].get("login", ""),
+        personal=project["owner"].get("__typename") == "User",
+        board_number=project["number"],
         content_id=content.get("id", ""),
         kind=kind_of(item["type"]) if content else "Redacted",
         repository=repository.get("nameWithOwner"),
@@ -123,11 +123,13 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
         state_reason=(content.get("stateReason") or "").lower(),
         labels=tuple(sorted(label["name"] for label in (content.get("labels") or {}).get("nodes") or ())),
         column=column_of(item),
+        option_id=(item.get("fieldValueByName") or {}).get("optionId") or "",
         archived=item["isArchived"],
         updated_at=datetime.fromisoformat(item["updatedAt"]),
         blocked_by=linked.blockers(content),
         hidden_blockers=linked.hidden(content),
         parent=linked.parent(content),
+        status=tuple((one["id"], one["name"]) for one in (project.get("field") or {}).get("options") or ()),
         repo_field=(item.get("repo") or {}).get("text") or "",
     )
 

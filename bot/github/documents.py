@@ -86,8 +86,13 @@ query Card($card: ID!) {
       type
       isArchived
       updatedAt
-      project { id number owner { __typename ... on Organization { login } ... on User { login } } }
-      fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
+      project {
+        id
+        number
+        owner { __typename ... on Organization { login } ... on User { login } }
+        field(name: "Status") { ... on ProjectV2SingleSelectField { id options { id name } } }
+      }
+      fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name optionId } }
       repo: fieldValueByName(name: "Repo") { ... on ProjectV2ItemFieldTextValue { text } }
       content {
         ... on DraftIssue { id title body creator { login } }

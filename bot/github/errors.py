@@ -66,6 +66,16 @@ class RefusedError(GithubError):
         super().__init__(call, status, because)
 
 
+class StatusMissingError(RefusedError):
+    """The board has no single-select field Status: `fields` are those that it has, names by id."""
+
+    advice = "name the field with the columns Status again"
+
+    def __init__(self, call: str, fields: Mapping[str, str]) -> None:
+        self.fields = fields
+        super().__init__(call, 200, "it has no single-select field Status")
+
+
 class UnavailableError(GithubError):
     """No answer in time, or GitHub's own failure; a write may have happened all the same."""
 

@@ -13,7 +13,8 @@ class CardLook:
     """One card as it is. `kind`: Issue, DraftIssue, PullRequest, or Redacted where the App may not see.
 
     `repository`, `number`, `default_branch` are None for a draft issue; the branch also in an empty one;
-    `state` (open, closed, merged) and `state_reason` (completed, not_planned, …) are empty if there is none.
+    `state` (open, closed, merged) and `state_reason` (completed, not_planned, …) are empty if there is none,
+    as `option_id`, the column's, is without a column.
     `hidden_blockers` are open and out of the App's sight; `parent` is owner/repository#number, or empty.
     """
 
@@ -33,11 +34,13 @@ class CardLook:
     state_reason: str
     labels: tuple[str, ...]
     column: str | None
+    option_id: str
     archived: bool
     updated_at: datetime
     blocked_by: tuple[Blocker, ...] = ()
     hidden_blockers: int = 0
     parent: str = ""
+    status: tuple[tuple[str, str], ...] = ()  # the board's columns: option id and name
     repo_field: str = ""  # what the project's text field Repo says
     personal: bool = False  # the board is a person's own
 

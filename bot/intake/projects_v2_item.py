@@ -4,11 +4,15 @@ The one exception: a text or number field that Cardinal itself wrote. It reads n
 that it writes would cost it several readings.
 
 A drag has been seen to arrive as `edited` and as `reordered`; neither is documented, so neither is trusted.
+What an `edited` tells of the move is kept: that a card left and came back, no reading shows.
 Source: docs.github.com/webhooks/webhook-events-and-payloads#projects_v2_item.
 """
 
+from collections.abc import Mapping
+
 from bot.facts import CardRang, Change, Fact
-from bot.intake._payload import Payload, find, login, moment_or_none, own, text, text_or_empty
+from bot.intake._payload import Payload, find, login, moment, moment_or_none, own, text, text_or_empty
+from ledger.doorbells import Move
 from ledger.ids import BoardId, CardId
 from ledger.reports import About
 
@@ -35,6 +39,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
             content_id=text_or_empty(payload, "projects_v2_item.content_node_id"),
             action=text_or_empty(payload, "action"),
             change=_change(payload),
+            moved=None if own(payload, bot_id) else _moved(payload),
         ),
     )
 
@@ -47,7 +52,9 @@ def _change(payload: Payload) -> Change | None:
         kind = text_or_empty(payload, "changes.field_value.field_type")
         name = text_or_empty(payload, "changes.field_value.field_name")
         if kind == SELECT and name in ("", STATUS):
-            about, value = About.COLUMN, text_or_empty(payload, "changes.field_value.to.name")
+            now = find(payload, "changes.field_value").get("to")
+            named = now.get("name") if isinstance(now, Mapping) else ""
+            about, value = About.COLUMN, named if isinstance(named, str) else ""
         elif kind:
             about, value = About.FIELD, name
         elif not find(payload, "changes"):
@@ -56,3 +63,19 @@ def _change(payload: Payload) -> Change | None:
         return None
     at = moment_or_none(payload, "projects_v2_item.updated_at")
     return Change(login(payload, "sender"), about, value, at)
+
+
+def _moved(payload: Payload) -> Move | None:
+    """Return where the card was moved to; None where the delivery does not say. It rings whatever it says.
+
+    A choice in another field has an option that is no column's, so it is no move to any.
+    """
+    change = find(payload, "changes.field_value")
+    at = find(payload, "projects_v2_item.updated_at")
+    if at is None or not isinstance(change, Mapping) or change.get("field_type") != "single_select":
+        return None
+    if "to" not in change:  # as in 2022: that something changed, and not what
+        return None
+    now = change["to"]
+    to = now.get("id") if isinstance(now, Mapping) else ""
+    return Move(moment(payload, "projects_v2_item.updated_at"), to) if isinstance(to, str) else None

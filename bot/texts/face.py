@@ -53,10 +53,17 @@ KINDS: Mapping[FaceField, str] = {
 }
 
 
-def values(card: CardRow, run: RunRow | None, *, card_usd: float) -> dict[FaceField, str | float]:
-    """Return what each field should hold; an empty text clears it. What nothing was spent on has no cost."""
+def values(
+    card: CardRow, run: RunRow | None, *, card_usd: float, served: bool = True
+) -> dict[FaceField, str | float]:
+    """Return what each field should hold; an empty text clears it. What nothing was spent on has no cost, and
+    what rests in a column that is not `served` no state.
+    """
+    rests = not served and card.state is CardState.DRAFT
     found: dict[FaceField, str | float] = {
-        FaceField.AGENT: f"{MARKS.get(card.state, '')} {card.state.replace('_', ' ')}".strip(),
+        FaceField.AGENT: ""
+        if rests
+        else f"{MARKS.get(card.state, '')} {card.state.replace('_', ' ')}".strip(),
         FaceField.PROGRESS: _progress(card, run),
         FaceField.RUN: _run(card, run),
         FaceField.PULL: _pull(card),

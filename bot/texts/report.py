@@ -129,6 +129,8 @@ def _next_step(story: Story) -> str:
 
 def _receipt(story: Story) -> str:
     run = story.run
+    if run.reason == "superseded":
+        return f"{run.run_id} was not started: {line(run.detail, 300)}."
     by = f" by {line(run.stop_by, 60)}" if run.stop_by else ""
     return fit(
         (

@@ -45,7 +45,7 @@ REASONS: Mapping[str, str] = {
     "spawn_failed": "the agent could not be started",
     "gave_up": "it stopped without a report",
     "stopped": "a person stopped it",
-    "superseded": "a newer run took over",
+    "superseded": "its card was dragged away before it began",
     "no_changes": "nothing was changed",
     "no_validation": "nothing could check its work",
     "repository": "the repository could not be used",

@@ -152,8 +152,8 @@ class Project:
 
     @property
     def status(self) -> Field:
-        """Return the field whose options are the columns."""
-        return next(field for field in self.fields if field.name == "Status")
+        """Return the field whose options are the columns, whatever somebody calls it by now."""
+        return next(field for field in self.fields if field.data_type is FieldType.SINGLE_SELECT)
 
     def field_named(self, name: str) -> Field | None:
         """Return the field called `name` in any letter case; `None` when there is none."""

@@ -64,6 +64,39 @@ class BoardSeen(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Renaming:
+    """A column that has another name now; its option, and with it its cards, are the same."""
+
+    option_id: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsChanged(BoardEvent):
+    """Somebody renamed or deleted columns. Nobody dragged the cards that stand there: those of a column that
+    was renamed stay in it, those of one that was deleted stand in none.
+    """
+
+    renamed: tuple[Renaming, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusLost(BoardEvent):
+    """The board has no field Status any more, so no card's column can be read. `renamed`: how the field is
+    called now; empty where it is gone.
+    """
+
+    renamed: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusFound(BoardEvent):
+    """The board has its field Status again."""
+
+
+@dataclass(frozen=True, slots=True)
 class CardSeen(CardEvent):
     """A card was seen first. `repository` is owner/name; None with `number` for a draft issue.
 
@@ -136,6 +169,19 @@ class MoverFound(CardEvent):
     column: str
     by: str
     role: str
+
+
+@dataclass(frozen=True, slots=True)
+class CardArrived(CardEvent):
+    """A delivery told that the card came to the column where it is known to stand, at `came_at` by GitHub's
+    clock: it left and came back between two looks, or was dragged there before Cardinal knew the board.
+    `by` did it, with that role; both are empty where it is not known.
+    """
+
+    column: str
+    came_at: datetime
+    by: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from ledger.events.access import RepositoryMoved
 from ledger.events.board import (
     ABANDONED,
     CardArchived,
+    CardArrived,
     CardConverted,
     CardDescribed,
     CardEvent,
@@ -31,6 +32,7 @@ from ledger.events.board import (
     CardSeen,
     CardStateChanged,
     ColumnRanked,
+    ColumnsChanged,
     IssueClosed,
     IssueReopened,
     LabelJudged,
@@ -174,6 +176,12 @@ def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
     return {CardId(card_id): because for card_id, because in db.execute(query)}
 
 
+def columns_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str | None]:
+    """Return in which column each of the cards stands."""
+    query = select(cards.c.card_id, cards.c.column).where(cards.c.card_id.in_(tuple(card_ids)))
+    return {CardId(card_id): column for card_id, column in db.execute(query)}
+
+
 def attention(db: Connection) -> tuple[CardRow, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
     order = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
@@ -284,9 +292,23 @@ def _moved(db: Connection, it: Recorded, event: CardMoved) -> None:
     _set(db, event, column=event.after, rank=UNRANKED, moved_at=it.at, put_back=own, **mover)
 
 
+@fold.on(CardArrived)
+def _arrived(db: Connection, _it: Recorded, event: CardArrived) -> None:
+    _set(db, event, mover=event.by, mover_role=event.role, own_move=False)
+
+
 @fold.on(MoverFound)
 def _mover_found(db: Connection, _it: Recorded, event: MoverFound) -> None:
     _set(db, event, mover=event.by, mover_role=event.role, own_move=False)
+
+
+@fold.on(ColumnsChanged)
+def _columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+    renamed = {one.before: one.after for one in event.renamed}
+    for column, gone in ((cards.c.column, None), (cards.c.held_back, "")):
+        now: dict[str, str | None] = {**renamed, **dict.fromkeys(event.removed, gone)}
+        mine = (cards.c.board_id == event.board_id) & column.in_(tuple(now))
+        db.execute(cards.update().where(mine).values({column: case(now, value=column)}))
 
 
 @fold.on(ColumnRanked)

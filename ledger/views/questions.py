@@ -1,5 +1,6 @@
 """The questions that runs asked, and what people answered."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -55,6 +56,13 @@ def open_of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
     waits = (questions.c.run_id == run_id) & questions.c.answered_at.is_(None) & ~questions.c.withdrawn
     order = (questions.c.asked_at.desc(), questions.c.question_id)
     return many(db, QuestionRow, pick(QuestionRow, questions).where(waits).order_by(*order))
+
+
+def open_by(db: Connection, asker: str, run_ids: Iterable[RunId]) -> frozenset[RunId]:
+    """Return those of the runs that wait for an answer to that asker."""
+    waits = questions.c.answered_at.is_(None) & ~questions.c.withdrawn & (questions.c.asker == asker)
+    query = select(questions.c.run_id).where(waits, questions.c.run_id.in_(tuple(run_ids)))
+    return frozenset(RunId(run_id) for run_id in db.scalars(query))
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:

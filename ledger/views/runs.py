@@ -23,7 +23,7 @@ from ledger.errors import IllegalStepError
 from ledger.event import Event, Recorded
 from ledger.events import run as happened
 from ledger.events.access import RepositoryMoved
-from ledger.events.board import ColumnRanked
+from ledger.events.board import ColumnRanked, ColumnsChanged
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.rows import columns, many, one, pick
@@ -386,6 +386,14 @@ def _exported(db: Connection, _it: Recorded, event: happened.BranchExported) -> 
 @fold.on(happened.BranchPushed)
 def _pushed(db: Connection, _it: Recorded, event: happened.BranchPushed) -> None:
     _set(db, event, pushed_head=event.head)
+
+
+@fold.on(ColumnsChanged)
+def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+    now = {one.before: one.after for one in event.renamed}
+    mine = (runs.c.board_id == event.board_id) & runs.c.column.in_(tuple(now))
+    if now:
+        db.execute(runs.update().where(mine).values(column=case(now, value=runs.c.column)))
 
 
 @fold.on(ColumnRanked)

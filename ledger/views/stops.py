@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Table
 
 from ledger.event import Recorded
-from ledger.events.board import StopLifted, StopOrdered
+from ledger.events.board import ColumnsChanged, StopLifted, StopOrdered
 from ledger.fold import Fold
 from ledger.ids import BoardId
 from ledger.rows import columns, keep, many, pick, where
@@ -37,6 +37,17 @@ def of_board(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
 def _ordered(db: Connection, it: Recorded, event: StopOrdered) -> None:
     key = {"board_id": event.board_id, "scope": event.scope, "target": event.target}
     keep(db, stops, key, {"by": event.by, "at": it.at})
+
+
+@fold.on(ColumnsChanged)
+def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+    now = {one.before: one.after for one in event.renamed}
+    held = (stops.c.board_id == event.board_id) & (stops.c.scope == "column") & stops.c.target.in_(tuple(now))
+    rows = many(db, StopRow, pick(StopRow, stops).where(held))
+    db.execute(stops.delete().where(held))  # all before any: two columns may have swapped their names
+    for row in rows:
+        key = {"board_id": row.board_id, "scope": row.scope, "target": now[row.target]}
+        keep(db, stops, key, {"by": row.by, "at": row.at})
 
 
 @fold.on(StopLifted)

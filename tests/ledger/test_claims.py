@@ -5,6 +5,7 @@ from sqlalchemy import Engine
 
 from ledger import book, cursors, doorbells, leases
 from ledger.errors import LateWriterError, StaleClaimError
+from ledger.ids import CardId
 from tests.ledger.samples import BOARD, CARD, NOW, later
 
 
@@ -85,3 +86,20 @@ def test_doorbells_that_wait_together_are_answered_by_one_look(ledger: Engine) -
         doorbells.answered(db, CARD, 1)
         assert doorbells.rung(db, CARD) == (3, 3)
         assert doorbells.waiting(db, 10) == ()
+
+
+def test_moves_that_deliveries_told_are_news_until_they_are_recorded(ledger: Engine) -> None:
+    with book.writing(ledger) as db:
+        doorbells.ring(db, CARD, BOARD, NOW, doorbells.Move(later(12), "back"))
+        doorbells.ring(db, CARD, BOARD, NOW, doorbells.Move(later(10), "out"))  # late, and older
+        assert doorbells.came_to(db, CARD, "out") is None
+        assert doorbells.came_to(db, CARD, "back") == later(12)
+        doorbells.recorded(db, CARD, BOARD, later(12))
+        doorbells.recorded(db, CARD, BOARD, later(5))
+        doorbells.ring(db, CARD, BOARD, NOW, doorbells.Move(later(12), "back"))
+        assert doorbells.came_to(db, CARD, "back") is None
+        other = CardId("PVTI_9")
+        doorbells.recorded(db, other, BOARD, later(12))  # looked at, and never rung
+        assert doorbells.waiting(db, 10) == doorbells.waiting(db, 1)
+        assert doorbells.ring(db, other, BOARD, NOW, doorbells.Move(later(11), "x")) == 1
+        assert doorbells.came_to(db, other, "x") is None

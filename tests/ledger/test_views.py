@@ -25,6 +25,7 @@ from ledger.views import (
     spend,
     steering,
     stops,
+    structure,
     threads,
     timeline,
     waivers,
@@ -374,3 +375,22 @@ def test_a_failed_round_and_a_waiver_are_told_and_the_waiver_is_about_its_commit
         assert waivers.covers(db, RUN, "h2")
         assert not waivers.covers(db, RUN, "h1")
         assert not waivers.covers(db, RunId("r2"), "h2")
+
+
+def test_columns_that_swap_their_names_take_cards_queues_and_stops_along(ledger: Engine) -> None:
+    swapped = (board.Renaming("o1", "In Progress", "Done"), board.Renaming("o2", "Done", "In Progress"))
+    with book.writing(ledger) as db:
+        book.append(db, board_seen(), card_seen(), card_seen("PVTI_2", 2, "Done"), run_queued(), at=NOW)
+        book.append(db, board.StopOrdered(BOARD, "column", "Done", "ann"), at=NOW)
+        book.append(db, board.CardHeldBack(CardId("PVTI_2"), "In Progress", "ann"), at=NOW)
+        book.append(db, board.ColumnsChanged(BOARD, swapped, ("Planning",)), at=NOW)
+        now = [cards.get(db, CardId(card_id)) for card_id in (CARD, "PVTI_2")]
+        assert [card and (card.column, card.held_back) for card in now] == [
+            ("Done", ""),
+            ("In Progress", "Done"),
+        ]
+        assert [run.column for run in runs.queued(db, BOARD)] == ["Done"]
+        assert [stop.target for stop in stops.of_board(db, BOARD)] == ["In Progress"]
+        assert structure.former_columns(db, BOARD)["Planning"] == ""
+        book.append(db, board.ColumnsChanged(BOARD, (board.Renaming("o1", "Done", "Doing"),), ()), at=NOW)
+        assert structure.former_columns(db, BOARD)["In Progress"] == "Doing"

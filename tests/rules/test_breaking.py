@@ -106,7 +106,7 @@ def test_a_run_that_comes_through_lets_the_board_go_on(event: runs.RunEvent) -> 
 
 
 def test_a_halted_board_starts_nothing_until_one_may_try() -> None:
-    waiting = [Waiting(R1, CARD, "In Progress", "acme/shop", n, NOW, "alice", 1.0) for n in (1,)]
+    waiting = [Waiting(R1, CARD, "In Progress", "In Progress", "acme/shop", 1, NOW, by="alice", wish_usd=1.0)]
     waiting.append(replace(waiting[0], run_id="r2", card_id="c2", repository="acme/other"))  # type: ignore[arg-type]
 
     def starts(halt: Halt | None) -> tuple[str, ...]:

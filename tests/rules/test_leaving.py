@@ -1,15 +1,17 @@
 """A card that is dragged out mid-run is put back until somebody has chosen, unless the policy has."""
 
+from datetime import timedelta
+
 import pytest
 
 from ledger.answers import CANCEL, FINISH, Subject
-from ledger.events.board import CardMoved
+from ledger.events.board import CardArrived, CardMoved
 from ledger.events.run import RunEnded
 from ledger.states import CardState, Ending, RunState
 from rules.intents import MoveCard, Say
-from rules.inward import AnswerQuestion, AskQuestion, HoldBack, StopRun
+from rules.inward import AnswerQuestion, AskQuestion, EndRun, HoldBack, QueueRun, StopRun
 from rules.leaving import MOST_BACK
-from rules.snapshot import Snapshot
+from rules.snapshot import RunSeen, Snapshot
 from tests.rules import scene
 from tests.rules.scene import (
     CARD,
@@ -29,6 +31,7 @@ from tests.rules.scene import (
 
 OUT = CardMoved(CARD, "In Progress", "Review", by_cardinal=False)
 BACK = CardMoved(CARD, "Review", "In Progress", by_cardinal=True)
+ARRIVED = CardArrived(CARD, "In Progress", scene.NOW)
 S = CardState
 
 
@@ -42,6 +45,53 @@ def test_it_asks_whatever_the_live_run_is_doing(state: RunState) -> None:
     asked = only(intents, AskQuestion)
     assert (asked.subject, asked.choices) == (Subject.LEAVING, (CANCEL, FINISH))
     assert "`Review`" in asked.text
+
+
+@pytest.mark.parametrize("state", [RunState.QUEUED, RunState.PARKED])
+@pytest.mark.parametrize("after", ["Review", "Tasks", None])
+@pytest.mark.parametrize("rule", ["ask", "cancel", "finish"])
+def test_a_run_that_never_began_is_simply_let_go(state: RunState, after: str | None, rule: str) -> None:
+    by = scene.policy(f"In Progress: {{archetype: execution, on_leave: {rule}}}\nTasks: {{archetype: inbox}}")
+    moved = CardMoved(CARD, "In Progress", after, by_cardinal=False)
+    (end,) = asks(card(after, run=run(state, begun=False)), moved, by=by)
+    assert isinstance(end, EndRun)
+    assert (end.ending, end.reason) == (Ending.CANCELLED, "superseded")
+    assert end.detail.endswith("before r1 began")
+
+
+@pytest.mark.parametrize(
+    ("live", "said"),
+    [
+        (run(), "is at work"),
+        (run(RunState.PARKED, question=QUESTION), "waits for an answer"),
+        (run(RunState.AWAITING_APPROVAL), "waits for its plan"),
+        (run(RunState.QUEUED), "waits to go on"),
+    ],
+)
+def test_out_and_back_unseen_lets_a_run_go_on_and_says_how_to_begin_anew(live: RunSeen, said: str) -> None:
+    (told,) = asks(card(run=live), ARRIVED)
+    assert isinstance(told, Say)
+    assert said in told.text
+    assert "`/cardinal retry`" in told.text
+
+
+def test_out_and_back_unseen_cancels_where_the_policy_says_so_and_leaves_a_queue_alone() -> None:
+    cancel = scene.policy("In Progress: {archetype: execution, on_leave: cancel}")
+    assert only(asks(card(run=run()), ARRIVED, by=cancel), StopRun).how == "cancel"
+    waits = card(run=run(RunState.QUEUED, begun=False))
+    assert asks(waits, ARRIVED, by=cancel) == asks(waits, ARRIVED) == ()
+
+
+@pytest.mark.parametrize("ending", [Ending.FAILED, Ending.CANCELLED, Ending.LOST])
+def test_out_and_back_unseen_starts_again_as_a_drag_does(ending: Ending) -> None:
+    assert only(asks(card(run=ended(ending)), ARRIVED), QueueRun).kind == "retry"
+    assert only(asks(card(run=ended(Ending.SUCCEEDED), pending_threads=1, pull=pull()), ARRIVED), QueueRun)
+
+
+def test_out_and_back_that_is_told_late_starts_nothing_that_has_begun_since() -> None:
+    since = card(run=ended(Ending.FAILED), begun=(scene.NOW + timedelta(seconds=1),))
+    assert asks(since, ARRIVED) == ()
+    assert asks(card("Review", run=ended(Ending.FAILED)), ARRIVED) == ()
 
 
 def test_dragged_again_it_remembers_the_new_wish_and_does_not_ask_twice() -> None:

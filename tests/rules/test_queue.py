@@ -17,7 +17,7 @@ IDLE = Load(0, {}, {})
 def waits(number: int, *, rank: int = 0, repository: str = "", column: str = "In Progress") -> Waiting:
     card, repository = CardId(f"c{number}"), repository or f"acme/s{number}"
     at = NOW + timedelta(seconds=number)
-    return Waiting(RunId(f"r{number}"), card, column, repository, rank, at, "alice", 2.0)
+    return Waiting(RunId(f"r{number}"), card, column, column, repository, rank, at, by="alice", wish_usd=2.0)
 
 
 def chosen(*waiting: Waiting, load: Load = IDLE, stops: tuple[Stop, ...] = (), slots: int = 10) -> Choice:
@@ -95,6 +95,17 @@ def test_a_stop_holds_nothing_else() -> None:
 
 def test_a_run_of_a_column_that_is_none_any_more_waits_and_says_so() -> None:
     assert "no execution column" in chosen(waits(1, column="Gone")).reasons[RunId("r1")]
+
+
+@pytest.mark.parametrize("stands", [None, "Tasks", "Doing"])
+def test_a_run_whose_card_stands_where_no_agent_works_waits(stands: str | None) -> None:
+    found = chosen(replace(waits(1), stands=stands))
+    assert found.starts == ()
+    assert f"stands in {f'`{stands}`' if stands else 'no column'}" in found.reasons[RunId("r1")]
+
+
+def test_a_run_whose_card_was_dragged_away_waits_for_the_answer() -> None:
+    assert "answer the question" in chosen(replace(waits(1), leaving=True)).reasons[RunId("r1")]
 
 
 def test_ten_thousand_waiting_runs_are_ordered_and_none_is_forgotten() -> None:

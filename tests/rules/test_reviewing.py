@@ -15,9 +15,9 @@ from ledger.events.board import (
 from ledger.events.policy import PolicyLoaded, PolicyRejected
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
-from ledger.ids import EntryKey
+from ledger.ids import CardId, EntryKey
 from ledger.states import CardState, RunState
-from rules.intents import ClosePull, DeleteBranch, DescribeColumns, ReportPolicy, Say
+from rules.intents import ClosePull, DeleteBranch, DescribeColumns, ReportPolicy, Say, UpdateTicker
 from rules.inward import ChangeCardState, Explain, RequeueRun, StopRun
 from rules.snapshot import Snapshot, Stop
 from rules.stopping import spread
@@ -187,8 +187,9 @@ def test_an_act_that_failed_beside_a_live_run_is_told_and_a_small_one_is_not() -
 
 def test_a_policy_in_force_describes_the_columns_and_a_bad_one_is_reported() -> None:
     loaded = asks(card(), PolicyLoaded(BOARD, "d", "version: 1", "c0ffee"))
-    assert loaded == (DescribeColumns(BOARD), ReportPolicy(BOARD, "c0ffee"))
-    assert asks(card(), PolicyLoaded(BOARD, "d", "", "")) == (DescribeColumns(BOARD),)
+    ticker = UpdateTicker(CardId(BOARD))
+    assert loaded == (DescribeColumns(BOARD), ticker, ReportPolicy(BOARD, "c0ffee"))
+    assert asks(card(), PolicyLoaded(BOARD, "d", "", "")) == (DescribeColumns(BOARD), ticker)
     assert asks(card(), PolicyRejected(BOARD, "d", "bad", ("x",))) == (ReportPolicy(BOARD, "bad"),)
 
 

@@ -14,7 +14,7 @@ S = CardState
     ("snapshot", "said"),
     [
         (card("Tasks", S.DRAFT), "nobody serves this column"),
-        (card("Parking", S.DRAFT), "nobody serves this column"),
+        (card("Parking", S.DRAFT), "the policy names no column `Parking`: nobody serves it"),
         (card("Planning", S.DISCUSSING), "the planning assistant answers"),
         (card("Planning", S.DISCUSSING, brief="Do it"), "ready for execution"),
         (

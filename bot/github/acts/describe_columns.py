@@ -9,7 +9,7 @@ from ledger import book
 from ledger.ids import BoardId, EntryKey
 from ledger.outbox import Entry
 from ledger.views import boards
-from rules.headers import consequence
+from rules.headers import UNSERVED, consequence
 from rules.intents import DescribeColumns
 
 if TYPE_CHECKING:
@@ -29,18 +29,21 @@ def key(intent: DescribeColumns) -> EntryKey:
 
 
 def carry_out(hub: "Hub", desk: "Desk", intent: DescribeColumns, _entry: Entry) -> Outcome:
-    """Describe the columns that the policy names; others keep what people wrote."""
+    """Describe the columns that the policy names; others keep what people wrote, not what Cardinal did."""
     board_id = BoardId(intent.card_id)
     with book.reading(desk.engine) as db:
         known = boards.get(db, board_id)
     if known is None:
         return Outcome("", "")
     policy = desk.policy(board_id)
-    wanted = {
-        column.name: consequence(found)
-        for column in known.columns
-        if (found := policy.column(column.name)) is not None
-    }
+    said = {UNSERVED, *(consequence(column) for column in policy.board.columns.values())}
+    wanted = {}
+    for column in known.columns:
+        found = policy.column(column.name)
+        if found is not None:
+            wanted[column.name] = consequence(found)
+        elif column.description in said:  # it was another column's, before somebody renamed it
+            wanted[column.name] = UNSERVED
     board.describe_columns(hub, known.status_field_id, wanted)
     return Outcome(
         known.status_field_id, digest_of("\n".join(f"{k}: {v}" for k, v in sorted(wanted.items())))

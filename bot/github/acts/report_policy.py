@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from bot import structure
 from bot.github.act import Outcome
 from bot.github.hub import repository_path
 from bot.texts import policy_check
@@ -36,8 +37,10 @@ def carry_out(hub: "Hub", desk: "Desk", intent: ReportPolicy, entry: Entry) -> O
     """
     with book.reading(desk.engine) as db:
         policy = policies.current(db, BoardId(intent.card_id))
+        missing = structure.unknown_to_board(db, BoardId(intent.card_id))
     problems = policy.problems if policy and policy.rejected_commit == intent.commit else ()
-    title, summary = policy_check.title(problems), policy_check.summary(problems)
+    title = policy_check.title(problems, earlier=bool(policy and policy.digest))
+    summary = policy_check.summary(problems, missing)
     root = repository_path(desk.config.home_repository)
     if entry.attempts > 1:
         path = f"{root}/commits/{intent.commit}/check-runs"

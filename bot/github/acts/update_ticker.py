@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import snapshots
+from bot import snapshots, structure
 from bot.github import board
 from bot.github.act import Outcome
 from bot.github.errors import NotFoundError
@@ -40,12 +40,17 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdateTicker, entry: Entry) -> O
     board_id = BoardId(intent.card_id)
     with book.reading(desk.engine) as db:
         counts = count(db, board_id)
-        lost = tuple(one.sentence for one in snapshots.board_losses(db, board_id))
+        lost = (
+            *structure.troubles(db, board_id),
+            *(one.sentence for one in snapshots.board_losses(db, board_id)),
+        )
     text, status = ticker.write(counts, lost), ticker.status(counts, lost)
     digest = digest_of(text)
     last = last_of(desk, entry.key)
     if last is not None and last.digest == digest:
         return Outcome(last.remote_id, digest)
+    if last is None and not lost and counts == ticker.Counts(0, 0, 0):
+        return Outcome("", "")  # nothing was ever said on this board, and nothing is to be said
     known = last.remote_id if last else ""
     if not known and entry.attempts > 1:  # an earlier attempt may have posted it, and never heard so
         known = board.own_status_update(hub, board_id)

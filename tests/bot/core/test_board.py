@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 
-from bot import gathering, look
+from bot import dispatch, gathering, look
 from bot.github.hub import Hub
 from bot.shop import Shop
 from forge.store.board import Item
 from forge.store.settings import DragShape
 from ledger import inbox
-from ledger.events.board import CardArchived, CardConverted, CardHeldBack, CardMoved, CardRestored, CardSeen
+from ledger.events.board import (
+    CardArchived,
+    CardArrived,
+    CardConverted,
+    CardHeldBack,
+    CardMoved,
+    CardRestored,
+    CardSeen,
+)
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded, RunStopAsked
 from ledger.ids import CardId
@@ -272,6 +280,69 @@ def test_the_policy_may_have_chosen_what_a_drag_out_means(
     cardinal.settle()
     assert [one.how for one in cardinal.events(RunStopAsked)] == stops
     assert cardinal.events(QuestionAsked) == []
+
+
+def test_a_card_that_only_waits_is_let_go(cardinal: Cardinal) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.settle()
+    run_id = cardinal.run_of(item).run_id
+    cardinal.drag(item, "Tasks")
+    cardinal.settle()
+    assert (cardinal.column(item), cardinal.card(item).held_back) == ("Tasks", "")
+    run = cardinal.run(run_id)
+    assert (run.ending, run.reason) == ("cancelled", "superseded")
+    assert cardinal.told(item)[-1].startswith("r1 was not started: the card was dragged to `Tasks`")
+    assert cardinal.events(QuestionAsked) == []
+    cardinal.drag(item, "In Progress")
+    cardinal.settle()
+    assert cardinal.run_of(item).state == "queued"
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_run_is_not_claimed_while_its_card_is_away_or_a_question_about_that_is_open(
+    cardinal: Cardinal,
+) -> None:
+    item = at_work(cardinal)
+    run_id = cardinal.run_of(item).run_id
+    cardinal.drag(item, "Review")
+    cardinal.settle(publish=False)  # it was asked, and nobody put the card back yet
+    dispatch.let_go(cardinal.shop.engine, run_id, cardinal.leases[run_id], now=cardinal.clock())
+    assert (cardinal.ready(), cardinal.claim(run_id)) == ((), False)
+    cardinal.settle()
+    assert (cardinal.column(item), cardinal.ready()) == ("In Progress", ())
+    assert "was dragged away" in cardinal.card(item).because
+    cardinal.say(item, "/cardinal finish")
+    cardinal.settle()
+    assert cardinal.ready() == (run_id,)
+
+
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_out_and_back_before_anybody_looked_starts_again(cardinal: Cardinal, late: int) -> None:
+    """However many of the two deliveries come after the look, and in whatever order."""
+    item = at_work(cardinal)
+    run_id = cardinal.run_of(item).run_id
+    cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "stalled", "silent", "working"))
+    cardinal.settle()
+    cardinal.clock.forward(10)
+    cardinal.drag(item, "Tasks")
+    cardinal.clock.forward(2)
+    cardinal.drag(item, "In Progress")
+    told = list(cardinal.mail)
+    cardinal.mail.clear()
+    for one in reversed(told[: len(told) - late]):
+        cardinal.receive(one)
+    cardinal.settle()
+    look.look(cardinal.shop, CardId(item.node_id))
+    for one in told:
+        cardinal.receive(one)
+    cardinal.settle()
+    again = cardinal.run_of(item)
+    assert (again.run_id != run_id, again.state, len(cardinal.events(CardArrived))) == (True, "queued", 1)
+    for one in told:
+        cardinal.post(one.event, one.body, f"{one.guid[:30]}-again", one.action or "")
+    cardinal.settle()
+    assert len(cardinal.events(CardArrived)) == 1
+    cardinal.assert_nothing_is_stuck()
 
 
 def test_a_draft_dragged_to_in_progress_becomes_an_issue_and_starts(cardinal: Cardinal) -> None:

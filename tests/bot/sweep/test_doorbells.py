@@ -1,5 +1,6 @@
 """Every shape in which a change of the board arrives rings once, and starts its card exactly once."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -7,9 +8,10 @@ import pytest
 from bot import facts, intake
 from forge.store.board import Item
 from forge.store.settings import DragShape
+from ledger.doorbells import Move
 from ledger.events.run import RunQueued
 from tests.bot.core.cardinal import Cardinal
-from tests.bot.edge.samples import AUTOMATION, BOT_ID, DELIVERIES, sample
+from tests.bot.edge.samples import AT, AUTOMATION, BOT_ID, DELIVERIES, sample
 
 STATUS = {"field_node_id": "PVTSSF_1", "field_type": "single_select", "field_name": "Status"}
 TODO = {"id": "1", "name": "Tasks", "color": "GRAY", "description": None}
@@ -59,13 +61,33 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
+MOVED = dict.fromkeys(
+    ("a drag with from and to", "a drag out of no column", "an automation's move"),
+    Move(datetime.fromisoformat(AT), BEGUN["id"] or ""),
+)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_shape_rings_the_card_once(shape: str) -> None:
     told = intake.read("projects_v2_item", sample("projects_v2_item", **SHAPES[shape]), bot_id=BOT_ID)
-    action = SHAPES[shape]["action"]
-    assert [(one.card_id, one.content_id, one.action) for one in told if isinstance(one, facts.CardRang)] == [
-        ("PVTI_1", "I_1", action)
-    ]
+    (told,) = intake.read("projects_v2_item", sample("projects_v2_item", **SHAPES[shape]), bot_id=BOT_ID)
+    assert isinstance(told, facts.CardRang)
+    assert (told.card_id, told.content_id, told.action) == ("PVTI_1", "I_1", SHAPES[shape]["action"])
+    assert told.moved == MOVED.get(shape)
+
+
+def test_a_move_of_cardinals_own_rings_and_tells_of_no_drag() -> None:
+    own = {**SHAPES["a drag with from and to"], "sender": {"login": "cardinal[bot]", "id": BOT_ID}}
+    (told,) = intake.read("projects_v2_item", sample("projects_v2_item", **own), bot_id=BOT_ID)
+    assert isinstance(told, facts.CardRang)
+    assert told.moved is None
+
+
+@pytest.mark.parametrize("to", [5, "2", [], {}, {"id": 2}])
+def test_what_a_delivery_tells_of_a_move_in_an_unknown_shape_rings_all_the_same(to: Any) -> None:
+    changes = {"field_value": {**STATUS, "from": TODO, "to": to}}
+    told = intake.read("projects_v2_item", sample("projects_v2_item", changes=changes), bot_id=BOT_ID)
+    assert len(told) == 1
     assert len(told) == 1
 
 

@@ -1,0 +1,67 @@
+"""What became of columns that a board had once, and whether its field Status is there."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Table
+
+from ledger.event import Recorded
+from ledger.events.board import BoardSeen, ColumnsChanged, StatusFound, StatusLost
+from ledger.fold import Fold
+from ledger.ids import BoardId
+from ledger.rows import columns, keep, many, one, pick
+from ledger.tables import VIEWS
+
+STATUS = ""  # no column is called so: the row of the field itself
+
+
+@dataclass(frozen=True, slots=True)
+class FormerRow:
+    """A column that has another name now, `became`, or was deleted, where that is empty."""
+
+    board_id: BoardId
+    name: str
+    became: str
+
+
+former = Table("view_structure", VIEWS, *columns(FormerRow, "board_id", "name"))
+fold = Fold()
+
+
+def former_columns(db: Connection, board_id: BoardId) -> dict[str, str]:
+    """Return what the board's former columns are called now; empty for one that was deleted."""
+    mine = (former.c.board_id == board_id) & (former.c.name != STATUS)
+    query = pick(FormerRow, former).where(mine).order_by(former.c.name)
+    return {row.name: row.became for row in many(db, FormerRow, query)}
+
+
+def lost_status(db: Connection, board_id: BoardId) -> str | None:
+    """Return how the field Status is called now, empty where it is gone; None while it is there."""
+    mine = (former.c.board_id == board_id) & (former.c.name == STATUS)
+    row = one(db, FormerRow, pick(FormerRow, former).where(mine))
+    return None if row is None else row.became
+
+
+@fold.on(ColumnsChanged)
+def _changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+    now = {one.before: one.after for one in event.renamed} | dict.fromkeys(event.removed, "")
+    for name, became in former_columns(db, event.board_id).items():  # of one that was renamed twice
+        if became in now:
+            keep(db, former, {"board_id": event.board_id, "name": name}, {"became": now[became]})
+    for name, became in now.items():
+        keep(db, former, {"board_id": event.board_id, "name": name}, {"became": became})
+
+
+@fold.on(BoardSeen)
+def _seen(db: Connection, _it: Recorded, event: BoardSeen) -> None:
+    there = tuple(column.name for column in event.columns)
+    db.execute(former.delete().where(former.c.board_id == event.board_id, former.c.name.in_(there)))
+
+
+@fold.on(StatusLost)
+def _lost(db: Connection, _it: Recorded, event: StatusLost) -> None:
+    keep(db, former, {"board_id": event.board_id, "name": STATUS}, {"became": event.renamed})
+
+
+@fold.on(StatusFound)
+def _found(db: Connection, _it: Recorded, event: StatusFound) -> None:
+    db.execute(former.delete().where(former.c.board_id == event.board_id, former.c.name == STATUS))
