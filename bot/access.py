@@ -8,7 +8,8 @@ from sqlalchemy import Connection
 
 from bot import boards as known_boards
 from bot import react
-from bot.github.errors import NotFoundError
+from bot.github import repositories
+from bot.github.errors import NotFoundError, RefusedError
 from bot.manifest import manifest
 from ledger import book, doorbells, leases, listing
 from ledger.event import Event
@@ -74,7 +75,7 @@ def _check_repositories(shop: "Shop", board_id: BoardId) -> None:
     wrong: dict[str, tuple[str, str]] = {}
     for repository in mine:
         found = there.get(repository.casefold())
-        if found is None and complete:
+        if found is None and complete and not _followed(shop, board_id, repository):
             wrong[repository] = ("removed", "")
         elif found is not None and found.get("archived"):
             wrong[repository] = ("archived", "")
@@ -82,6 +83,22 @@ def _check_repositories(shop: "Shop", board_id: BoardId) -> None:
         forgotten = tuple(one.target for one in losses.of_board(db, board_id) if "/" in one.target)
     _record(shop, board_id, wrong, tuple(dict.fromkeys((*mine, *forgotten))))
     _take_back(shop, board_id, there)
+
+
+def _followed(shop: "Shop", board_id: BoardId, repository: str) -> bool:
+    """Ask GitHub for a repository that the App does not see under that name; append that it was renamed or
+    transferred where GitHub leads on to another name.
+    """
+    try:
+        now, _archived = repositories.look_up(shop.hub, repository)
+    except (NotFoundError, RefusedError):
+        return False
+    if now.casefold() == repository.casefold():
+        return False
+    with book.writing(shop.engine) as db:
+        book.append(db, RepositoryMoved(board_id, repository, now), at=shop.now())
+        react.advance(db, now=shop.now())
+    return True
 
 
 def _take_back(shop: "Shop", board_id: BoardId, there: Mapping[str, Mapping[str, Any]]) -> None:

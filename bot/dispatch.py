@@ -134,7 +134,7 @@ def _news(db: Connection, choices: tuple[Choice, ...]) -> tuple[CardExplained, .
     reasons = {run_id: reason for choice in choices for run_id, reason in choice.reasons.items()}
     if not reasons:
         return ()
-    cards_of = runs.cards_of(db, reasons)
+    cards_of = waiting.cards_of(db, reasons)
     said = cards.reasons_of(db, cards_of.values())
     return tuple(
         CardExplained(cards_of[run_id], reason)

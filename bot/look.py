@@ -281,7 +281,9 @@ def differences(
     place = (seen.repository, seen.number)
     # A draft became an issue, or an issue was transferred, or its repository renamed.
     if seen.number is not None and seen.repository is not None and place != (known.repository, known.number):
-        events.append(on_board.CardConverted(card_id, seen.content_id, seen.repository, seen.number))
+        same = (seen.content_id, seen.number) == (known.content_id, known.number)
+        before = (known.repository or "") if same else ""
+        events.append(on_board.CardConverted(card_id, seen.content_id, seen.repository, seen.number, before))
     if known.column != seen.column:
         events.append(on_board.CardMoved(card_id, known.column, seen.column, by.own, by.login, by.role))
     if closing is not None:

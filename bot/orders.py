@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from bot import briefings, guides, profiles, reproducing, skills, staging
 from bot.config import Config
@@ -59,14 +59,24 @@ COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
 @dataclass(frozen=True, slots=True)
 class HubRemote:
-    """The way to one repository: a fresh token for each git command, for files of CI too with `workflows`,
-    and for reading only without `writes`.
+    """The way to a run's repository, by the name that it has now: a fresh token for each git command, for
+    files of CI too with `workflows`, and for reading only without `writes`.
     """
 
     hub: "Hub"
-    repository: str
+    engine: Engine
+    run_id: RunId
     workflows: bool = False
     writes: bool = True
+
+    @property
+    def repository(self) -> str:
+        """The repository's name: deliveries tell the ledger when it is renamed in the middle of a run."""
+        with book.reading(self.engine) as db:
+            run = runs.get(db, self.run_id)
+        if run is None:
+            raise RunGoneError(self.run_id)
+        return run.repository
 
     @property
     def url(self) -> str:
@@ -168,7 +178,8 @@ def _remote(shop: "Shop", order: WorkOrder, *, agreed: bool) -> HubRemote:
     """Return the way to the order's repository: files of CI with leave only, read-only for what reads."""
     guards, writes = order.guards, not (order.investigates or order.kind == CHECK)
     free = guards.action("protected") == "allow" or not protected((_WORKFLOW,), guards.protect)
-    return HubRemote(shop.hub, order.repository, (free or agreed or order.workflows) and writes, writes)
+    workflows = (free or agreed or order.workflows) and writes
+    return HubRemote(shop.hub, shop.engine, order.run_id, workflows, writes)
 
 
 def _asked(order: WorkOrder, run: RunRow, card: CardRow) -> WorkOrder:

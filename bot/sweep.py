@@ -81,9 +81,10 @@ def _ring(
     board_id = sight.board.board_id
     with book.reading(shop.engine) as db:
         known, closed = listing.columns_of(db, board_id), listing.closed_of(db, board_id)
+        issues = listing.issues_of(db, board_id)
         late = waiting.unlooked(db, board_id, shop.now() - LOOK_AGAIN, MOST_WAITING)
     stubs = [stub for page in sight.pages for stub in page.stubs]
-    rung = [stub.card_id for stub in stubs if _differs(stub, known, closed)]
+    rung = [stub.card_id for stub in stubs if _differs(stub, known, closed, issues)]
     if all_seen is not None:
         rung += [one for one, column in known.items() if one not in all_seen and column not in quiet]
     rung += [card_id for card_id in late if card_id not in rung]
@@ -94,8 +95,14 @@ def _ring(
     return tuple(rung)
 
 
-def _differs(stub: CardStub, known: Mapping[CardId, str | None], closed: frozenset[CardId]) -> bool:
+def _differs(
+    stub: CardStub,
+    known: Mapping[CardId, str | None],
+    closed: frozenset[CardId],
+    issues: Mapping[CardId, str],
+) -> bool:
     if stub.card_id not in known:
         return not stub.archived  # one that rests is looked at when it comes back
     moved = stub.archived or known[stub.card_id] != stub.column
-    return moved or stub.closed != (stub.card_id in closed)
+    elsewhere = bool(stub.issue) and stub.issue != issues.get(stub.card_id)  # renamed, transferred, converted
+    return moved or elsewhere or stub.closed != (stub.card_id in closed)

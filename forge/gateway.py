@@ -1,5 +1,6 @@
 """What happens around every API request: who asks, the budget, the call log, the faults."""
 
+import re
 import socket
 import time
 from collections import deque
@@ -20,6 +21,7 @@ from forge.store.faults import ApiFault
 
 MAX_CALLS = 10_000
 WINDOW_S = 3600
+REPOSITORY = re.compile(r"/repos/(?P<owner>[^/]+)/(?P<name>[^/]+)(?P<rest>/.*)?")
 SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
 
 
@@ -62,7 +64,22 @@ class Gateway:
         g.budget = self._spend(g.caller, resource, cost=_cost(path))
         if g.caller.token is None and g.caller.app is None:
             return None  # faults and limits are for Apps: the people of a test must be able to act
-        return self._limited(path) or self._fault(path)
+        return self._limited(path) or self._fault(path) or self._moved(path)
+
+    def _moved(self, path: str) -> Response | None:
+        """Redirect a call about a repository that has another name now: as a GET, or with what was sent.
+
+        Source: docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api.
+        """
+        match = REPOSITORY.fullmatch(path)
+        repo = self.store.repos.formerly(match["owner"], match["name"]) if match else None
+        if match is None or repo is None:
+            return None
+        query = request.query_string.decode()
+        root = request.base_url.removesuffix(request.path) + request.path.removesuffix(path)
+        url = f"{root}/repos/{repo.full_name}{match['rest'] or ''}{'?' if query else ''}{query}"
+        status, words = (301, "Moved Permanently") if request.method == "GET" else (307, "Temporary Redirect")
+        return _message(status, words, {"Location": url})
 
     def _spend(self, caller: Caller, resource: str, *, cost: int) -> dict[str, int | str]:
         now = int(self.store.clock.now().timestamp())

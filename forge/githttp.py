@@ -26,6 +26,11 @@ def serve(owner: str, name: str, rest: str) -> Response:
     """Answer a fetch or a push; after a push the pull requests follow and the webhooks are told."""
     if rest not in {"info/refs", "git-upload-pack", "git-receive-pack", "HEAD"}:
         raise NotFoundError()
+    moved = store().repos.formerly(owner, name)
+    if moved is not None:
+        query = request.query_string.decode()
+        url = f"{request.host_url}{moved.full_name}.git/{rest}{'?' if query else ''}{query}"
+        return Response("", 301, {"Location": url})
     caller = Caller()
     writes = "git-receive-pack" in (rest, request.args.get("service"))
     try:

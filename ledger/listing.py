@@ -51,6 +51,13 @@ def columns_of(db: Connection, board_id: BoardId) -> dict[CardId, str | None]:
     return {CardId(card_id): column for card_id, column in db.execute(query)}
 
 
+def issues_of(db: Connection, board_id: BoardId) -> dict[CardId, str]:
+    """Return the issue, owner/name#number, of every card of the board that has one and is not archived."""
+    query = select(cards.c.card_id, cards.c.repository, cards.c.number)
+    mine = (cards.c.board_id == board_id) & ~cards.c.archived & cards.c.number.is_not(None)
+    return {CardId(card_id): f"{name}#{number}" for card_id, name, number in db.execute(query.where(mine))}
+
+
 def closed_of(db: Connection, board_id: BoardId) -> frozenset[CardId]:
     """Return the cards of the board whose issue is closed, without the archived ones."""
     closed = (cards.c.board_id == board_id) & ~cards.c.archived & (cards.c.closed != "")

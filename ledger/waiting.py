@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
 
 from ledger.events.run import CHECK
-from ledger.ids import BoardId, CardId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.rows import many, pick
 from ledger.states import RunState
 from ledger.tables import doorbells
@@ -42,6 +42,12 @@ def checks(db: Connection, board_id: BoardId, limit: int) -> tuple[QueuedRow, ..
     """Return the queued runs that only check, the oldest first: no column's queue and no issue holds them."""
     query = pick(QueuedRow, runs).where(_QUEUED, runs.c.kind == CHECK, runs.c.board_id == board_id)
     return many(db, QueuedRow, query.order_by(runs.c.serial).limit(limit))
+
+
+def cards_of(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:
+    """Return the card of each of the runs that are known."""
+    query = select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(tuple(run_ids)))
+    return {RunId(run_id): CardId(card_id) for run_id, card_id in db.execute(query)}
 
 
 def _stands() -> ColumnElement[bool]:

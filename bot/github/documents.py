@@ -71,7 +71,7 @@ fragment Cards on ProjectV2ItemConnection {
       updatedAt
       isArchived
       fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
-      content { ... on Issue { state } }
+      content { ... on Issue { state number repository { nameWithOwner } } }
     }
   }
 }

@@ -30,6 +30,10 @@ class NotFoundError(GithubError):
     advice = "it was deleted, or the App is not installed there"
 
 
+class UnknownNameError(NotFoundError):
+    """The installation has no repository of that name; it may have had one before that was renamed."""
+
+
 class PermissionMissingError(GithubError):
     """The App lacks a permission, or its installation has not accepted one yet."""
 
@@ -103,6 +107,8 @@ def from_answer(
     if status == 403:
         needed = headers.get("x-accepted-github-permissions")
         return PermissionMissingError(call, status, f"{because}; needed: {needed}" if needed else because)
+    if status == 307:  # what is written goes where a repository that was renamed is now
+        return UnknownNameError(call, status, because)
     if status >= 500 or status == 408:
         return UnavailableError(call, status, because)
     simple = {401: TokenError, 404: NotFoundError, 409: ConflictError, 410: NotFoundError}

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +17,7 @@ from bot.github.errors import (
     RefusedError,
     TokenError,
     UnavailableError,
+    UnknownNameError,
     from_graphql,
 )
 from bot.github.kept import Kept
@@ -187,7 +189,10 @@ class Hub:
         can do nothing else, is sent to that
         repository's address only and shows in no command line.
         """
-        token = self._tokens.for_pushing(_checked(repository), workflows=workflows, writes=writes)
+        try:
+            token = self._tokens.for_pushing(_checked(repository), workflows=workflows, writes=writes)
+        except UnknownNameError:
+            token = self._tokens.for_pushing(self._name_of(repository), workflows=workflows, writes=writes)
         word = base64.b64encode(f"x-access-token:{token}".encode()).decode()
         settings = (
             (f"http.{self.git_url(repository)}.extraHeader", f"Authorization: Basic {word}"),
@@ -218,7 +223,21 @@ class Hub:
         except PermissionMissingError:
             if not self._tokens.renew(narrow):
                 raise
+        except UnknownNameError:
+            if narrow is None:
+                raise
+            now = self._name_of(narrow.repository)
+            path = path.replace(f"/repos/{narrow.repository}", f"/repos/{now}", 1)
+            narrow = self._within(replace(narrow, repository=now))
         return self._send(method, path, body, params, price, narrow, redirects)
+
+    def _name_of(self, repository: str) -> str:
+        """Return how the repository of that earlier name is called now; raises NotFoundError without one.
+
+        GitHub leads there whoever asks by the old name; tokens are given by the new one only.
+        """
+        path = f"/repos/{_checked(repository)}"
+        return str(self._send("GET", path, None, None, READ, None, redirects=False).body["full_name"])
 
     def _within(self, narrow: reach.Reach | None) -> reach.Reach | None:
         # A repository elsewhere is none of the installation's, which can read a public one all the same.

@@ -60,13 +60,16 @@ class BoardLook:
 
 @dataclass(frozen=True, slots=True)
 class CardStub:
-    """A card as a sweep of the whole board sees it; `closed` says that its issue is."""
+    """A card as a sweep of the whole board sees it; `closed` says that its issue is, `issue` which it is:
+    owner/name#number, empty for a draft.
+    """
 
     card_id: CardId
     column: str | None
     updated_at: datetime
     archived: bool
     closed: bool = False
+    issue: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.github.errors import GithubError, NotFoundError, PermissionMissingError
+from bot.github.errors import GithubError, PermissionMissingError, UnknownNameError
 
 REPOSITORY_PATH = re.compile(r"/repos/([^/]+/[^/]+)(/.*)?")
 
@@ -89,5 +89,5 @@ def refusal(error: GithubError, reach: Reach) -> GithubError:
         wanted = ", ".join(f"{name}: {level}" for name, level in reach.permissions)
         return PermissionMissingError(error.call, error.status, f"{error.because} Wanted: {wanted}")
     if "not accessible" in because or "does not exist" in because:
-        return NotFoundError(error.call, 404, f"{reach.repository}: {error.because}")
+        return UnknownNameError(error.call, 404, f"{reach.repository}: {error.because}")
     return error

@@ -89,10 +89,13 @@ def _page(found: Mapping[str, Any], skip_columns: tuple[str, ...]) -> Page:
 
 
 def _stub(item: Mapping[str, Any]) -> CardStub:
+    content = item.get("content") or {}
+    repository = content.get("repository") or {}
     return CardStub(
         CardId(item["id"]),
         column_of(item),
         datetime.fromisoformat(item["updatedAt"]),
         item["isArchived"],
-        closed=(item.get("content") or {}).get("state") == "CLOSED",
+        closed=content.get("state") == "CLOSED",
+        issue=f"{repository['nameWithOwner']}#{content['number']}" if repository else "",
     )

@@ -21,6 +21,7 @@ class Repos(Part):
     def __init__(self, store: "Store") -> None:
         super().__init__(store)
         self._by_name: dict[str, Repo] = {}
+        self._former: dict[str, Repo] = {}  # by the names that they had; a new repository takes a name over
 
     def all(self) -> list[Repo]:
         """Return every repository, oldest first."""
@@ -51,9 +52,20 @@ class Repos(Part):
         return repo
 
     @exclusive
+    def formerly(self, owner: str, name: str) -> Repo | None:
+        """Return the repository that had this name before it was renamed or transferred; `None` when none had
+        it, or another one has it now.
+
+        Source: docs.github.com/repositories/creating-and-managing-repositories/renaming-a-repository.
+        """
+        key = f"{owner}/{name}".casefold()
+        return None if key in self._by_name else self._former.get(key)
+
+    @exclusive
     def delete(self, repo: Repo, *, actor: User) -> None:
         """Remove a repository; its cards stay on the boards without content that can be seen."""
         self._by_name.pop(repo.full_name.casefold(), None)
+        self._former = {name: one for name, one in self._former.items() if one is not repo}
         for item in self.store.projects.items_of_repo(repo):
             self.store.projects.delete_item(item, actor=actor)
         self.store.nodes.pop(repo.node_id, None)
@@ -66,7 +78,7 @@ class Repos(Part):
         if not NAME.fullmatch(name) or name in {".", ".."} or key in self._by_name:
             raise UnprocessableError.on_field("Repository", "name", "custom", "name already exists")
         before = self.store.root / "git" / repo.owner.login / f"{repo.name}.git"
-        self._by_name.pop(repo.full_name.casefold())
+        self._former[repo.full_name.casefold()] = self._by_name.pop(repo.full_name.casefold())
         repo.owner, repo.name = owner, name
         self._by_name[key] = repo
         after = self.store.root / "git" / owner.login / f"{name}.git"

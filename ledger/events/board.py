@@ -140,11 +140,16 @@ class LabelJudged(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CardConverted(CardEvent):
-    """A draft issue became an issue."""
+    """A draft issue became an issue, or its issue is in another place now.
+
+    `before` is the earlier name of the repository where the issue is the same: that was renamed, or given to
+    another owner, and everything of the card that was there is.
+    """
 
     content_id: str
     repository: str
     number: int
+    before: str = ""
 
 
 @dataclass(frozen=True, slots=True)

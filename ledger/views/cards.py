@@ -265,6 +265,9 @@ def _label_judged(db: Connection, _it: Recorded, event: LabelJudged) -> None:
 @fold.on(CardConverted)
 def _converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     _set(db, event, content_id=event.content_id, repository=event.repository, number=event.number)
+    if event.before:
+        there = (cards.c.card_id == event.card_id) & (cards.c.pull_repository == event.before)
+        db.execute(cards.update().where(there).values(pull_repository=event.repository))
 
 
 @fold.on(RepositoryMoved)

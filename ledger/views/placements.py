@@ -6,6 +6,7 @@ from sqlalchemy import Connection, Table, select
 
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
+from ledger.events.board import CardConverted
 from ledger.events.placement import RepositoryResolved
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId
@@ -81,3 +82,10 @@ def _resolved(db: Connection, _it: Recorded, event: RepositoryResolved) -> None:
 def _moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
     mine = placements.c.repository == event.before
     db.execute(placements.update().where(mine).values(repository=event.after))
+
+
+@fold.on(CardConverted)
+def _card_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
+    there = (placements.c.card_id == event.card_id) & (placements.c.repository == event.before)
+    if event.before:
+        db.execute(placements.update().where(there).values(repository=event.repository))

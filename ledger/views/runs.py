@@ -1,6 +1,5 @@
 """Every run as it is now, folded from its stream; and the queue of those that may start."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
 
@@ -23,7 +22,7 @@ from ledger.errors import IllegalStepError
 from ledger.event import Event, Recorded
 from ledger.events import run as happened
 from ledger.events.access import RepositoryMoved
-from ledger.events.board import ColumnRanked, ColumnsChanged
+from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.rows import columns, many, one, pick
@@ -205,12 +204,6 @@ def checking(db: Connection, card_id: CardId, limit: int) -> tuple[RunRow, ...]:
     return many(db, RunRow, query.order_by(runs.c.serial.desc()).limit(limit))
 
 
-def cards_of(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:
-    """Return the card of each of the runs that are known."""
-    query = select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(tuple(run_ids)))
-    return {RunId(run_id): CardId(card_id) for run_id, card_id in db.execute(query)}
-
-
 def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
     """Return the runs that a worker holds, the oldest first."""
     query = pick(RunRow, runs).where(_HELD)
@@ -229,12 +222,6 @@ def served_since(db: Connection, card_id: CardId, asked_at: datetime) -> bool:
 def parked(db: Connection) -> tuple[RunRow, ...]:
     """Return the runs that wait for a person, the oldest first."""
     return many(db, RunRow, pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
-
-
-def counts(db: Connection) -> dict[RunState, int]:
-    """Return how many runs are in each state."""
-    query = select(runs.c.state, func.count()).group_by(runs.c.state)
-    return {state: count for state, count in db.execute(query)}
 
 
 def check(db: Connection, event: Event) -> None:
@@ -257,6 +244,13 @@ def _next_serial(db: Connection) -> int:
 @fold.on(RepositoryMoved)
 def _moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
     db.execute(runs.update().where(runs.c.repository == event.before).values(repository=event.after))
+
+
+@fold.on(CardConverted)
+def _card_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
+    there = (runs.c.card_id == event.card_id) & (runs.c.repository == event.before)
+    if event.before:
+        db.execute(runs.update().where(there).values(repository=event.repository))
 
 
 @fold.on(happened.RunQueued)

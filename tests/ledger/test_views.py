@@ -170,7 +170,6 @@ def test_the_queue_is_in_the_order_of_the_cards(ledger: Engine) -> None:
         assert [(it.run_id, it.rank) for it in runs.queued(db, BOARD)] == [("r2", 0), ("r3", 2), ("r1", 3)]
         assert [it.run_id for it in runs.held(db, BOARD)] == ["r0"]
         assert runs.queued(db, BOARD, "Review") == ()
-        assert runs.counts(db) == {S.QUEUED: 3, S.CLAIMED: 1}
         assert runs.next_id(db) == "r5"
         told(db, run.RunRequeued(RunId("r0"), "reclaimed"))
         assert [it.run_id for it in runs.queued(db, BOARD, "In Progress", 2)] == ["r2", "r0"]

@@ -1,11 +1,15 @@
 """Access that is lost: one sentence with the next step, nothing given up, and it goes on afterwards."""
 
+import os
+import subprocess
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from bot import access
 from bot.config import BoardAddress
+from bot.orders import HubRemote
 from forge.store.board import Item
 from forge.store.models import UserType
 from forge.store.registration import Installation
@@ -271,6 +275,55 @@ def test_a_repository_renamed_unnoticed_is_found_by_a_look(cardinal: Cardinal) -
     cardinal.settle()
     assert cardinal.card(item).repository == "acme/store"
     assert cardinal.card(item).state is CardState.DRAFT
+
+
+@pytest.mark.parametrize("lost", ["the way back", "both"])
+def test_a_repository_that_was_given_away_and_is_back_is_healed_by_a_sweep(
+    cardinal: Cardinal, lost: str
+) -> None:
+    item = at_work(cardinal)
+    run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
+    repo, beta = cardinal.repo, store.users.add_organization("beta", [alice])
+    acme = repo.owner
+    store.access.transfer(repo, beta, actor=alice)
+    if lost == "both":
+        cardinal.mail.clear()
+        cardinal.clock.forward(700)
+        cardinal.sweep()
+    cardinal.settle()
+    assert cardinal.card(item).state is CardState.BLOCKED
+    assert cardinal.run(run_id).repository == "beta/shop"
+    cardinal.write(run_id, RunParked(run_id, "pause"))
+    store.access.transfer(repo, acme, actor=alice)
+    cardinal.mail.clear()
+    cardinal.sweep()
+    cardinal.settle()
+    assert (cardinal.card(item).repository, cardinal.run(run_id).repository) == ("acme/shop", "acme/shop")
+    assert run_id in cardinal.ready(), (cardinal.card(item).because, cardinal.run(run_id))
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_run_whose_repository_is_renamed_pushes_to_where_that_is_now(
+    cardinal: Cardinal, told: bool
+) -> None:
+    item = at_work(cardinal)
+    run, repo = cardinal.run_of(item), cardinal.repo
+    remote = HubRemote(cardinal.shop.hub, cardinal.shop.engine, run.run_id)
+    cardinal.forge.store.access.rename(repo, "store", actor=cardinal.person("alice"))
+    if not told:
+        cardinal.mail.clear()
+    cardinal.settle()
+    assert remote.repository == ("acme/store" if told else "acme/shop")
+    environment = {**os.environ, **remote.git_environment()}
+    clone = cardinal.shop.config.home / "clone"
+    git = partial(subprocess.run, env=environment, check=True, capture_output=True)
+    git(["git", "clone", "-q", remote.url, str(clone)])
+    git(["git", "-C", str(clone), "push", "-q", "origin", f"HEAD:refs/heads/{run.branch}"])
+    assert f"refs/heads/{run.branch}" in cardinal.forge.store.repos.git(repo).refs()
+    said = cardinal.say(item, "/cardinal status")
+    cardinal.settle()
+    assert cardinal.reactions(said)
+    cardinal.assert_no_leftovers()
 
 
 def test_a_repository_given_to_somebody_else_blocks_its_cards(cardinal: Cardinal) -> None:
