@@ -95,7 +95,7 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
     if not queued:
         return ()
     dollars = budgets.of_runs(db, tuple(row.run_id for row in queued))
-    stands = cards.columns_of(db, tuple(row.card_id for row in queued))
+    stands = waiting.where_cards_stand(db, tuple(row.card_id for row in queued))
     leaving = questions.open_by(db, LEAVE, tuple(row.run_id for row in queued))
     return tuple(
         Waiting(

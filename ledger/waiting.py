@@ -44,6 +44,12 @@ def checks(db: Connection, board_id: BoardId, limit: int) -> tuple[QueuedRow, ..
     return many(db, QueuedRow, query.order_by(runs.c.serial).limit(limit))
 
 
+def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str | None]:
+    """Return in which column each of the cards stands."""
+    query = select(cards.c.card_id, cards.c.column).where(cards.c.card_id.in_(tuple(card_ids)))
+    return {CardId(card_id): column for card_id, column in db.execute(query)}
+
+
 def cards_of(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:
     """Return the card of each of the runs that are known."""
     query = select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(tuple(run_ids)))

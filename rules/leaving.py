@@ -54,8 +54,8 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
         )
         by = snapshot.mover.login or "policy"
         return Decision((StopRun(card, run.run_id, "cancel", by, because),), (because,))
-    text = f"{_named(snapshot)} dragged the card out and back while {run.run_id} {_doing(run)}: that run goes on. "
-    text += "To begin anew: `/cardinal cancel`, then `/cardinal retry`."
+    text = f"{_named(snapshot)} dragged the card out and back while {run.run_id} {_doing(run)}: "
+    text += "that run goes on. To begin anew: `/cardinal cancel`, then `/cardinal retry`."
     return Decision((Say(card, f"came-back:{run.run_id}", text),), (text,))
 
 

@@ -176,12 +176,6 @@ def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
     return {CardId(card_id): because for card_id, because in db.execute(query)}
 
 
-def columns_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str | None]:
-    """Return in which column each of the cards stands."""
-    query = select(cards.c.card_id, cards.c.column).where(cards.c.card_id.in_(tuple(card_ids)))
-    return {CardId(card_id): column for card_id, column in db.execute(query)}
-
-
 def attention(db: Connection) -> tuple[CardRow, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
     order = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
