@@ -291,7 +291,7 @@ def test_a_card_that_only_waits_is_let_go(cardinal: Cardinal) -> None:
     assert (cardinal.column(item), cardinal.card(item).held_back) == ("Tasks", "")
     run = cardinal.run(run_id)
     assert (run.ending, run.reason) == ("cancelled", "superseded")
-    assert cardinal.told(item)[-1].startswith("r1 was not started: the card was dragged to `Tasks`")
+    assert cardinal.told(item)[-1].startswith("r1 was not started: `alice` dragged the card to `Tasks`")
     assert cardinal.events(QuestionAsked) == []
     cardinal.drag(item, "In Progress")
     cardinal.settle()

@@ -8,7 +8,8 @@ from bot.github.errors import UnavailableError
 from forge.store.board import Item
 from ledger.events.board import BoardSeen, CardSeen
 from ledger.events.policy import PolicyLoaded
-from tests.bot.core.cardinal import Cardinal, opened
+from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.opening import opened
 from tests.bot.core.settings import POLICY
 
 
