@@ -21,7 +21,6 @@ CARD = {
     "project_node_id": "PVT_1",
     "content_node_id": "I_1",
     "content_type": "Issue",
-    "updated_at": AT,
 }
 COMMENT = {
     "id": 21,
