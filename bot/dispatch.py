@@ -16,7 +16,7 @@ from ledger.events.run import CHECK, RunClaimed, RunEnded, RunRequeued
 from ledger.ids import BoardId, RunId
 from ledger.leases import Lease
 from ledger.states import RUN_HELD, Archetype, Ending, RunState
-from ledger.views import boards, budgets, cards, questions, runs, totals
+from ledger.views import boards, budgets, questions, runs, totals
 from rules.policy import Policy
 from rules.policy_column import ColumnPolicy
 from rules.queue import Choice, Load, Waiting, choose
@@ -135,7 +135,7 @@ def _news(db: Connection, choices: tuple[Choice, ...]) -> tuple[CardExplained, .
     if not reasons:
         return ()
     cards_of = waiting.cards_of(db, reasons)
-    said = cards.reasons_of(db, cards_of.values())
+    said = waiting.reasons_of(db, cards_of.values())
     return tuple(
         CardExplained(cards_of[run_id], reason)
         for run_id, reason in reasons.items()

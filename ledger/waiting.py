@@ -50,6 +50,12 @@ def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId
     return {CardId(card_id): column for card_id, column in db.execute(query)}
 
 
+def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
+    """Return what the cards say about why they are as they are."""
+    query = select(cards.c.card_id, cards.c.because).where(cards.c.card_id.in_(tuple(card_ids)))
+    return {CardId(card_id): because for card_id, because in db.execute(query)}
+
+
 def cards_of(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:
     """Return the card of each of the runs that are known."""
     query = select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(tuple(run_ids)))

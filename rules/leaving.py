@@ -99,8 +99,8 @@ def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, no
         text += "it was put back until that run has ended. `/cardinal cancel` stops it, "
         text += "`/cardinal finish` lets it go on to its end."
         return Decision((*hold, Say(card, f"leave:{run.run_id}:{stamp(now)}", text)), (text,))
-    text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}."
-    text += " Cancel it, or let it finish?"
+    text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}. "
+    text += "Cancel it, or let it finish?"
     return Decision((*hold, AskQuestion(card, run.run_id, Subject.LEAVING, text, (CANCEL, FINISH))), (text,))
 
 

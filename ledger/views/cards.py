@@ -1,6 +1,5 @@
 """The mirror of every card: where it stands, how it is doing, its pull request and the verdict on it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +10,6 @@ from sqlalchemy import (
     Text,
     bindparam,
     case,
-    select,
     text,
     type_coerce,
 )
@@ -168,12 +166,6 @@ def of_board(
     if columns is not None:
         query = query.where(cards.c.column.in_(columns))
     return many(db, CardRow, query.order_by(cards.c.column, cards.c.rank, cards.c.card_id).limit(limit))
-
-
-def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
-    """Return what the cards say about why they are as they are."""
-    query = select(cards.c.card_id, cards.c.because).where(cards.c.card_id.in_(tuple(card_ids)))
-    return {CardId(card_id): because for card_id, because in db.execute(query)}
 
 
 def attention(db: Connection) -> tuple[CardRow, ...]:

@@ -248,9 +248,8 @@ def _moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
 
 @fold.on(CardConverted)
 def _card_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
-    there = (runs.c.card_id == event.card_id) & (runs.c.repository == event.before)
-    if event.before:
-        db.execute(runs.update().where(there).values(repository=event.repository))
+    there = (runs.c.card_id == event.card_id) & (runs.c.repository == (event.before or None))
+    db.execute(runs.update().where(there).values(repository=event.repository))
 
 
 @fold.on(happened.RunQueued)
@@ -384,9 +383,8 @@ def _pushed(db: Connection, _it: Recorded, event: happened.BranchPushed) -> None
 
 @fold.on(ColumnsChanged)
 def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
-    now = {one.before: one.after for one in event.renamed}
-    mine = (runs.c.board_id == event.board_id) & runs.c.column.in_(tuple(now))
-    if now:
+    if now := {one.before: one.after for one in event.renamed}:
+        mine = (runs.c.board_id == event.board_id) & runs.c.column.in_(tuple(now))
         db.execute(runs.update().where(mine).values(column=case(now, value=runs.c.column)))
 
 

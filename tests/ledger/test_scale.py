@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from ledger import book, inbox, leases, listing, outbox
+from ledger import book, inbox, leases, listing, outbox, waiting
 from ledger.engine import open_ledger
 from ledger.events.board import ColumnRanked
 from ledger.events.conversation import PersonSaid
@@ -72,7 +72,7 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "who holds leases": read(leases.holders),
     "which leases ran out": read(lambda db: leases.expired(db, "run:", NOW)),
     "who holds entries": read(outbox.holders),
-    "why cards wait": read(lambda db: cards.reasons_of(db, (MID, CardId("c8")))),
+    "why cards wait": read(lambda db: waiting.reasons_of(db, (MID, CardId("c8")))),
     "the reports of a card's runs": read(lambda db: reports.of_runs(db, (RunId("r7"), RunId("r8")))),
     "due deliveries": lambda engine: inbox.due(engine, now=NOW, limit=10),
 }

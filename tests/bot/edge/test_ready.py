@@ -7,11 +7,10 @@ import pytest
 from sqlalchemy import Engine, event
 
 from bot import dispatch, react
-from ledger import book
+from ledger import book, waiting
 from ledger.engine import open_ledger
 from ledger.events.board import CardExplained, StopOrdered
 from ledger.ids import CardId, RunId
-from ledger.views import cards
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 
 
@@ -70,7 +69,7 @@ def test_a_new_day_is_another_question(engine: Engine) -> None:
 
 def test_why_a_card_waits_is_recorded_once_and_again_when_it_was_overwritten(engine: Engine) -> None:
     with book.reading(engine) as db:
-        before, wait = book.last_seq(db), cards.reasons_of(db, [CardId("c3")])[CardId("c3")]
+        before, wait = book.last_seq(db), waiting.reasons_of(db, [CardId("c3")])[CardId("c3")]
     assert "in the queue" in wait
     starts(engine)
     with book.writing(engine) as db:
@@ -78,4 +77,4 @@ def test_why_a_card_waits_is_recorded_once_and_again_when_it_was_overwritten(eng
         book.append(db, CardExplained(CardId("c3"), "something else"), at=NOW)
     starts(engine)
     with book.reading(engine) as db:
-        assert cards.reasons_of(db, [CardId("c3")]) == {CardId("c3"): wait}
+        assert waiting.reasons_of(db, [CardId("c3")]) == {CardId("c3"): wait}
