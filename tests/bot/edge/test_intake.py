@@ -332,3 +332,8 @@ def test_a_signed_body_says_nothing_under_another_events_name(event: str) -> Non
     for name in intake.known() - {event}:
         with pytest.raises(intake.UnreadablePayloadError):
             intake.read(name, body, bot_id=BOT_ID)
+
+
+def test_a_pull_request_that_moved_names_two_commits_as_a_push_does() -> None:
+    moved = sample("pull_request", action="synchronize") | {"before": "a" * 40, "after": "b" * 40}
+    assert intake.read("pull_request", moved, bot_id=BOT_ID)
