@@ -1,11 +1,13 @@
 """`cardinal up`: web server, workers, ticks and Redis as one group of processes."""
 
+import errno
 import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from socket import socket
+from tempfile import TemporaryFile
 from types import FrameType
 
 from bot import config as configuration
@@ -20,9 +22,11 @@ from bot.shop import current
 from bot.webhook import PATH
 from ledger.engine import open_ledger
 from ledger.errors import CardinalError
+from ledger.private import make_folder
 from runner.gateway import link
 
 CONTROL_WORKERS = 2
+PROBE_BYTES = 64 * 1024  # that a start has to find room for
 
 Say = Callable[[str], None]
 
@@ -32,6 +36,20 @@ class NoRedisError(CardinalError):
 
     def __init__(self) -> None:
         super().__init__("no Redis answers: start `cardinal up`, or set CARDINAL_REDIS_URL to one that runs")
+
+
+class UnwritableHomeError(CardinalError):
+    """Nothing can be kept in the home."""
+
+    def __init__(self, home: Path, error: OSError) -> None:
+        self.home = home
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        step = (
+            "make room there"
+            if full
+            else "let this user write there, or name another folder in CARDINAL_HOME"
+        )
+        super().__init__(f"the home {home} cannot be written: {error.strerror or error}; {step}")
 
 
 def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
@@ -74,15 +92,26 @@ def _prepared(environ: Mapping[str, str], cwd: Path) -> Config:
     """Return the configuration once the ledger is migrated and everything is imported that children share."""
     config = configuration.read(environ, cwd)
     config.require_github()
-    config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if config.home.stat().st_uid == os.geteuid():
-        config.home.chmod(0o700)  # it may have been there, for everybody to read
+    _open_home(config.home)
     hiding.hide(config.home)
     open_ledger(config.database_url).dispose()
     workers.warm_up()
     if orders.providers(config):
         link.warm()  # the gateways of all runs are forked from here on, and share what they import
     return config
+
+
+def _open_home(home: Path) -> None:
+    """Make the home, for this user alone, and see that it can be written. Raises UnwritableHomeError."""
+    try:
+        make_folder(home)
+        if home.stat().st_uid == os.geteuid():
+            home.chmod(0o700)  # it may have been there, for everybody to read
+        with TemporaryFile(dir=home) as probe:
+            probe.write(bytes(PROBE_BYTES))
+            os.fsync(probe.fileno())
+    except OSError as error:
+        raise UnwritableHomeError(home, error) from error
 
 
 def _way_in(config: Config, address: str) -> str:

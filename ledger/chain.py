@@ -96,3 +96,9 @@ def digest_at(db: Connection, seq: int) -> str:
     if seq == 0:
         return GENESIS
     return db.scalar(select(events.c.digest).where(events.c.seq == seq)) or ""
+
+
+def newest(db: Connection) -> ChainReport:
+    """Return the number of the newest event and its digest, unchecked; the genesis for an empty log."""
+    found = db.execute(select(events.c.seq, events.c.digest).order_by(events.c.seq.desc()).limit(1)).first()
+    return ChainReport(found.seq, found.digest) if found else ChainReport(0, GENESIS)

@@ -11,7 +11,7 @@ from ledger import book
 from ledger.engine import journal_warning
 from ledger.migrate import current_number
 
-FREE_BYTES = 1024**3
+FREE_BYTES, FULL_BYTES = 1024**3, 100 * 1024**2
 
 
 def settings(patient: Patient) -> Iterator[Finding]:
@@ -50,7 +50,10 @@ def disk(patient: Patient) -> Iterator[Finding]:
     """Is there room?"""
     place = next(folder for folder in (patient.config.home, *patient.config.home.parents) if folder.exists())
     free = shutil.disk_usage(place).free
-    if free < FREE_BYTES:
+    if free < FULL_BYTES:
+        found = f"it is full: {free / 1e6:.0f} MB are free at {place}"
+        yield Finding("disk", Level.FAIL, found, "make room: deliveries are refused, and nothing goes on")
+    elif free < FREE_BYTES:
         yield Finding(
             "disk",
             Level.WARN,

@@ -44,6 +44,12 @@ class Listing(click.Group):
         except DBAPIError as error:
             because = str(error.orig).splitlines()[0] if error.orig is not None else "no reason given"
             raise RefusedError(f"the ledger's database cannot be used: {because}") from error
+        except (BrokenPipeError, ConnectionError):
+            raise  # click's own, or a bug
+        except OSError as error:
+            if error.filename is None:
+                raise
+            raise RefusedError(f"{error.filename}: {error.strerror}; look who may write there") from error
 
 
 @click.group(cls=Listing, context_settings={"help_option_names": ["-h", "--help"]})

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import click
 
-from bot import audit_proof, audit_trail
+from bot import audit_heads, audit_proof, audit_trail
 from bot.bundle import secrets_of
 from bot.cli import _desk
 from bot.cli._show import json_option, show
+from bot.config import ConfigError
+from bot.github.errors import GithubError
+from bot.github.hub import Hub
 from bot.shop import utc_now
 from bot.texts import audit as text
 from ledger import chain
@@ -30,8 +33,9 @@ def command() -> None:
 )
 @json_option
 def verify(file: Path | None, as_json: bool) -> None:
-    """Check every event's digest against the one before it. Exit code 1 when the chain is broken, or when an
-    exported trail says otherwise than the log.
+    """Check every event's digest against the one before it, and against the heads of the log that stand in
+    Cardinal's checks on GitHub. Exit code 1 when the chain is broken, when GitHub holds another head, or when
+    an exported trail says otherwise than the log.
     """
     try:
         if file is not None:
@@ -39,12 +43,34 @@ def verify(file: Path | None, as_json: bool) -> None:
             return
         with _desk.reading() as db:
             report = chain.verify(db)
+        compared, why_not = _compare()
     except BrokenChainError as error:
         broken = {"whole": False, "broken_at": error.seq}
         show(broken, as_json=as_json, text=lambda error=error: (str(error),))  # type: ignore[misc]
         raise SystemExit(1) from error
-    found = {"whole": True, "events": report.events, "head": report.head}
-    show(found, as_json=as_json, text=lambda: (f"{report.events} events, whole, head {report.head}",))
+    differs = compared.differs if compared else ()
+    told = {"github": compared.found if compared else None, "differs": differs, "not_compared": why_not}
+    found = {"whole": not differs, "events": report.events, "head": report.head, **told}
+    said = why_not or f"{compared.found if compared else 0} heads that GitHub holds were compared"
+    whole = f"{report.events} events, {'not what GitHub holds' if differs else 'whole'}, head {report.head}"
+    show(found, as_json=as_json, text=lambda: (whole, *differs, said))
+    if differs:
+        raise SystemExit(1)
+
+
+def _compare() -> tuple[audit_heads.Compared | None, str]:
+    """Return what GitHub's copies of the log's head say, or why they were not looked at."""
+    settings = _desk.settings()
+    engine = _desk.open_engine(settings)
+    try:
+        settings.require_app()
+        return audit_heads.compare(engine, Hub(settings, utc_now)), ""
+    except ConfigError:
+        return None, "not compared with GitHub: there is no App in the settings"
+    except GithubError as error:
+        return None, f"not compared with GitHub: {error}"
+    finally:
+        engine.dispose()
 
 
 @command.command("export")

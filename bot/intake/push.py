@@ -8,7 +8,7 @@ from typing import Any
 from bot.facts import Fact, Pushed
 from bot.intake._payload import Payload, flag, objects, own, text
 
-SUBJECT = ("ref", "before", "after")
+SUBJECT = ("ref",)
 POLICY_FILE = ".github/cardinal.yml"
 COMMITS_SHOWN = 2048  # a payload holds no more commits than this
 

@@ -21,6 +21,7 @@ from tests.containers.locked import AGENT, ROOT, docker, need_image
 COMPOSE = ROOT / "docker/compose.yml"
 USER = 1000  # of both images
 SECRET = "not-a-secret-but-looked-for"
+PASSWORD = "a-password-of-redis"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,9 @@ def prepare(home: Path) -> None:
         "CARDINAL_WEBHOOK_SECRET": SECRET,
         "CARDINAL_BOARD": "acme/1",
         "CARDINAL_GITHUB_URL": "http://127.0.0.1:9",
+        "CARDINAL_REDIS_URL": f"redis://:{PASSWORD}@redis:6379/0",
     }
+    (home / "redis.conf").write_text(f"requirepass {PASSWORD}\n", encoding="utf-8")
     (home / "env").write_text("".join(f"{name}={text}\n" for name, text in lines.items()), encoding="utf-8")
     if os.geteuid() == 0:
         for path in (home, *home.iterdir()):
@@ -141,7 +144,13 @@ def test_only_the_workers_reach_the_engine_and_nobody_is_root(stack: Stack) -> N
 def test_no_secret_is_in_what_the_engine_tells_about_the_containers(stack: Stack) -> None:
     names = docker("ps", "-q", "--filter", f"label=com.docker.compose.project={stack.name}").stdout.split()
     assert len(names) == 3
-    assert SECRET not in docker("inspect", *names).stdout
+    told = docker("inspect", *names).stdout
+    assert [word for word in (SECRET, PASSWORD) if word in told] == []
+
+
+def test_redis_answers_nobody_without_its_password(stack: Stack) -> None:
+    said = stack.run("redis", "sh", "-c", "printf 'PING\\r\\nQUIT\\r\\n' | socat -t 5 - TCP:redis:6379")
+    assert "NOAUTH" in said.stdout
 
 
 def test_a_compose_file_without_a_registry_names_only_images_that_are_built_here() -> None:

@@ -1,16 +1,22 @@
 """Cardinal's check runs: made once for each commit, changed in place, written only when they differ."""
 
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot.audit_heads import Compared, compare
 from forge.store.models import CheckRun
+from ledger import book
+from ledger.chain import verify
+from ledger.engine import open_ledger
 from ledger.events.pull import PullChanged
 from ledger.events.run import BranchPushed, RunParked, RunStopAsked, ValidationEnded
 from ledger.states import RunState
 from rules.intents import CheckGroup, WriteCheck
 from tests.bot.acts.conftest import BRANCH, Stage
-from tests.bot.texts.past import RUN
+from tests.bot.texts.past import RUN, Past
 
 MADE = r"/check-runs$"
 
@@ -109,3 +115,19 @@ def test_a_commit_of_the_queue_is_let_through_by_the_checks_of_now_alone(
     stage.happen(ended)
     assert stage.do(CheckGroup(stage.card_id, number, head)).given_up == 0
     assert [one.conclusion for one in checks(stage, head)] == [conclusion]
+
+
+def test_a_history_that_was_written_anew_contradicts_the_heads_that_github_holds(
+    stage: Stage, tmp_path: Path
+) -> None:
+    stage.do(WriteCheck(stage.card_id, pulled(stage)))
+    assert compare(stage.desk.engine, stage.hub) == Compared(1, ())
+    anew = open_ledger(f"sqlite:///{tmp_path}/anew.db")
+    with book.reading(stage.desk.engine) as db:
+        past = [one.event for one in book.read(db, limit=10_000)]
+    Past(anew, stage.clock() + timedelta(seconds=1))(*past)
+    with book.reading(anew) as db:
+        assert verify(db).events == len(past)
+    (differs,) = compare(anew, stage.hub).differs
+    assert "acme/shop#" in differs
+    anew.dispose()

@@ -1,0 +1,37 @@
+"""A home in which nothing can be kept ends every command with one line that says what to do."""
+
+import errno
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bot.cli import main
+from bot.up import UnwritableHomeError
+
+GIVEN = {
+    "CARDINAL_APP_ID": "1",
+    "CARDINAL_PRIVATE_KEY": "-----BEGIN x",
+    "CARDINAL_WEBHOOK_SECRET": "s",
+    "CARDINAL_BOARD": "acme/1",
+}
+
+
+@pytest.mark.parametrize("words", [("up",), ("serve",), ("work",), ("capture", "--for", "1")])
+@pytest.mark.parametrize("where", ["/proc/cardinal", "/sys/cardinal"])
+def test_it_is_one_line_and_no_traceback(tmp_path: Path, words: tuple[str, ...], where: str) -> None:
+    home = str(tmp_path / where)  # root may write everywhere but there
+    result = CliRunner().invoke(main, words, env={**GIVEN, "CARDINAL_HOME": home})
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert home in line
+    assert "write" in line
+
+
+def test_a_full_disk_and_a_home_that_is_read_only_have_steps_of_their_own() -> None:
+    home = Path("/srv/home")
+    assert "make room" in str(UnwritableHomeError(home, OSError(errno.ENOSPC, "No space left on device")))
+    read_only = str(UnwritableHomeError(home, OSError(errno.EROFS, "Read-only file system")))
+    assert "Read-only file system" in read_only
+    assert "CARDINAL_HOME" in read_only
