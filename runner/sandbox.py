@@ -31,6 +31,7 @@ _TMP_BYTES = 512 * 1024 * 1024
 _SHM_BYTES = 64 * 1024 * 1024
 _FILE_BYTES = 2 * 1024 * 1024 * 1024
 _PROCESSES = 512
+_TRY_S = 60  # a machine that is busy is no reason
 # Enough to resolve names of users, find libraries and check certificates; nothing that names the host.
 _ETC = ("ssl", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types")
 _IDENTITY = {"passwd": "agent:x:1000:1000:agent:/workspace/home:/bin/sh\n", "group": "agent:x:1000:\n"}
@@ -68,7 +69,7 @@ def _problem_of(bwrap: str) -> str:
             cwd="/",
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=10,
+            timeout=_TRY_S,
             pass_fds=(seccomp,),
         )
     except (OSError, subprocess.SubprocessError) as error:

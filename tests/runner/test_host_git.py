@@ -73,11 +73,12 @@ def test_a_bundle_that_names_files_without_end_is_not_even_compared(world: World
             assert mirror.take_bundle(tmp_path / f"{number}.bundle", "r1-export") == made.stdout.strip()
 
 
-def test_git_in_the_place_of_the_agent_is_bounded_as_well() -> None:
+def test_git_in_the_place_of_the_agent_is_bounded_as_well(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", ".")
     wanted = str(checkout_scripts.BOUNDS.memory_bytes // 1024)
     show = ("-c", "alias.show-bound=!ulimit -v", "show-bound")
     for command in (checkout_scripts.git(*show), checkout_scripts.command('g "$@"', *show)):
-        ran = subprocess.run(command, capture_output=True, text=True, check=True)
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert ran.stdout == f"{wanted}\n"
 
 
