@@ -21,6 +21,7 @@ from rules.policy import Policy
 from rules.policy_column import ColumnPolicy
 from rules.queue import Choice, Load, Waiting, choose
 from rules.snapshot import LEAVE
+from runner.errors import KilledError
 
 MOST_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
 LEASE_PREFIX = "run:"
@@ -219,11 +220,28 @@ def hand_back(engine: Engine, run_id: RunId, lease: Lease, error: CardinalError,
         react.advance(db, now=now)
 
 
-def _verdict(run: runs.RunRow) -> RunRequeued | RunEnded:
+def take_back(engine: Engine, run_id: RunId, lease: Lease, error: KilledError, *, now: datetime) -> None:
+    """Take a run back from its own worker because something that it needs was killed: requeued while the
+    policy's retries last, then lost.
+    """
+    with book.writing(engine) as db:
+        if leases.generation(db, lease.name) != lease.generation:
+            return  # taken over meanwhile
+        run = runs.get(db, run_id)
+        if run is not None and run.state in RUN_HELD:
+            book.append(db, _verdict(run, str(error)), at=now)
+        leases.release(db, lease)
+        react.advance(db, now=now)
+
+
+def _verdict(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEnded:
     if run.reclaims < retries(run.settings):
-        return RunRequeued(run.run_id, "reclaimed")
+        return RunRequeued(run.run_id, "reclaimed", killed)
+    times = run.reclaims + 1
     detail = (
-        f"its worker disappeared {run.reclaims + 1} times: look at the workers' log, then /cardinal retry"
+        f"{killed}; this was attempt {times}. Give it more memory or fewer run workers, then /cardinal retry"
+        if killed
+        else f"its worker disappeared {times} times: look at the workers' log, then /cardinal retry"
     )
     return RunEnded(run.run_id, Ending.LOST, "gave_up", detail, f"{run.state}: {run.last_line}")
 

@@ -10,6 +10,7 @@ from bot.waking import settle, wake
 from ledger.ids import CardId, DeliveryId, RunId
 from rules.errors import PolicyError
 from runner import supervisor
+from runner.errors import KilledError
 from runner.log import RunLog
 
 log = logging.getLogger(__name__)
@@ -95,6 +96,9 @@ def carry_out(shop: Shop, run_id: RunId) -> None:
     except (GithubError, PolicyError) as error:
         log.warning("run not prepared run=%s reason=%s", run_id, error)
         dispatch.hand_back(shop.engine, run_id, lease, error, now=shop.now())
+    except KilledError as error:
+        log.warning("run taken back run=%s reason=%s", run_id, error)
+        dispatch.take_back(shop.engine, run_id, lease, error, now=shop.now())
     finally:
         dispatch.let_go(shop.engine, run_id, lease, now=shop.now())
         settle(shop)

@@ -126,7 +126,11 @@ class ColumnPolicy(Part):
         description="Megabytes that the agent may print before it is stopped.",
     )
     retries: int = Field(
-        default=2, strict=True, ge=0, le=20, description="How often a run is reclaimed after its worker died."
+        default=2,
+        strict=True,
+        ge=0,
+        le=20,
+        description="How often a run goes on after its worker, git, the sandbox or the agent was killed.",
     )
     tools: Tools = Field(default=Tools(), description="What the agent may do.")
     resources: Resources = Field(default=Resources(), description="How much of the machine a run may use.")

@@ -9,6 +9,7 @@ from runner import checkout_scripts as scripts
 from runner.child import Ran, finish
 from runner.commits import unquoted
 from runner.errors import WorkspaceError
+from runner.git import judge
 from runner.mirror import Heads
 from runner.order import Committer
 from runner.workspace import Workspace
@@ -199,7 +200,12 @@ class Checkout:
             mirror=self._mirror if mirrored else None,
             export=exporting,
         )
-        return finish(child, what=f"git {what}", timeout_s=_GIT_S, beat=self._beat, out_bytes=_OUTPUT_BYTES)
+        ran = finish(child, what=f"git {what}", timeout_s=_GIT_S, beat=self._beat, out_bytes=_OUTPUT_BYTES)
+        if ran.exit_code != 0 and child.fate:
+            raise WorkspaceError(f"git {what}", child.fate)
+        if not ran.flooded:
+            judge(what, ran, scripts.BOUNDS)
+        return ran
 
     @staticmethod
     def _must(what: str, ran: Ran) -> None:

@@ -1,5 +1,7 @@
 """The fixed shell texts of Cardinal's own git commands: those that belong together share one start."""
 
+from runner.launch import Bounds
+
 _SETTINGS = (
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -14,7 +16,11 @@ _SETTINGS = (
     # The mirror gives a commit by its id then, whatever its branches are by now.
     # Source: gitprotocol-v2(5), on what may be wanted.
     ("protocol.version", "2"),
+    ("core.packedGitWindowSize", "64m"),
+    ("core.packedGitLimit", "512m"),
 )
+BOUNDS = Bounds(memory_bytes=4_000_000_000)  # what an agent commits may name trees without end
+_BOUND = "; ".join(BOUNDS.steps()) + "\n"
 _FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
 _WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "bundle")
 _CODES = {word: code for code, word in enumerate(_WORDS, 101)}  # neither git's own nor a shell's
@@ -23,7 +29,7 @@ _UNUSABLE = 122
 
 # What a script is given reaches it as "$1" …, and never becomes a part of its text.
 _GIT = (
-    f'g() {{ git {" ".join(f"-c {name}={text}" for name, text in _SETTINGS)} "$@"; }}\n'
+    _BOUND + f'g() {{ git {" ".join(f"-c {name}={text}" for name, text in _SETTINGS)} "$@"; }}\n'
     'must() { g "$@" || case $1 in '
     + " ".join(f"{word}) exit {code};;" for word, code in _CODES.items())
     + " esac; }\n"

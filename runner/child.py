@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.errors import CommandTimeoutError, SpawnError
-from runner.launch import launched
+from runner.errors import CommandTimeoutError, KilledError, SpawnError
+from runner.launch import UNBOUNDED, Bounds, launched
 from runner.stop import PATIENT, Patience, Stopped, stop
 from runner.stream import Closed, Flooded, Heard, Line, Stream
 from runner.texts import tail
@@ -50,7 +50,7 @@ class Child:
         env: Mapping[str, str],
         cwd: Path,
         cap_bytes: int,
-        file_bytes: int | None = None,
+        bounds: Bounds = UNBOUNDED,
         inherits: Sequence[int] = (),
         expendable: bool = False,
         beside: int | None = None,
@@ -61,7 +61,7 @@ class Child:
         """
         try:
             self._popen = subprocess.Popen(
-                launched(argv, env=env, cwd=cwd, file_bytes=file_bytes, expendable=expendable),
+                launched(argv, env=env, cwd=cwd, bounds=bounds, expendable=expendable),
                 env=dict(env),
                 cwd=cwd,
                 stdin=subprocess.PIPE,
@@ -78,6 +78,7 @@ class Child:
         os.set_blocking(self._stdin.fileno(), False)
         self._stream = Stream(self._popen.stdout, self._popen.stderr, cap_bytes=cap_bytes, beside=beside)
         self._unsent = bytearray()
+        self._struck = False
         self._ahead: deque[Heard] = deque()
 
     @property
@@ -89,6 +90,11 @@ class Child:
     def fate(self) -> str:
         """What befell it from outside, as a person reads it; empty for an end of its own."""
         return ""
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether it ended by a SIGKILL that did not come from here: by a person's, or for want of memory."""
+        return self._popen.poll() == -signal.SIGKILL and not self._struck
 
     @property
     def output_bytes(self) -> int:
@@ -174,6 +180,7 @@ class Child:
 
     def _kill(self) -> None:
         # The group goes too: without a sandbox it is all that ties a shell's children together.
+        self._struck = self._struck or self._popen.poll() is None
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._popen.pid, signal.SIGKILL)
 
@@ -191,7 +198,8 @@ def finish(
     """Hear `child` to its end and return what it did; `beat` is called all the while and may raise to stop
     it. `line` gets each line of both outputs, `spoken` of its stdout alone.
 
-    Raises CommandTimeoutError after `timeout_s`. The child is gone in every case.
+    Raises CommandTimeoutError after `timeout_s`, and KilledError when somebody else killed it. The child is
+    gone in every case.
     """
     began = time.monotonic()
     out, kept = [""], 0
@@ -218,6 +226,8 @@ def finish(
             if time.monotonic() - began > timeout_s:
                 raise CommandTimeoutError(what, timeout_s)
         exit_code = child.exit_code(0 if flooded else _EXIT_S)
+        if child.was_killed:
+            raise KilledError(what)
     finally:
         child.close()
     text = tail("\n".join(last), _TAIL_BYTES)

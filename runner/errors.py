@@ -61,6 +61,14 @@ class CommandTimeoutError(RunnerError):
         super().__init__(f"{what} was stopped after {timeout_s:.0f} s")
 
 
+class KilledError(RunnerError):
+    """Something that the run needs was killed from outside; it may well go better another time."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(f"{what} was killed (signal 9): the machine may have run out of memory")
+
+
 class WorkspaceError(RunnerError):
     """A step of Cardinal's own inside the workspace failed."""
 
@@ -147,6 +155,17 @@ class MovedBranchError(RepositoryError):
     def __init__(self, branch: str) -> None:
         super().__init__(
             f"{branch} was not pushed: somebody pushed to it meanwhile; retry takes those commits in"
+        )
+
+
+class GitLimitError(RepositoryError):
+    """git wanted more of the host than any command gets; `limit` says of what."""
+
+    def __init__(self, what: str, limit: str) -> None:
+        self.what, self.limit = what, limit
+        super().__init__(
+            f"git {what} was stopped because it wanted more than {limit}: the branch holds something that is"
+            " very large, or made to be (trees within trees, or one very long history)"
         )
 
 

@@ -7,15 +7,42 @@ uses vfork) as long as no Python code runs between fork and exec, so a small she
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 _EXPENDABLE = 800
 _TRY_S = 60
-_FILE_UNIT_BYTES = 512  # source: POSIX, ulimit
+_FILE_UNIT_BYTES, _MEMORY_UNIT_BYTES = 512, 1024  # source: POSIX and dash(1), ulimit
+_LAST_S = 5  # between SIGXCPU and SIGKILL
 # The parent may have died before setpriv asked for the signal. What a shell adds to the environment goes.
 _CHECK = '[ "$PPID" = "$1" ] || exit 125; shift; unset PWD OLDPWD SHLVL _'
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a program and each program that it starts may use; None: as much as there is.
+
+    `file_bytes` is the size of every file that it writes, `memory_bytes` its address space, `cpu_s` its time
+    on a processor. Source: setrlimit(2).
+    """
+
+    file_bytes: int | None = None
+    memory_bytes: int | None = None
+    cpu_s: int | None = None
+
+    def steps(self) -> Iterator[str]:
+        """Yield the shell commands that set them."""
+        if self.file_bytes is not None:
+            yield f"ulimit -f {self.file_bytes // _FILE_UNIT_BYTES}"
+        if self.memory_bytes is not None:
+            yield f"ulimit -v {self.memory_bytes // _MEMORY_UNIT_BYTES}"
+        if self.cpu_s is not None:
+            yield f"ulimit -St {self.cpu_s} && ulimit -Ht {self.cpu_s + _LAST_S}"
+
+
+UNBOUNDED = Bounds()
 
 
 def launch_problem() -> str:
@@ -44,14 +71,14 @@ def launched(
     *,
     env: Mapping[str, str],
     cwd: Path,
-    file_bytes: int | None = None,
+    bounds: Bounds = UNBOUNDED,
     expendable: bool = False,
 ) -> tuple[str, ...]:
     """Return the command that becomes `argv` and gets SIGKILL once the thread that starts it is gone.
 
     `env` and `cwd` are those of the start; variables that a shell keeps for itself (IFS, OPTIND, PWD …) do
-    not reach `argv`. `file_bytes` caps every file that it writes. An `expendable` program is what the kernel
-    kills first when memory runs out, rather than Cardinal (source: proc(5), oom_score_adj).
+    not reach `argv`. An `expendable` program is what the kernel kills first when memory runs out, rather than
+    Cardinal (source: proc(5), oom_score_adj).
 
     Raises OSError when `argv` cannot be started here.
     """
@@ -62,8 +89,7 @@ def launched(
     steps = [_CHECK]
     if expendable:
         steps.append(f"echo {_EXPENDABLE} > /proc/self/oom_score_adj || exit 125")
-    if file_bytes is not None:
-        steps.append(f"ulimit -f {file_bytes // _FILE_UNIT_BYTES} || exit 125")
+    steps += (f"{step} || exit 125" for step in bounds.steps())
     script = "; ".join((*steps, 'exec "$@"'))
     return (*_follow(_setpriv()), "/bin/sh", "-c", script, "sh", str(os.getpid()), *argv)
 

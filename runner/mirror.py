@@ -10,6 +10,7 @@ from pathlib import Path
 from runner import commits
 from runner.child import Ran
 from runner.commits import Commit, unquoted
+from runner.entries import check_entries
 from runner.errors import (
     EmptyRepositoryError,
     GitError,
@@ -140,8 +141,9 @@ class Mirror:
     def take_bundle(self, bundle: Path, name: str) -> str:
         """Bring HEAD of a bundle into refs/cardinal/`name`, checking every object; return the commit.
 
-        Raises UnsoundObjectsError or GitError. A bundle is unpacked in a quarantine first: git 2.39 does not
-        check the objects of a bundle, whatever fetch.fsckObjects says, but those of a repository it does.
+        Raises UnsoundObjectsError, GitLimitError or GitError. A bundle is unpacked in a quarantine first: git
+        2.39 does not check the objects of a bundle, whatever fetch.fsckObjects says, but those of a
+        repository it does.
         """
         quarantine = bundle.with_suffix(".quarantine")
         try:
@@ -153,7 +155,9 @@ class Mirror:
         finally:
             shutil.rmtree(quarantine, ignore_errors=True)
         self._check_size()
-        return self.recall(name)
+        taken = self.recall(name)
+        check_entries(self.look, taken)
+        return taken
 
     def _take(self, source: str, refs: str, into: Path) -> None:
         words = ("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", "--", source, refs)
@@ -308,6 +312,7 @@ class Mirror:
             credentials=self._remote.git_environment() if online else None,
             lock=self.path / "cardinal.lock" if writes else None,
             given=given,
+            transfers=online,
         )
 
     def _named(self, what: str, ran: Ran) -> RepositoryError:

@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from runner.agent import Layout
+from runner.errors import KilledError
 from runner.inside.lock import MACHINES, packed
 from runner.launch import launched
 
@@ -29,6 +31,7 @@ _TMP_BYTES = 512 * 1024 * 1024
 _SHM_BYTES = 64 * 1024 * 1024
 _FILE_BYTES = 2 * 1024 * 1024 * 1024
 _PROCESSES = 512
+_TRY_S = 60  # a machine that is busy is no reason
 # Enough to resolve names of users, find libraries and check certificates; nothing that names the host.
 _ETC = ("ssl", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types")
 _IDENTITY = {"passwd": "agent:x:1000:1000:agent:/workspace/home:/bin/sh\n", "group": "agent:x:1000:\n"}
@@ -43,15 +46,22 @@ class Bind:
     writable: bool = False
 
 
-@cache
 def sandbox_problem() -> str:
-    """Return why bubblewrap does not work here, or nothing; tried once per process by starting one."""
-    if shutil.which("bwrap") is None:
-        return "bubblewrap (bwrap) is not installed"
+    """Return why bubblewrap does not work here, or nothing.
+
+    Raises KilledError when it was killed as it was tried: the next call tries again.
+    """
+    program = shutil.which("bwrap")
+    return _problem_of(program) if program else "bubblewrap (bwrap) is not installed"
+
+
+@cache
+def _problem_of(bwrap: str) -> str:
+    """Start one and return what is wrong with it; done once per process."""
     if platform.machine() not in MACHINES:
         return f"there is no filter of system calls for {platform.machine()}"
     seccomp = _opened("seccomp", packed(platform.machine()))
-    command = (*_shell(), "--seccomp", str(seccomp), "--", "/bin/sh", "-c", "exit 0")
+    command = (bwrap, *_shell()[1:], "--seccomp", str(seccomp), "--", "/bin/sh", "-c", "exit 0")
     try:
         tried = subprocess.run(
             launched(command, env={}, cwd=Path("/")),
@@ -59,18 +69,18 @@ def sandbox_problem() -> str:
             cwd="/",
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=10,
+            timeout=_TRY_S,
             pass_fds=(seccomp,),
         )
     except (OSError, subprocess.SubprocessError) as error:
         return f"bubblewrap does not work here: {error}"
     finally:
         os.close(seccomp)
-    return (
-        ""
-        if tried.returncode == 0
-        else f"bubblewrap does not work here: {tried.stderr.decode(errors='replace')[:300]}"
-    )
+    if tried.returncode == 0:
+        return ""
+    if tried.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        raise KilledError("bubblewrap")
+    return f"bubblewrap does not work here: {tried.stderr.decode(errors='replace')[:300]}"
 
 
 def write_identity(folder: Path) -> None:

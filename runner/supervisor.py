@@ -14,6 +14,7 @@ from runner.docker.errors import EngineTroubleError
 from runner.errors import (
     BackendError,
     CommandTimeoutError,
+    KilledError,
     MovedBranchError,
     NetworkError,
     RepositoryError,
@@ -64,8 +65,8 @@ def execute(
     Call it again after a crash or an answer, under a new claim: it goes on where the events stop. A run
     that nobody holds (parked, ended …) is left alone. Raises StaleClaimError when the claim was taken over:
     nothing more was written and the agent is dead. Raises OperationalError when the ledger could not be
-    written for long; the run can be taken up again. Any other error has ended the run as `internal` and is
-    raised again.
+    written for long, and KilledError when git, the sandbox or the agent was killed from outside; the run can
+    be taken up again. Any other error has ended the run as `internal` and is raised again.
     """
     if log.history.state not in RUN_HELD:
         return
@@ -74,7 +75,7 @@ def execute(
             recheck(order, log, remote, clock, allow_unsandboxed=allow_unsandboxed)
             return
         _carry_on(order, log, remote, clock, providers or {}, allow_unsandboxed=allow_unsandboxed)
-    except (StaleClaimError, OperationalError):
+    except (StaleClaimError, OperationalError, KilledError):
         raise
     except Leave as leave:
         _leave(order, log, leave)

@@ -24,12 +24,13 @@ ASKED_GRACE_S = 1.5  # after a question the agent may end by itself for so long
 LEAVE_S = 10.0  # and after its last word its program
 _HASTY = Patience(ask_s=1.0, close_s=0.5, term_s=0.5)  # who ends the worker waits only so long
 _STDERR_BYTES = 2_000
+_KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)  # itself, or inside of a sandbox
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
     """How a turn went: `outcome` as in TurnEnded; `verdict` and `stop` say why it was stopped, `problem`
-    why broken.
+    why broken. `killed`: from outside, nobody knows why.
     """
 
     outcome: str
@@ -39,6 +40,7 @@ class TurnResult:
     stop: RunStopAsked | None
     spent: Spent
     problem: str
+    killed: bool = False
 
 
 class Turn:
@@ -93,7 +95,8 @@ class Turn:
         self._hearing.batch.flush(last=True)
         outcome, problem = self._outcome(exit_code, stopped=bool(stop or verdict))
         self._run.log.append(self._ended(outcome, exit_code, took_s))
-        return TurnResult(outcome, exit_code, took_s, verdict, stop, self._spent(), problem)
+        killed = outcome == "broken" and exit_code in _KILLED and not self._child.fate
+        return TurnResult(outcome, exit_code, took_s, verdict, stop, self._spent(), problem, killed)
 
     def _ended(self, outcome: str, exit_code: int, took_s: float) -> TurnEnded:
         return TurnEnded(self._run.order.run_id, self._task.turn, outcome, exit_code, round(took_s, 3))

@@ -7,6 +7,7 @@ from ledger.events.agent import ToolAllowed
 from ledger.events.run import PlanApproved
 from ledger.states import RunState
 from runner.agent import READ_ONLY, Phase, Task
+from runner.errors import KilledError
 from runner.findings import refusal
 from runner.leaving import AwaitApproval, Obey, Park, failed
 from runner.limit_asked import ask_limit
@@ -194,6 +195,8 @@ def _judge(run: LiveRun, result: TurnResult) -> None:
     if result.outcome == "asked":
         raise Park("question")
     if result.outcome == "broken" and not (_finished_now(run)):
+        if result.killed:
+            raise KilledError("the agent's program")
         raise failed("agent_error", result.problem)
 
 

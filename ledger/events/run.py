@@ -228,9 +228,12 @@ class RunParked(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RunRequeued(RunEvent):
-    """The run may go on. `why`: answered, approved, redirected, resumed, reclaimed or handed_back."""
+    """The run may go on. `why`: answered, approved, redirected, resumed, reclaimed or handed_back; `detail`
+    says more about it.
+    """
 
     why: str
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ _LINES: Mapping[str, Line] = {
     "QuestionAnswered": (_C, lambda e: f"{e.by} answered: {e.text}"),
     "RunSteered": (_C, lambda e: f"{e.by} to the agent: {e.text}"),
     "RunParked": (_A, lambda e: f"waits, without a worker: {e.why.replace('_', ' ')}"),
-    "RunRequeued": (_A, lambda e: f"goes on: {e.why.replace('_', ' ')}"),
+    "RunRequeued": (_A, lambda e: f"goes on: {e.detail or e.why.replace('_', ' ')}"),
     "RunStopAsked": (_C, lambda e: f"{e.by} asked to {e.how}: {e.why}"),
     "ArtifactKept": (Zoom.DEBUG, lambda e: f"kept {e.name} ({e.kind}, {e.size_bytes} bytes)"),
     "ArtifactDropped": (Zoom.DEBUG, lambda e: f"does not keep {e.name}: {e.reason}"),

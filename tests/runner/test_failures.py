@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ledger.states import Ending
+from runner.errors import KilledError
 from runner.history import History
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, git
@@ -23,10 +24,17 @@ def end_of(world: World, work: list[Any], **changes: Any) -> tuple[str, str]:
     return ended.reason, ended.detail
 
 
-def test_an_agent_that_crashes_fails_its_run_and_says_how(world: World) -> None:
-    reason, detail = end_of(world, [{"progress": "Halfway"}, "crash"])
-    assert (reason, "SIGKILL" in detail) == ("agent_error", True), detail
-    assert world.ended().last_known == "working: Halfway"
+def test_an_agent_that_is_killed_does_not_end_its_run_which_goes_on_where_it_was(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[{"progress": "Halfway"}, "crash"])
+    order = world.order()
+    with pytest.raises(KilledError, match=r"^the agent's program was killed \(signal 9\): the machine may"):
+        world.run(order)
+    assert world.of("RunEnded") == []
+    assert world.of("TurnEnded")[-1].outcome == "broken"
+    world.scenario(plan=[PLAN], work=[{"progress": "Halfway"}, EDIT, FINISH])
+    world.again(order, "reclaimed")
+    assert world.ended().ending is Ending.SUCCEEDED
+    assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
 
 
 def test_an_agent_that_exits_with_an_error_fails_its_run(world: World) -> None:

@@ -169,6 +169,22 @@ def test_a_run_whose_repository_has_a_broken_policy_fails_with_the_place(cardina
     cardinal.assert_nothing_is_stuck()
 
 
+def test_a_run_whose_agent_is_killed_is_tried_as_often_as_its_retries_say_and_then_lost(
+    cardinal: Cardinal,
+) -> None:
+    cardinal.set_policy(with_column(retries="1"))
+    cardinal.scenario(work=["crash"])
+    item = cardinal.new(column="In Progress")
+    cardinal.settle(work=True)
+    said = "the agent's program was killed (signal 9): the machine may have run out of memory"
+    assert [(one.why, one.detail) for one in cardinal.events(RunRequeued)] == [("reclaimed", said)]
+    run = cardinal.run_of(item)
+    assert (run.state, run.ending, run.reason) == ("ended", "lost", "gave_up")
+    assert run.detail.startswith(f"{said}; this was attempt 2. Give it more memory")
+    assert said in cardinal.card(item).because
+    cardinal.assert_nothing_is_stuck()
+
+
 def test_a_run_is_not_failed_because_github_stumbles_while_it_is_prepared(cardinal: Cardinal) -> None:
     cardinal.scenario(work=[{"finish": {"done": "Nothing was needed.", "nothing_to_do": True}}])
     item = cardinal.new(column="In Progress")

@@ -1,0 +1,151 @@
+"""git on the host gets only so much of it, and what was killed is told as what it is."""
+
+import fcntl
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runner import checkout_scripts
+from runner.changes import Known, change_of
+from runner.child import Child, Ran, finish
+from runner.errors import GitLimitError, KilledError
+from runner.git import judge, run_git
+from runner.launch import Bounds
+from runner.mirror import Mirror
+from runner.sandbox import sandbox_problem
+from tests.runner.world import REPOSITORY, World, git
+
+# Less than a megabyte that names 40 ** 6 files, with long paths.
+BOMB = """
+import subprocess
+def git(*words, given=""):
+    done = subprocess.run(("git", *words), input=given, capture_output=True, check=True, text=True)
+    return done.stdout.strip()
+mode, kind, name = "100644", "blob", git("hash-object", "-w", "--stdin", given="x")
+for _ in range(6):
+    name = git("mktree", given="".join(f"{mode} {kind} {name}\\t{i:0200}\\n" for i in range(40)))
+    mode, kind = "040000", "tree"
+print(git("-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", name, "-p", "main", "-m", "Say hello"))
+"""
+FEW = BOMB.replace("range(6)", "range(2)")
+BOUNDS = Bounds(4_000_000_000, 1_500_000_000, 60)
+
+
+def nothing() -> None:
+    """The beat of a command that nobody watches."""
+
+
+def kill_children() -> None:
+    for child in psutil.Process().children(recursive=True):
+        child.kill()
+
+
+def test_trees_within_trees_do_not_eat_the_host(world: World) -> None:
+    mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
+    base = mirror.fetch("main")
+    made = subprocess.run(
+        (sys.executable, "-c", BOMB), cwd=mirror.path, capture_output=True, text=True, check=True
+    )
+    with pytest.raises(
+        GitLimitError, match=r"^git diff-tree was stopped because it wanted more than 1500 MB of mem"
+    ):
+        change_of(mirror, base, made.stdout.strip(), Known((base,), "", ()))
+
+
+def test_a_bundle_that_names_files_without_end_is_not_even_compared(world: World, tmp_path: Path) -> None:
+    mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
+    mirror.fetch("main")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", str(world.origin), str(clone))
+    for number, (program, refused) in enumerate(((FEW, False), (BOMB, True))):
+        made = subprocess.run(
+            (sys.executable, "-c", program), cwd=clone, capture_output=True, text=True, check=True
+        )
+        git(clone, "update-ref", "--no-deref", "HEAD", made.stdout.strip())
+        git(clone, "bundle", "create", "--quiet", str(tmp_path / f"{number}.bundle"), "HEAD", "^main")
+        if refused:
+            with pytest.raises(GitLimitError, match="more than 2,000,000 files"):
+                mirror.take_bundle(tmp_path / f"{number}.bundle", "r1-export")
+        else:
+            assert mirror.take_bundle(tmp_path / f"{number}.bundle", "r1-export") == made.stdout.strip()
+
+
+def test_git_in_the_place_of_the_agent_is_bounded_as_well(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", ".")
+    wanted = str(checkout_scripts.BOUNDS.memory_bytes // 1024)
+    show = ("-c", "alias.show-bound=!ulimit -v", "show-bound")
+    for command in (checkout_scripts.git(*show), checkout_scripts.command('g "$@"', *show)):
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert ran.stdout == f"{wanted}\n"
+
+
+def test_a_git_that_is_killed_is_told_as_that(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--bare", ".")
+    with (tmp_path / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(
+            KilledError, match=r"^git gc was killed \(signal 9\): the machine may have run out"
+        ):
+            run_git(("gc",), folder=tmp_path, beat=kill_children, timeout_s=60, lock=tmp_path / "lock")
+
+
+def test_an_answer_without_end_is_told_as_that(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--bare", ".")
+    endless = ("-c", "alias.endless=!head -c 70000000 /dev/zero", "endless")
+    with pytest.raises(GitLimitError, match="wanted more than 64 MB for its answer"):
+        run_git(endless, folder=tmp_path, beat=nothing, timeout_s=60)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "said", "error", "why"),
+    [
+        (-24, "", GitLimitError, "60 s of a processor"),
+        (152, "", GitLimitError, "60 s of a processor"),
+        (-25, "", GitLimitError, "4000 MB in one file"),
+        (128, "error: index-pack died of signal 25", GitLimitError, "4000 MB in one file"),
+        (128, "fatal: Out of memory, malloc failed", GitLimitError, "1500 MB of memory"),
+        (128, "fatal: mmap failed: Cannot allocate memory", GitLimitError, "1500 MB of memory"),
+        (128, "error: pack-objects died of signal 9", KilledError, "signal 9"),
+        (137, "", KilledError, "signal 9"),
+    ],
+)
+def test_what_stopped_git_is_told(exit_code: int, said: str, error: type[Exception], why: str) -> None:
+    with pytest.raises(error, match=why):
+        judge("fetch", Ran(exit_code, "", said, 1.0, flooded=False), BOUNDS)
+
+
+@pytest.mark.parametrize(
+    "said", ["remote: fatal: Out of memory, malloc failed", "fatal: not a git repository"]
+)
+def test_what_a_server_says_of_itself_is_no_limit_of_this_host(said: str) -> None:
+    judge("fetch", Ran(128, "", said, 1.0, flooded=False), BOUNDS)
+
+
+def test_a_sandbox_that_is_killed_is_told_as_that() -> None:
+    child = Child(("sleep", "60"), env={"PATH": "/usr/bin:/bin"}, cwd=Path("/"), cap_bytes=1)
+    with pytest.raises(KilledError, match=r"^make check was killed"):
+        finish(child, what="make check", timeout_s=60, beat=kill_children)
+
+
+def test_what_cardinal_itself_ends_was_not_killed() -> None:
+    child = Child(
+        ("sh", "-c", "exec >&- 2>&-; sleep 60"), env={"PATH": "/usr/bin:/bin"}, cwd=Path("/"), cap_bytes=1
+    )
+    assert finish(child, what="it", timeout_s=60, beat=nothing).exit_code == -9
+
+
+def test_a_bubblewrap_that_is_killed_as_it_is_tried_is_not_one_that_does_not_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sandbox_problem() == ""
+    fake = tmp_path / "bwrap"
+    fake.write_text("#!/bin/sh\nkill -9 $$\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(KilledError, match=r"^bubblewrap was killed"):
+        sandbox_problem()
+    fake.write_text("#!/bin/sh\nexit 0\n")
+    assert sandbox_problem() == ""
