@@ -21,7 +21,6 @@ class Instructed:
     told: dict[str, Digests] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
     session_id: str = ""  # of the newest turn
-    _rewritten: bool = False
 
     def stack(self, event: Any) -> None:
         """Take the newest stack."""
@@ -33,8 +32,7 @@ class Instructed:
         self.considered = event.considered
 
     def brief(self, digest: str) -> None:
-        """Take the newest briefing; the first one of a run is nothing new to who has worked on the card."""
-        self._rewritten = self._rewritten or bool(self.briefed)
+        """Take the newest briefing."""
         self.briefed = digest
         self.read.clear()
 
@@ -49,5 +47,5 @@ class Instructed:
         return self.told.get(session_id, {})
 
     def unread(self, session_id: str) -> bool:
-        """Whether the briefing was written anew, and not for this session."""
-        return self._rewritten and session_id not in self.read
+        """Whether the session has not had the newest briefing: one of an earlier run has only that run's."""
+        return session_id not in self.read

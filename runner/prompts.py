@@ -62,7 +62,7 @@ def compose(
     if not session_id:
         parts += [*whole(order.stack, skills), intro(order, history)]
     else:
-        parts += [order.briefing] if phase is Phase.REVISE or instructed.unread(session_id) else []
+        parts += [order.briefing] if instructed.unread(session_id) else []
         parts += news(order.stack, instructed.known(session_id), skills)
     if phase is Phase.REPAIR and turn.startswith(GUARD_TURN):
         parts += [f"{detail}\n\nThen end the turn."]

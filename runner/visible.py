@@ -75,9 +75,7 @@ def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
     Without `tags` a `<` is a character like any other but where a comment begins: for what agents write,
     which Cardinal posts so. `paths` keeps links to files: for files of a repository, reviewed as source.
     """
-    source = (
-        re.sub(r"[\0-\x08\x0b\x0c\x0e-\x1f]", "", text[:MAX_CHARACTERS]).encode("utf-8", "replace").decode()
-    )
+    source = _CONTROLS.sub("", text[:MAX_CHARACTERS]).encode("utf-8", "replace").decode()
     source = source if tags else _OPENING.sub(_TAG, source)
     page = _rendered(source)
     reader = PageText(paths=paths)

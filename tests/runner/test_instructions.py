@@ -72,6 +72,14 @@ def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_
     assert "changed" not in other
 
 
+@pytest.mark.parametrize("phase", [Phase.PLAN, Phase.WORK, Phase.REVISE])
+def test_a_session_of_an_earlier_run_hears_the_briefing_of_this_one_and_once(phase: Phase) -> None:
+    known = History(session_id="s")  # its briefing was that of the earlier run, and people wrote since
+    assert ORDER.briefing in compose(phase, ORDER, known)
+    known.instructed.read.add("s")
+    assert ORDER.briefing not in compose(phase, ORDER, known)
+
+
 def test_each_session_hears_what_it_was_not_told_itself() -> None:
     def turn(name: str, session_id: str) -> tuple[RunEvent, ...]:
         started = TurnStarted(RUN, "stage", name, ""), SessionStarted(RUN, session_id, "scripted", "1")
