@@ -21,6 +21,7 @@ from forge.store.models import Issue, Pull, Repo, User
 from ledger import book, outbox
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Column, Field
+from ledger.events.policy import PolicyLoaded
 from ledger.events.pull import PullOpened
 from ledger.events.run import BranchPushed, ValidationEnded
 from ledger.ids import BoardId, CardId
@@ -172,7 +173,8 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
                 status.node_id,
                 tuple(Column(option.id, option.name, option.description) for option in status.options),
                 tuple(Field(one.node_id, one.name, str(one.data_type)) for one in world.project.fields),
-            )
+            ),
+            PolicyLoaded(found.board_id, "d", "", ""),
         )
         past.card(found.card_id, board_id=found.board_id, number=issue.number, content_id=issue.node_id)
         past.run(card_id=found.card_id)

@@ -4,7 +4,7 @@ from forge.store.base import Occurrence
 from forge.store.board import Item
 from forge.store.models import Issue
 from ledger.events.board import BoardSeen, CardConverted, CardExplained, CardMoved, CardSeen, CardStateChanged
-from ledger.events.policy import PolicyLoaded, PolicyRejected
+from ledger.events.policy import PolicyRejected
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import Progressed
 from ledger.ids import CardId
@@ -122,7 +122,6 @@ def test_after_a_lost_answer_every_field_is_written_again(stage: Stage) -> None:
 
 
 def test_columns_say_what_a_drag_brings_and_are_written_only_when_different(stage: Stage) -> None:
-    stage.happen(PolicyLoaded(stage.board_id, "d", "", ""))
     stage.do(DescribeColumns(CardId(stage.board_id)))
     status = stage.item.project.field_named("Status")
     assert status is not None

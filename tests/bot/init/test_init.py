@@ -57,7 +57,6 @@ def test_it_registers_installs_and_makes_the_board_ready(town: Town) -> None:
 
 
 def test_secrets_are_for_their_owner_alone_and_are_never_said(town: Town) -> None:
-    town.home.mkdir(mode=0o755)
     said = finished(town, *HOOK)
     assert mode(town.home) == 0o700
     kept = [town.home / "env", *town.home.glob("*.pem")]
