@@ -48,6 +48,18 @@ def test_comments_on_lines_survive_a_reload_and_the_live_refresh(page: Page, tow
     expect(page.locator("tr.pending textarea")).to_have_value("Which currency?")
 
 
+def test_the_plus_of_a_line_covers_neither_number_nor_code(page: Page, town: Town) -> None:
+    town.open(page, f"{address(town.pull())}/files")
+    row = page.locator('[data-path="shop/refunds.py"] tr[data-line="4"]')
+    row.hover()
+    plus = row.get_by_role("button").bounding_box()
+    assert plus is not None
+    for cell in row.locator(".no, .code").all():
+        box = cell.bounding_box()
+        assert box is not None
+        assert plus["x"] + plus["width"] <= box["x"] or box["x"] + box["width"] <= plus["x"]
+
+
 def test_nobody_approves_the_own_pull_request(page: Page, town: Town) -> None:
     store, alice = town.forge.store, town.user("alice")
     store.repos.create_ref(town.shop, "refs/heads/x", store.repos.commit_of(town.shop, "main"), actor=alice)
