@@ -116,6 +116,17 @@ def test_a_draft_is_made_ready_merged_and_its_branch_deleted(page: Page, town: T
     assert "refs/heads/refunds" not in town.forge.store.repos.git(town.shop).refs()
 
 
+def test_the_page_says_which_rule_keeps_it_from_being_merged(page: Page, town: Town) -> None:
+    pull = reviewed(town)
+    town.forge.store.repos.protect(town.shop, "main", reviews=1)
+    town.open(page, address(pull))
+    expect(page.locator(".merge-box")).to_contain_text("Changes have been requested by a reviewer")
+    expect(page.get_by_role("button", name="Merge pull request")).to_be_disabled()
+    pull.reviews[0].state = "APPROVED"
+    town.shop.required_checks["main"] = ("ci",)
+    expect(page.locator(".merge-box")).to_contain_text('Required status check "ci" is expected.')
+
+
 def test_a_check_shows_its_evidence_and_its_button_tells_the_app(page: Page, town: Town) -> None:
     pull = town.pull()
     changes = {
