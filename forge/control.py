@@ -242,7 +242,7 @@ def _add_repositories(blueprint: Blueprint, store: Store) -> None:
     @blueprint.post("/repository")
     def change_repository() -> Response:
         """Do with a repository what its admin can: archive, unarchive, privatize, publicize, "
-        "rename, transfer."""
+        "rename, transfer, protect."""
         wanted = body()
         actor = store.users.get(needed_text(wanted, "actor", "Repository"))
         owner, _, name = needed_text(wanted, "repository", "Repository").partition("/")
@@ -257,6 +257,10 @@ def _add_repositories(blueprint: Blueprint, store: Store) -> None:
             case "transfer":
                 to = store.users.get(needed_text(wanted, "owner", "Repository"))
                 store.access.transfer(repo, to, actor=actor)
+            case "protect":
+                branch = wanted.get("branch", repo.default_branch)
+                store.repos.protect(repo, branch, reviews=int(wanted.get("reviews", 0)))
+                repo.required_checks[branch] = tuple(wanted.get("checks", ()))
             case other:
                 raise UnprocessableError(f"Unknown action: {other}")
         return answer({"repository": repo.full_name})

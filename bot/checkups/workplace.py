@@ -17,6 +17,7 @@ from runner.docker import engine as docker
 from runner.docker.errors import ImageMissingError
 from runner.errors import RunnerError
 from runner.launch import launch_problem
+from runner.sandbox import sandbox_problem
 
 
 def workspaces(patient: Patient) -> Iterator[Finding]:
@@ -52,17 +53,20 @@ def _containers() -> Iterator[Finding]:
 
 
 def _sandbox(patient: Patient) -> Iterator[Finding]:
-    if shutil.which("bwrap") is not None:
-        yield Finding("sandbox", Level.OK, "bubblewrap is there")
+    problem = sandbox_problem()
+    if not problem:
+        yield Finding("sandbox", Level.OK, "bubblewrap works")
     elif patient.config.allow_unsandboxed:
         yield Finding(
             "sandbox",
             Level.WARN,
-            "agents run without one",
+            f"agents run without one: {problem}",
             "install bubblewrap, unset CARDINAL_ALLOW_UNSANDBOXED",
         )
     else:
-        yield Finding("sandbox", Level.WARN, "only the scripted agent may run", "install bubblewrap")
+        yield Finding(
+            "sandbox", Level.WARN, f"only the scripted agent may run: {problem}", "install bubblewrap"
+        )
 
 
 def agents(patient: Patient) -> Iterator[Finding]:

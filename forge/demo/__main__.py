@@ -1,15 +1,20 @@
 """`python -m forge.demo`: the demo by hand, or with --auto the whole story without hands."""
 
 import argparse
+import fcntl
 import json
+import os
 import shutil
 import signal
 import sys
 import tempfile
 import threading
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import NoReturn
 
 from forge.demo import launch
 from forge.demo.people import REPOSITORY, StoryError
@@ -33,11 +38,19 @@ BY_HAND = """
 
 Everything else can be dragged, too. What the agent does is scripted: cards without a script get a note.
 Ctrl-C stops everything."""
+NO_SANDBOX = """
+NO SANDBOX: {found}.
+The scripted agent and the shop's checks run as you, with your files in reach.
+On Debian: apt-get install bubblewrap"""
 
 
 def main() -> int:
     """Run the demo; return 0 only if every step was observed on the forge."""
-    words = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
+    words = argparse.ArgumentParser(
+        prog="scripts/demo",
+        description=__doc__,
+        epilog="scripts/demo --clean removes what demos left behind.",
+    )
     words.add_argument("--auto", action="store_true", help="play the whole story without hands")
     words.add_argument("--json", type=Path, metavar="FILE", help="write what was observed to FILE")
     words.add_argument("--agent", choices=launch.AGENTS, default="scripted", help="who works on the cards")
@@ -45,14 +58,20 @@ def main() -> int:
     words.add_argument("--port", type=int, default=0, help="the forge's port; a free one unless given")
     words.add_argument("--keep", action="store_true", help="keep the demo's folder afterwards")
     told = words.parse_args()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, _stop)
     root = Path(tempfile.mkdtemp(prefix="cardinal-demo-"))
     try:
         workspace = told.workspace or ("local" if told.agent == "scripted" else "docker")
-        with launch.running(root, port=told.port, agent=told.agent, workspace=workspace) as scene:
+        with (
+            _in_use(root),
+            launch.running(root, port=told.port, agent=told.agent, workspace=workspace) as scene,
+        ):
             board = scene.team.url + BOARD
-            print(
-                f"the board:  {board}\nCardinal:   {scene.cardinal_url}\nits folder: {scene.home}", flush=True
-            )
+            print(f"the board:  {board}\nCardinal:   {scene.cardinal_url}\nits folder: {scene.home}")
+            print(f"look into it from another shell:\n  {scene.command_line} doctor", flush=True)
+            if warning := sandbox_warning(_checkup(scene)):
+                print(warning, flush=True)
             if not told.auto:
                 return _by_hand(scene.team.url, board)
             stage = Stage(scene.team, patience_s=PATIENCE_S * SLOWER[told.agent])
@@ -62,10 +81,47 @@ def main() -> int:
         told.keep = True
         return 1
     finally:
-        if told.keep:
-            print(f"kept: {root}")
-        else:
+        if not told.keep:
             shutil.rmtree(root, ignore_errors=True)
+        _say_what_is_left(root)
+
+
+def _stop(number: int, _frame: object) -> NoReturn:
+    """End as Ctrl-C should, wherever the demo is: what was started is stopped on the way out."""
+    sys.exit(128 + number)
+
+
+@contextmanager
+def _in_use(root: Path) -> Iterator[None]:
+    """Hold the folder's lock: `scripts/demo --clean` leaves a folder alone that a demo plays in."""
+    folder = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _say_what_is_left(root: Path) -> None:
+    engine = Path(os.environ.get("DEMO_ENGINE", "/nowhere"))  # scripts/demo names it: images are there
+    made = (root, engine, Path(sys.prefix, "cardinal-demo"))
+    left = [str(one).removesuffix("/cardinal-demo") for one in made if one.exists()]
+    if left:
+        print("\nleft behind; scripts/demo --clean removes it:", *left, sep="\n  ", flush=True)
+    if "DEMO_ENGINE" in os.environ and not engine.exists():
+        print("\nleft in your Docker: docker image rm cardinal/agent:latest removes it", flush=True)
+
+
+def sandbox_warning(findings: list[dict[str, str]]) -> str:
+    """Return what to say before anything is dragged, if agents run without a sandbox; else nothing."""
+    bad = [one["found"] for one in findings if one["name"] == "sandbox" and one["level"] != "ok"]
+    return NO_SANDBOX.format(found=bad[0]) if bad else ""
+
+
+def _checkup(scene: launch.Scene) -> list[dict[str, str]]:
+    """Return what `cardinal doctor` finds."""
+    found: list[dict[str, str]] = json.loads(scene.command("doctor", "--json").stdout)
+    return found
 
 
 def _by_hand(url: str, board: str) -> int:
@@ -100,7 +156,11 @@ def _verified(scene: launch.Scene, stage: Stage) -> list[Seen]:
     for word in ("PlanApproved", "QuestionAnswered", "FinalReported", "RunEnded"):
         if word not in told:
             raise StoryError("the timeline is complete", 0, f"{word} is missing")
+    failed = [one["found"] for one in _checkup(scene) if one["level"] == "fail"]
+    if failed:
+        raise StoryError("the doctor finds nothing that fails", 0, "; ".join(failed))
     return [
+        Seen("the doctor finds nothing that fails", f"{scene.command_line} doctor", 0),
         Seen("the timeline is complete", f"{name}: {len(shown['timeline'])} entries", 0),
         Seen("the hash chain is verified", f"{audit['events']} events, head {audit['head'][:12]}", 0),
     ]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -39,11 +40,16 @@ class Scene:
     group: "subprocess.Popen[bytes]"
     model: ScriptedModel | None = None
 
+    @property
+    def command_line(self) -> str:
+        """Return the shell words that run `cardinal` on this home from any folder."""
+        program = Path(sys.executable).with_name("cardinal")
+        return f"CARDINAL_HOME={shlex.quote(str(self.home / '.cardinal'))} {shlex.quote(str(program))}"
+
     def command(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Run `cardinal <words>` as the operator would, and return what it printed."""
+        """Run that command line with `words`, and return what it printed."""
         return subprocess.run(
-            [sys.executable, "-P", "-m", "bot.cli", *words],
-            cwd=self.home,
+            ["env", *shlex.split(self.command_line), *words],
             env=self.environment,
             capture_output=True,
             text=True,
@@ -116,7 +122,9 @@ def cardinal(
     signing = {"urls": [f"{cardinal_url}/sign-in/back"]}
     requests.post(f"{forge_url}/_forge/callbacks", json=signing, timeout=30).raise_for_status()
     home = root / "operator"
-    environment = _environment(forge_url, cardinal_port, home, registered, settings or {})
+    _write_settings(home / ".cardinal", forge_url, cardinal_port, registered, settings or {})
+    foreign = (*MODEL_VARIABLES, "CARDINAL_")
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
     log = (root / "cardinal.log").open("ab")
     group = subprocess.Popen(
         [sys.executable, "-P", "-m", "bot.cli", "up"], cwd=home, env=environment, stdout=log, stderr=log
@@ -147,21 +155,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _environment(
-    forge_url: str, port: int, home: Path, registered: dict[str, str], settings: dict[str, str]
-) -> dict[str, str]:
-    secrets = home / ".cardinal"
-    secrets.mkdir(mode=0o700, parents=True, exist_ok=True)
-    key = secrets / "app.pem"
-    key.touch(mode=0o600)
-    key.write_text(registered["pem"])
-    clean = {name: text for name, text in os.environ.items() if not name.startswith(MODEL_VARIABLES)}
-    return {
-        **{name: text for name, text in clean.items() if not name.startswith("CARDINAL_")},
+def _write_settings(
+    home: Path, forge_url: str, port: int, registered: dict[str, str], settings: dict[str, str]
+) -> None:
+    """Write Cardinal's home as `cardinal init` does: the key, and the settings in the file `env`."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    wanted = {
         "CARDINAL_GITHUB_URL": forge_url,
         "CARDINAL_GIT_URL": forge_url,
         "CARDINAL_APP_ID": str(registered["app_id"]),
-        "CARDINAL_PRIVATE_KEY": str(key),
+        "CARDINAL_PRIVATE_KEY": "app.pem",
         "CARDINAL_WEBHOOK_SECRET": registered["webhook_secret"],
         "CARDINAL_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "CARDINAL_CLIENT_ID": registered["client_id"],
@@ -174,6 +177,10 @@ def _environment(
         "CARDINAL_ALLOW_UNSANDBOXED": "1",
         **settings,
     }
+    lines = "".join(f"{name}={text}\n" for name, text in wanted.items())
+    for name, text in (("app.pem", registered["pem"]), ("env", lines)):
+        (home / name).touch(mode=0o600)
+        (home / name).write_text(text)
 
 
 def _wait_until_ready(url: str, group: "subprocess.Popen[bytes]", log: Path) -> None:

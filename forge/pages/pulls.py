@@ -35,6 +35,7 @@ def shown(site: Site, pull: Pull, tab: str, template: str) -> ResponseReturnValu
         checks=store.checks.on_commit(pull.repo, pull.head_sha),
         verdicts=store.reviews.verdicts(pull),
         merge_state=store.pulls.mergeable_state(pull),
+        rule=store.pulls.rule_against(pull),
         branch_exists=f"refs/heads/{pull.head_ref}" in refs,
         may_close=may_close(site, pull.issue),
         may_write=site.reaches(pull.repo, Role.WRITE),

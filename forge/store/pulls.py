@@ -187,7 +187,7 @@ class Pulls(Part):
             return "dirty"
         if pull.draft:
             return "draft"
-        return "blocked" if self._lacks_approvals(pull) or self._missing_checks(pull) else "clean"
+        return "blocked" if self.rule_against(pull) else "clean"
 
     @exclusive
     def is_ready_to_merge(self, pull: Pull) -> bool:
@@ -208,8 +208,19 @@ class Pulls(Part):
                 return f'Required status check "{name}" is failing.'
         return ""
 
-    def _lacks_approvals(self, pull: Pull) -> bool:
-        return self.store.reviews.approvals(pull) < pull.repo.protected.get(pull.base_ref, 0)
+    @exclusive
+    def rule_against(self, pull: Pull) -> str:
+        """Return which rule of its branch forbids its merge, in GitHub's words; empty when none does.
+
+        Source: docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/
+        managing-protected-branches/about-protected-branches.
+        """
+        needed = pull.repo.protected.get(pull.base_ref, 0)
+        if needed and self.store.reviews.objections(pull):
+            return "Changes have been requested by a reviewer with write access."
+        if self.store.reviews.approvals(pull) < needed:
+            return f"At least {needed} approving review is required by reviewers with write access."
+        return self._missing_checks(pull)
 
     @exclusive
     def merge(
@@ -247,15 +258,10 @@ class Pulls(Part):
             raise NotAllowedError("Pull Request is not mergeable")
         if pull.draft:
             raise NotAllowedError("Pull Request is still a draft")
-        if self._lacks_approvals(pull):
-            needed = pull.repo.protected[pull.base_ref]
-            raise NotAllowedError(
-                f"At least {needed} approving review is required by reviewers with write access."
-            )
         if not self.mergeable(pull):
             raise NotAllowedError("Pull Request is not mergeable")
-        if missing := self._missing_checks(pull):
-            raise NotAllowedError(missing)
+        if rule := self.rule_against(pull):
+            raise NotAllowedError(rule)
         if pull.base_ref in pull.repo.merge_queues and not queued:
             raise NotAllowedError("Changes must be made through the merge queue")
 

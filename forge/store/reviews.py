@@ -234,9 +234,17 @@ class Reviews(Part):
     @exclusive
     def approvals(self, pull: Pull) -> int:
         """Return how many people with write access approve now."""
+        return self._counted(pull, "APPROVED")
+
+    @exclusive
+    def objections(self, pull: Pull) -> int:
+        """Return how many people with write access request changes now."""
+        return self._counted(pull, "CHANGES_REQUESTED")
+
+    def _counted(self, pull: Pull, wanted: str) -> int:
         users = self.store.users
         return sum(
-            state == "APPROVED" and self.store.repos.role_of(pull.repo, users.get(login)).reaches(Role.WRITE)
+            state == wanted and self.store.repos.role_of(pull.repo, users.get(login)).reaches(Role.WRITE)
             for login, state in self.verdicts(pull).items()
         )
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import func, select
 
+from bot import config as configuration
 from forge.demo.launch import Scene
 from ledger import book
 from ledger.engine import open_ledger
@@ -49,7 +50,7 @@ def measure(*, quick: bool) -> Iterator[Figure]:
 
 def _send(scene: Scene, count: int, took_ms: list[float]) -> None:
     address = urlsplit(scene.cardinal_url)
-    secret = scene.environment["CARDINAL_WEBHOOK_SECRET"].encode()
+    secret = configuration.read(scene.environment, scene.home).webhook_secret.reveal().encode()
     for n in range(count):
         body = json.dumps({"action": "created", "number": n, "padding": PADDING}).encode()
         headers = {

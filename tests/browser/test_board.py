@@ -156,3 +156,58 @@ def test_an_archived_card_leaves_the_board(page: Page, town: Town) -> None:
     expect(page.locator(".place")).to_contain_text("archived")
     page.goto(town.forge.url + BOARD)
     expect(card(page, CARTS)).to_have_count(0)
+
+
+def test_a_refused_drag_goes_back_to_where_the_card_was_and_says_so(page: Page, town: Town) -> None:
+    town.open(page, BOARD)
+    before = page.locator('.column[data-column="Tasks"] .card h3').all_text_contents()
+    town.world.project.owner.members.discard("alice")  # since the page was made
+    with page.expect_response("**/drops"):
+        drag(page, card(page, CURRENCY), column(page, "Planning").locator(".cards"))
+    expect(page.get_by_role("status")).to_have_text(
+        "Only members of acme can change this board. The card is back in Tasks."
+    )
+    expect(page.locator('.column[data-column="Tasks"] .card h3')).to_have_text(before)
+    expect(column(page, "Planning").locator(".card")).to_have_count(0)
+
+
+def test_a_page_says_that_it_lost_its_forge_puts_a_drag_back_and_finds_it_again(
+    page: Page, town: Town
+) -> None:
+    town.open(page, BOARD)
+    before = page.locator('.column[data-column="Tasks"] .card h3').all_text_contents()
+    lost: list[bool] = []
+    page.route("**/*", lambda route: route.abort() if lost else route.continue_())
+    lost.append(True)
+    banner = page.get_by_role("alert")
+    expect(banner).to_contain_text("The forge does not answer.")
+    drag(page, card(page, CURRENCY), column(page, "Planning").locator(".cards"))
+    expect(page.get_by_role("status")).to_have_text("The forge does not answer. The card is back in Tasks.")
+    expect(page.locator('.column[data-column="Tasks"] .card h3')).to_have_text(before)
+    lost.clear()
+    banner.get_by_role("button", name="Try now").click()
+    expect(banner).to_be_hidden()
+
+
+def test_the_keyboards_focus_stays_on_what_it_was_on_while_its_card_changes(page: Page, town: Town) -> None:
+    town.open(page, BOARD)
+    link = card(page, CURRENCY).get_by_role("link")
+    link.focus()
+    store, project = town.forge.store, town.world.project
+    field = store.projects.create_field(project, "Progress", FieldType.TEXT)
+    store.projects.set_value(town.card(CURRENCY), field, "Reading", actor=town.user("cardinal[bot]"))
+    expect(card(page, CURRENCY).locator(".progress")).to_have_text("Reading")
+    expect(link).to_be_focused()
+    store.projects.drag(town.card(CURRENCY), "Review", actor=town.user("bob"))
+    expect(column(page, "Review").locator(".card")).to_contain_text(CURRENCY)
+    expect(link).to_be_focused()
+
+
+def test_by_night_the_page_is_dark(page: Page, town: Town) -> None:
+    page.emulate_media(color_scheme="dark")
+    town.open(page, BOARD)
+    ink, paper = page.evaluate(
+        "() => [getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+    )
+    assert max(map(int, re.findall(r"\d+", paper))) < 60
+    assert min(map(int, re.findall(r"\d+", ink))) > 200

@@ -48,6 +48,18 @@ def test_comments_on_lines_survive_a_reload_and_the_live_refresh(page: Page, tow
     expect(page.locator("tr.pending textarea")).to_have_value("Which currency?")
 
 
+def test_the_plus_of_a_line_covers_neither_number_nor_code(page: Page, town: Town) -> None:
+    town.open(page, f"{address(town.pull())}/files")
+    row = page.locator('[data-path="shop/refunds.py"] tr[data-line="4"]')
+    row.hover()
+    plus = row.get_by_role("button").bounding_box()
+    assert plus is not None
+    for cell in row.locator(".no, .code").all():
+        box = cell.bounding_box()
+        assert box is not None
+        assert plus["x"] + plus["width"] <= box["x"] or box["x"] + box["width"] <= plus["x"]
+
+
 def test_nobody_approves_the_own_pull_request(page: Page, town: Town) -> None:
     store, alice = town.forge.store, town.user("alice")
     store.repos.create_ref(town.shop, "refs/heads/x", store.repos.commit_of(town.shop, "main"), actor=alice)
@@ -102,6 +114,17 @@ def test_a_draft_is_made_ready_merged_and_its_branch_deleted(page: Page, town: T
     expect(page.locator(".merge-box")).to_contain_text("The branch is deleted.")
     assert pull.merged_by is town.user("alice")
     assert "refs/heads/refunds" not in town.forge.store.repos.git(town.shop).refs()
+
+
+def test_the_page_says_which_rule_keeps_it_from_being_merged(page: Page, town: Town) -> None:
+    pull = reviewed(town)
+    town.forge.store.repos.protect(town.shop, "main", reviews=1)
+    town.open(page, address(pull))
+    expect(page.locator(".merge-box")).to_contain_text("Changes have been requested by a reviewer")
+    expect(page.get_by_role("button", name="Merge pull request")).to_be_disabled()
+    pull.reviews[0].state = "APPROVED"
+    town.shop.required_checks["main"] = ("ci",)
+    expect(page.locator(".merge-box")).to_contain_text('Required status check "ci" is expected.')
 
 
 def test_a_check_shows_its_evidence_and_its_button_tells_the_app(page: Page, town: Town) -> None:

@@ -190,3 +190,32 @@ def test_two_branches_are_compared(town: Town, branch: Branch) -> None:
     found = town.app().get_repo("acme/shop").compare("main", "topic")
     assert (found.status, found.ahead_by, found.behind_by) == ("diverged", 1, 1)
     assert [file.filename for file in found.files] == ["NEWS.md"]
+
+
+def test_a_protected_branch_refuses_a_merge_by_each_of_its_rules_and_says_which(
+    town: Town, branch: Branch
+) -> None:
+    pull = opened(town, branch)
+    rules = {"repository": "acme/shop", "actor": "alice", "action": "protect", "reviews": 1, "checks": ["ci"]}
+    assert requests.post(f"{town.url}/_forge/repository", json=rules, timeout=10).ok
+    reviewers = {
+        login: town.person(login).get_repo("acme/shop").get_pull(pull.number) for login in ("alice", "bob")
+    }
+
+    def refusal() -> str:
+        with pytest.raises(GithubException) as refused:
+            reviewers["alice"].merge()
+        assert refused.value.status == 405
+        return str(refused.value.data["message"])
+
+    assert refusal() == "At least 1 approving review is required by reviewers with write access."
+    reviewers["alice"].create_review(event="APPROVE")
+    reviewers["bob"].create_review(event="REQUEST_CHANGES", body="No.")
+    assert refusal() == "Changes have been requested by a reviewer with write access."
+    reviewers["bob"].create_review(event="APPROVE")
+    assert refusal() == 'Required status check "ci" is expected.'
+    shop = town.app().get_repo("acme/shop")
+    shop.create_check_run("ci", pull.head.sha, conclusion="failure")
+    assert refusal() == 'Required status check "ci" is failing.'
+    shop.create_check_run("ci", pull.head.sha, conclusion="success")
+    assert reviewers["alice"].merge().merged

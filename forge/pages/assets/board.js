@@ -7,6 +7,7 @@
   const line = document.createElement("div");
   line.className = "drop-line";
   let dragged = null;
+  let from = null;
 
   const columnAt = (event) => event.target.closest?.(".column");
 
@@ -25,6 +26,8 @@
   board.addEventListener("dragstart", (event) => {
     dragged = event.target.closest?.(".card");
     if (!dragged) return;
+    const name = dragged.closest(".column").getAttribute("aria-label");
+    from = { home: dragged.parentElement, next: dragged.nextElementSibling, name };
     forge.pause(true);
     event.dataTransfer.effectAllowed = "move";
     event.dataTransfer.setData("text/plain", dragged.dataset.item);
@@ -48,9 +51,12 @@
     event.preventDefault();
     const cards = column.querySelector(".cards");
     const below = cardBelow(cards, event.clientY) ?? null;
-    cards.insertBefore(dragged, below);
-    const fields = { item: dragged.dataset.item, column: column.dataset.column, before: below?.dataset.item ?? "" };
-    await forge.post(`${board.dataset.board}/drops`, fields);
+    const [card, { home, next, name }] = [dragged, from]; // `dragend` comes before the answer
+    cards.insertBefore(card, below);
+    const fields = { item: card.dataset.item, column: column.dataset.column, before: below?.dataset.item ?? "" };
+    const done = await forge.post(`${board.dataset.board}/drops`, fields, `The card is back in ${name}.`);
+    // Unless a refresh has put it back already.
+    if (!done && card.isConnected) home.insertBefore(card, home.contains(next) ? next : null);
   });
 
   board.addEventListener("dragend", () => {

@@ -9,6 +9,7 @@ const forge = (() => {
   let busy = false;
   let again = false;
   let paused = false;
+  let lost = false;
 
   const lists = (root) => [...root.querySelectorAll("[data-list]")];
   const keyed = (list) => [...list.children].filter((child) => child.dataset.key);
@@ -95,17 +96,37 @@ const forge = (() => {
 
   function apply(html) {
     const fresh = new DOMParser().parseFromString(html, "text/html");
-    const focus = document.activeElement?.closest("[data-key]")?.dataset.key;
+    const focus = whereFocusIs();
     let whole = true;
     const tops = lists(document).filter((list) => !list.parentElement.closest("[data-list]"));
     for (const list of tops) {
       const match = fresh.querySelector(`[data-list="${CSS.escape(list.dataset.list)}"]`);
       if (match) whole = follow(list, match) && whole;
     }
-    if (focus && document.activeElement === document.body) {
-      document.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.querySelector("select, a, button")?.focus();
-    }
+    if (focus && document.activeElement === document.body) focusAgain(focus);
     return whole;
+  }
+
+  const FOCUSABLE = "a[href], button, select, input, textarea, summary";
+
+  // What has the keyboard's focus: which kind of thing of which element, for that element may be replaced.
+  function whereFocusIs() {
+    const element = document.activeElement;
+    const keys = [];
+    for (let at = element?.closest("[data-key]"); at; at = at.parentElement.closest("[data-key]")) keys.push(at);
+    if (!keys.length) return null;
+    const same = [...keys[0].querySelectorAll(element.tagName)];
+    return { keys: keys.map((one) => one.dataset.key), tag: element.tagName, place: same.indexOf(element) };
+  }
+
+  // The same thing again; else the first of its element, or of what that was in: never the page's beginning.
+  function focusAgain({ keys, tag, place }) {
+    for (const key of keys) {
+      const holder = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+      const same = key === keys[0] ? holder?.querySelectorAll(tag)[place] : null;
+      const usable = [same, ...(holder?.querySelectorAll(FOCUSABLE) ?? [])].find((one) => one && !one.disabled);
+      if (usable) return usable.focus({ preventScroll: true });
+    }
   }
 
   // `force`: also when nobody looks at the page, because something was just done on it.
@@ -117,6 +138,7 @@ const forge = (() => {
     try {
       const headers = tag ? { "If-None-Match": tag } : {};
       const answer = await fetch(location.pathname + location.search, { headers, cache: "no-store", signal: AbortSignal.timeout(8000) });
+      setLost(false);
       if (answer.status === 200) {
         const html = await answer.text();
         if (!paused) tag = apply(html) ? answer.headers.get("ETag") : null;
@@ -124,11 +146,18 @@ const forge = (() => {
         notice(answer.status === 404 ? "This is gone." : `The forge answered ${answer.status}.`);
       }
     } catch (error) {
-      if (!(error instanceof TypeError) && error.name !== "TimeoutError") throw error; // offline: the next round tries again
+      if (!(error instanceof TypeError) && error.name !== "TimeoutError") throw error;
+      setLost(true); // the next round tries again
     } finally {
       busy = false;
     }
     if (again) { again = false; await refresh(true); }
+  }
+
+  function setLost(now) {
+    if (lost === now) return;
+    lost = now;
+    document.getElementById("lost").hidden = !now;
   }
 
   let hideNotice = 0;
@@ -140,8 +169,8 @@ const forge = (() => {
     hideNotice = setTimeout(() => { place.hidden = true; }, 6000);
   }
 
-  // Returns whether the forge did it; says why not otherwise.
-  async function post(path, fields) {
+  // Returns whether the forge did it; says why not otherwise, and `undone`, what became of it on the page.
+  async function post(path, fields, undone = "") {
     try {
       const answer = await fetch(path, {
         method: "POST",
@@ -149,11 +178,13 @@ const forge = (() => {
         body: new URLSearchParams(fields),
         signal: AbortSignal.timeout(20000),
       });
-      if (!answer.ok) notice(await answer.text());
+      if (!answer.ok) notice(`${await answer.text()} ${undone}`.trim());
       await refresh(true);
       return answer.ok;
     } catch (error) {
-      notice(`The forge cannot be reached (${error.message}).`);
+      if (!(error instanceof TypeError) && error.name !== "TimeoutError") throw error;
+      notice(`The forge does not answer. ${undone}`.trim());
+      setLost(true);
       return false;
     }
   }
@@ -216,6 +247,7 @@ const forge = (() => {
     if (cancel) { cancel.form.reset(); cancel.closest("details").open = false; }
   });
   document.addEventListener("visibilitychange", () => refresh());
+  document.getElementById("retry").addEventListener("click", () => refresh(true));
 
   remember(document);
   ready(document);

@@ -1,0 +1,146 @@
+"""What scripts/demo leaves on a machine, and takes away again; what scripts/images says while it builds."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from forge.demo.__main__ import sandbox_warning
+from tests.house.source import ROOT
+
+# A stand-in for Docker's program: it has a base image, and builds in three steps.
+DOCKER = """#!/bin/sh
+case "$*" in
+  "version "*) ;;
+  "image inspect debian:bookworm-slim") ;;
+  "image inspect --format {{.Size}} "*) echo 1200000000 ;;
+  "image inspect "*) exit 1 ;;
+  build*)
+    echo 'Step 1/3 : FROM debian:bookworm-slim AS programs'
+    echo ' ---> 0123456789ab'
+    echo 'Step 2/3 : RUN apt-get update     && apt-get install'
+    [ ! -p "$HOLD" ] || cat "$HOLD"
+    echo 'Step 3/3 : CMD ["bash"]'
+    exit "${BUILD_RESULT:-0}" ;;
+esac
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Return a folder with a copy of the scripts, and folders for what they keep elsewhere."""
+    shutil.copytree(ROOT / "scripts", tmp_path / "top/scripts")
+    for name in ("tmp", "cache/cardinal/engine", "bin", "top/docker"):
+        (tmp_path / name).mkdir(parents=True)
+    shutil.copytree(ROOT / "docker/agent", tmp_path / "top/docker/agent")
+    (tmp_path / "top/.dockerignore").write_text("*\n")
+    program = tmp_path / "bin/docker"
+    program.write_text(DOCKER)
+    program.chmod(0o755)
+    return tmp_path
+
+
+def environment(place: Path, **more: str) -> dict[str, str]:
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(("CARDINAL_", "DOCKER_"))}
+    own = {
+        "TMPDIR": str(place / "tmp"),
+        "XDG_CACHE_HOME": str(place / "cache"),
+        "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
+    }
+    return {**kept, **own, **more}
+
+
+def said(place: Path, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        words,
+        cwd=place / "top",
+        env=environment(place, **more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_on_request_the_demo_removes_all_that_it_left_but_what_is_in_use(place: Path) -> None:
+    old, playing, others = (
+        place / "tmp" / name for name in ("cardinal-demo-old", "cardinal-demo-now", "mine")
+    )
+    for folder in (old / "operator", playing, others, place / "top/.venv"):
+        folder.mkdir(parents=True)
+    (place / "top/.venv/cardinal-demo").touch()
+    held = os.open(playing, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    done = said(place, "scripts/demo", "--clean")
+    assert done.returncode == 0, done.stdout
+    assert f"stays: {playing}: a demo plays in it" in done.stdout
+    assert {one.name for one in (place / "tmp").iterdir()} == {playing.name, others.name}
+    assert not (place / "cache/cardinal/engine").exists()
+    assert not (place / "top/.venv").exists()
+    os.close(held)
+    assert f"removed: {playing}" in said(place, "scripts/demo", "--clean").stdout
+
+
+def test_an_engine_in_use_and_an_environment_for_development_stay(place: Path) -> None:
+    (place / "top/.venv").mkdir()
+    engine = place / "cache/cardinal/engine"
+    with (engine / "users").open("w") as users:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        done = said(place, "scripts/demo", "--clean")
+    assert f"stays: {engine}" in done.stdout
+    assert (engine / "users").exists()
+    assert (place / "top/.venv").exists()
+    assert "scripts/setup made it for development" in done.stdout
+
+
+def test_clean_is_no_option_beside_others(place: Path) -> None:
+    assert said(place, "scripts/demo", "--auto", "--clean").returncode == 2
+
+
+def test_a_build_says_its_size_its_steps_and_its_seconds(place: Path) -> None:
+    lines = said(place, "scripts/images", "agent").stdout.splitlines()
+    assert lines[0].startswith("scripts/images: building cardinal/agent:latest: about ")
+    assert "minutes" in lines[0]
+    assert "GB" in lines[0]
+    steps = [line.split("cardinal/agent:latest: ")[1] for line in lines[1:4]]
+    assert [one.split(", ")[0] for one in steps] == ["step 1 of 3", "step 2 of 3", "step 3 of 3"]
+    assert steps[1].endswith(" s: RUN apt-get update && apt-get install")
+    assert lines[-1].startswith("scripts/images: cardinal/agent:latest built in ")
+    assert lines[-1].endswith("1.2 GB")
+
+
+def test_a_long_step_is_not_silent(place: Path) -> None:
+    hold = place / "hold"
+    os.mkfifo(hold)
+    build = subprocess.Popen(
+        ("scripts/images", "agent"),
+        cwd=place / "top",
+        env=environment(place, HOLD=str(hold), IMAGES_SAY_EVERY_S="1"),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert build.stdout is not None
+    found = next(line for line in build.stdout if "still" in line)
+    assert "cardinal/agent:latest: still step 2 of 3, " in found
+    hold.write_text("")
+    build.communicate(timeout=60)
+    assert build.returncode == 0
+
+
+def test_a_build_that_fails_fails_and_shows_its_log(place: Path) -> None:
+    done = said(place, "scripts/images", "agent", BUILD_RESULT="1")
+    assert done.returncode == 1
+    assert "Step 3/3" in done.stdout
+    assert "was not built" in done.stdout
+
+
+def test_the_demo_says_loudly_that_agents_run_without_a_sandbox() -> None:
+    finding = {"name": "sandbox", "level": "ok", "found": "bubblewrap works"}
+    assert sandbox_warning([finding]) == ""
+    warned = sandbox_warning([finding | {"level": "warn", "found": "agents run without one: no bwrap"}])
+    assert "NO SANDBOX: agents run without one: no bwrap." in warned
+    assert "apt-get install bubblewrap" in warned
