@@ -35,7 +35,10 @@ class NoArtifactError(CardinalError):
 )
 @json_option
 def command(run: str, digest: str | None, target: Path | None, as_json: bool) -> None:
-    """List what a run left: logs of its checks, the patch of its branch, its report and its briefing."""
+    """List what a run left for people.
+
+    Logs of its checks, the patch of its branch, its report and its briefing.
+    """
     with _desk.reading() as db:
         found = artifacts.of_run(db, _desk.run(db, run).run_id)
     if digest is None:

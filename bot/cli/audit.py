@@ -7,7 +7,7 @@ import click
 
 from bot import audit_proof, audit_trail
 from bot.bundle import secrets_of
-from bot.cli import _desk
+from bot.cli import Group, _desk
 from bot.cli._show import json_option, show
 from bot.shop import utc_now
 from bot.texts import audit as text
@@ -16,7 +16,7 @@ from ledger.errors import BrokenChainError
 from ledger.private import write_file
 
 
-@click.group("audit")
+@click.group("audit", cls=Group)
 def command() -> None:
     """Work with the event log."""
 
@@ -30,7 +30,9 @@ def command() -> None:
 )
 @json_option
 def verify(file: Path | None, as_json: bool) -> None:
-    """Check every event's digest against the one before it. Exit code 1 when the chain is broken, or when an
+    """Check the whole event log.
+
+    Every event's digest is compared with the one before it. Exit code 1 when the chain is broken, or when an
     exported trail says otherwise than the log.
     """
     try:
@@ -54,8 +56,10 @@ def verify(file: Path | None, as_json: bool) -> None:
     "--to", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write it to this file."
 )
 def export(run: str, form: str, target: Path | None) -> None:
-    """Print the audit trail of a run: who asked, what was done, seen and decided, and each event with its
-    digest. Only JSON can be verified; Markdown is the same for reading.
+    """Print the audit trail of a run.
+
+    Who asked, what was done, seen and decided, and each event with its digest. Only JSON can be verified;
+    Markdown is the same for reading.
     """
     settings = _desk.settings()
     with _desk.reading() as db:

@@ -375,14 +375,20 @@ def test_doctor_says_what_is_missing_and_what_to_do(cardinal: Cardinal, story: E
     assert "it is signed with this" not in result.output
 
 
-def test_work_without_redis_is_one_sentence(cardinal: Cardinal) -> None:
-    result = cardinal("work")
-    assert result.exit_code == 2
-    assert "CARDINAL_APP_ID" in result.stderr
+@pytest.mark.parametrize("name", ["up", "serve", "work"])
+def test_where_nothing_is_set_up_one_line_says_what_to_do(
+    cardinal: Cardinal, config: Config, name: str
+) -> None:
+    result = cardinal(name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    how = "run `cardinal init` here, or name the home that is with CARDINAL_HOME"
+    assert result.stderr == f"Error: Cardinal is not set up in {config.home}: {how}\n"
+    assert not config.home.exists()
 
 
-def test_up_and_serve_ask_for_the_settings_that_they_need(cardinal: Cardinal) -> None:
-    for name in ("up", "serve"):
-        result = cardinal(name)
-        assert result.exit_code == 2
-        assert "CARDINAL_APP_ID" in result.stderr
+@pytest.mark.parametrize("words", [(), ("audit",), ("policy",)])
+def test_a_group_without_a_command_shows_its_help(cardinal: Cardinal, words: tuple[str, ...]) -> None:
+    result = cardinal(*words)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("Usage: ")
+    assert "..." not in result.stdout.partition("Commands:")[2]  # each command's line is whole

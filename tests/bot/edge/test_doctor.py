@@ -115,7 +115,7 @@ def test_a_database_that_is_away_is_a_finding_and_its_password_stays_out_of_the_
 def test_a_missing_key_keeps_no_other_finding_back(doctor: Doctor, home: Path) -> None:
     settle(home, AWAY)
     result = doctor("--json")
-    assert "CARDINAL_PRIVATE_KEY is not set" in result.stdout
+    assert "CARDINAL_PRIVATE_KEY, CARDINAL_WEBHOOK_SECRET are not set" in result.stdout
     assert {"home", "disk", "redis", "budget"} <= {*findings(result)}
 
 
