@@ -56,6 +56,17 @@ def near(word: str, known: Iterable[str]) -> str:
     return by_lower[found[0]] if found else ""
 
 
+def brief(length: timedelta) -> str:
+    """Return a length of time in its largest unit, as tables have room for: `45 s`, `12 min`, `3 h`."""
+    seconds = max(0, int(length.total_seconds()))
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = seconds // 60
+    if minutes < 120:
+        return f"{minutes} min"
+    return f"{minutes // 60} h" if minutes < 48 * 60 else count(minutes // 1440, "day")
+
+
 def span(length: timedelta) -> str:
     """Return a length of time as people say it; a clock that ran backwards counts as no time."""
     minutes = max(0, int(length.total_seconds())) // 60

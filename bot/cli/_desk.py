@@ -14,6 +14,7 @@ from ledger import book
 from ledger.engine import open_ledger
 from ledger.errors import CardinalError
 from ledger.ids import CardId, RunId
+from ledger.listing import CardLine
 from ledger.views import cards, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
@@ -82,6 +83,11 @@ def card(db: Connection, name: str) -> CardRow:
     if found is None:
         raise UnknownCardError(name)
     return found
+
+
+def name_of(row: CardRow | CardLine) -> str:
+    """Return what people call the card: its issue, or its id while it is a draft."""
+    return row.card_id if row.number is None else f"{row.repository}#{row.number}"
 
 
 def run(db: Connection, name: str) -> RunRow:

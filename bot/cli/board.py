@@ -7,7 +7,7 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _desk
-from bot.cli._show import json_option, line, show, table
+from bot.cli._show import json_option, line, show, state_word, table
 from ledger import listing
 from ledger.listing import CardLine
 from ledger.views import boards, stops
@@ -65,9 +65,4 @@ def _text(found: Sequence[BoardStory]) -> Iterable[str]:
 
 
 def _row(card: CardLine) -> tuple[object, ...]:
-    return name_of(card), card.state, card.run_id, card.title, card.because
-
-
-def name_of(card: CardLine) -> str:
-    """Return what people call the card: its issue, or its id while it is a draft."""
-    return card.card_id if card.number is None else f"{card.repository}#{card.number}"
+    return _desk.name_of(card), state_word(card.state), card.run_id, card.title, card.because

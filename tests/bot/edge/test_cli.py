@@ -1,18 +1,22 @@
 """The commands on a real ledger: they say what is there, harm nothing, and refuse in one sentence."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click import Context
 from click.testing import CliRunner, Result
+from rich.console import Console
 from sqlalchemy import Engine
 
 from bot.cli import Listing, main
+from bot.cli._show import ago, table
 from bot.config import Config
 from ledger import book, inbox
 from ledger.events import board as on_board
@@ -175,6 +179,57 @@ def test_the_inbox_has_what_waits_for_a_person(cardinal: Cardinal, story: Engine
     assert "acme/shop#1" in cardinal("inbox").stdout
 
 
+def test_the_runs_name_card_person_age_duration_and_reason(cardinal: Cardinal, story: Engine) -> None:
+    head, row = cardinal("runs").stdout.splitlines()
+    assert head.split() == ["run", "state", "card", "title", "by", "queued", "took", "cost", "why"]
+    assert row.startswith("r1   failed  acme/shop#1  Prices")
+    assert re.search(r"alice  \d+ \w+ ago \(2026-11-20 UTC\)  5 s", row)
+    assert row.endswith("the agent stopped with an error: it crashed")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_table_fits_the_terminal_and_no_title_is_markup(width: int) -> None:
+    screen = Console(width=width, force_terminal=True, color_system="standard", file=StringIO())
+    title = "[red]Big[/] [link=https://evil.example]baskets[/link] get a discount of ten percent \x1b[2J"
+    rows = [("r1", "failed", title, "it crashed " * 10), ("r2", "working", "Small", "")]
+    drawn = "\n".join(table(("run", "state", "title", "why"), rows, empty="", console=screen))
+    assert "\x1b[31mfailed" in drawn
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", drawn)
+    assert max(map(len, shown.splitlines())) <= width
+    assert "[red]Big[/]" in shown
+    assert "\x1b" not in shown
+    assert shown.count("crashed") == 10
+
+
+def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Console(width=80, force_terminal=True, color_system="standard", file=StringIO())
+    assert "\x1b[31m" not in "".join(table(("state",), [("failed",)], empty="", console=screen))
+
+
+def test_in_a_pipe_nothing_is_wrapped_or_coloured(cardinal: Cardinal, story: Engine) -> None:
+    with book.writing(story) as db:
+        book.append(db, on_board.CardExplained(CARD, "why " * 60), at=AT + timedelta(minutes=1))
+    (row,) = cardinal("inbox").stdout.splitlines()[1:]
+    assert row.endswith(("why " * 60).strip())
+    assert "\x1b" not in row
+
+
+@pytest.mark.parametrize(
+    ("past", "told"),
+    [
+        (timedelta(0), "just now (12:00 UTC)"),
+        (timedelta(seconds=45), "45 s ago (11:59 UTC)"),
+        (timedelta(minutes=3), "3 min ago (11:57 UTC)"),
+        (timedelta(hours=5), "5 h ago (07:00 UTC)"),
+        (timedelta(days=3), "3 days ago (2026-11-17 UTC)"),
+    ],
+)
+def test_times_are_relative_with_the_zone_behind(past: timedelta, told: str) -> None:
+    now = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    assert ago(now - past, now) == told
+
+
 def test_the_runs_are_listed_and_shown(cardinal: Cardinal, story: Engine) -> None:
     (run,) = printed(cardinal("runs", "--json"))
     assert (run["run_id"], run["ending"]) == ("r1", "failed")
@@ -197,7 +252,7 @@ def test_a_run_is_shown_with_its_stages(cardinal: Cardinal, story: Engine) -> No
         book.append(db, *events, at=AT + timedelta(minutes=1))
     assert printed(cardinal("show", "r1", "--json"))["stages"][0]["target"] == "check"
     output = cardinal("show", "r1").stdout
-    assert "stage 1, build → check at 2026-11-20 10:01:00" in output
+    assert "stage 1, build → check at 2026-11-20 10:01:00 UTC" in output
     assert "persona tester (built in, ffffffffffff), $0.00 · 0 tokens · 0 s · 2 files, 30 lines" in output
     assert "\x1b" not in output
 
