@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import timedelta
 
+from ledger.states import CardState
+
 
 def plain(text: str, limit: int = 120) -> str:
     """Return one line of at most `limit` characters without control, hidden or direction marks."""
@@ -25,6 +27,11 @@ def sentence(text: str) -> str:
 def code(text: str, limit: int = 80) -> str:
     """Return outside text as Markdown code, where no mention, link, image or HTML works."""
     return f"`{plain(text, limit).replace('`', '´') or ' '}`"
+
+
+def state_word(state: str) -> str:
+    """Return a card's or run's state as people read it; empty for a card that rests."""
+    return "" if state == CardState.DRAFT else state.replace("_", " ")
 
 
 def usd(amount: float) -> str:

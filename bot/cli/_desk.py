@@ -9,6 +9,8 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, make_url
 
 from bot import config as configuration
+from bot import presence
+from bot import redis as embedded
 from bot.config import Config
 from ledger import book
 from ledger.engine import open_ledger
@@ -51,6 +53,21 @@ class UnknownRunError(CardinalError):
 def settings() -> Config:
     """Return this home's settings. Raises ConfigError."""
     return configuration.read(os.environ, Path.cwd())
+
+
+def absence() -> str:
+    """Return a sentence where `cardinal up` does not run in this home and no worker elsewhere is known; else
+    nothing.
+    """
+    config = settings()
+    if presence.look(config.home) is not None:
+        return ""
+    client = embedded.connect(config)
+    try:
+        works = embedded.has_workers(client)
+    finally:
+        client.close()
+    return "" if works else f"`cardinal up` does not run in {config.home}: nothing moves until you start it"
 
 
 def open_engine(config: Config) -> Engine:

@@ -118,11 +118,6 @@ def ago(at: datetime | None, now: datetime) -> str:
     return f"{brief(past)} ago ({clock})" if past >= timedelta(seconds=1) else f"just now ({clock})"
 
 
-def state_word(state: str) -> str:
-    """Return a card's or run's state as people read it; a card that rests has none."""
-    return "" if state == "draft" else state.replace("_", " ")
-
-
 def gone(dropped: str) -> str:
     """Return why an artifact is not in the store, as ArtifactDropped has it, in words; empty while it is."""
     whys = {"share": "not kept: the run had left its share", "": ""}

@@ -7,12 +7,13 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _desk
-from bot.cli._show import json_option, line, show, state_word, table
+from bot.cli._show import json_option, line, show, table
 from ledger import listing
 from ledger.listing import CardLine
 from ledger.views import boards, stops
 from ledger.views.boards import BoardRow
 from ledger.views.stops import StopRow
+from rules.words import state_word
 
 HEADS = ("card", "state", "run", "title", "why")
 
@@ -53,6 +54,8 @@ def _board(db: Connection, board: BoardRow, column: str | None) -> BoardStory:
 def _text(found: Sequence[BoardStory]) -> Iterable[str]:
     if not found:
         yield "no board was seen yet: `cardinal doctor` says what is missing"
+    elif away := _desk.absence():
+        yield away
     for board in found:
         yield f"{board.board}  {line(board.title)}"
         for stop in board.stops:

@@ -3,9 +3,10 @@
 import click
 
 from bot.cli import _desk
-from bot.cli._show import ago, json_option, show, state_word, table
+from bot.cli._show import ago, json_option, show, table
 from bot.shop import utc_now
 from ledger.views import cards
+from rules.words import state_word
 
 HEADS = ("card", "state", "since", "run", "title", "why")
 

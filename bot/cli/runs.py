@@ -6,14 +6,14 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _desk
-from bot.cli._show import ago, json_option, show, state_word, table
+from bot.cli._show import ago, json_option, show, table
 from bot.shop import utc_now
 from bot.texts.story import REASONS, dollars
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
-from rules.words import brief
+from rules.words import brief, state_word
 
 HEADS = ("run", "state", "card", "title", "by", "queued", "took", "cost", "why")
 

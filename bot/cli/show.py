@@ -8,7 +8,7 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _briefing, _desk
-from bot.cli._show import ago, block, gone, json_option, line, show, state_word, when
+from bot.cli._show import ago, block, gone, json_option, line, show, when
 from bot.shop import utc_now
 from bot.texts import beside as texts
 from bot.texts.stages import used
@@ -40,7 +40,7 @@ from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from ledger.views.timeline import TimelineRow, Zoom
 from rules.modes import INVESTIGATE, reason
-from rules.words import count
+from rules.words import count, state_word
 
 NOWHERE = "no column"
 RUN = re.compile(r"r[0-9]{1,12}")

@@ -1,6 +1,7 @@
 """The commands on a real ledger: they say what is there, harm nothing, and refuse in one sentence."""
 
 import json
+import os
 import re
 import sqlite3
 from collections.abc import Callable
@@ -12,9 +13,11 @@ from typing import Any
 import pytest
 from click import Context
 from click.testing import CliRunner, Result
+from redis import Redis
 from rich.console import Console
 from sqlalchemy import Engine
 
+from bot import presence
 from bot.cli import Listing, main
 from bot.cli._show import ago, table
 from bot.config import Config
@@ -265,6 +268,27 @@ def test_a_card_is_shown_with_its_timeline(cardinal: Cardinal, story: Engine) ->
     shown = printed(cardinal("show", "acme/shop#1", "--json", "--zoom", "conversation"))
     assert [row["kind"] for row in shown["timeline"]][-1] == "RunEnded"
     assert "run r1 failed" in cardinal("show", "acme/shop#1").stdout
+
+
+def test_while_nothing_runs_explain_and_board_say_so_and_promise_nothing(
+    cardinal: Cardinal, config: Config, story: Engine
+) -> None:
+    away = f"`cardinal up` does not run in {config.home}: nothing moves until you start it"
+    assert cardinal("explain", "acme/shop#1").stdout.startswith(f"{away}. When it last ran: ")
+    assert cardinal("board").stdout.startswith(f"{away}\nacme/1  Shop board\n")
+    with presence.hold(config.home):
+        presence.record(config.home, presence.Presence(os.getpid(), "http://127.0.0.1:1", {}))
+        assert away not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
+
+
+def test_a_worker_elsewhere_counts_while_it_shows_signs_of_life(
+    cardinal: Cardinal, story: Engine, redis: Redis
+) -> None:
+    assert "does not run" in cardinal("board").stdout
+    redis.sadd("rq:workers", "rq:worker:elsewhere")  # as RQ registers one; what died leaves this behind
+    assert "does not run" in cardinal("board").stdout
+    redis.hset("rq:worker:elsewhere", "birth", "now")
+    assert "does not run" not in cardinal("board").stdout
 
 
 def test_explain_is_one_line(cardinal: Cardinal, story: Engine) -> None:
