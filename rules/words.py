@@ -18,9 +18,12 @@ def plain(text: str, limit: int = 120) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return our own words as a sentence: begun with a capital, unless they begin with a run's name."""
-    first = text.partition(" ")[0]
-    begun = text if first[:1] == "r" and first[1:].isdigit() else text[:1].upper() + text[1:]
+    """Return our own words as a sentence: begun with a capital, unless they begin with a name such as r1 or
+    acme/shop.
+    """
+    first = text.partition(" ")[0].rstrip(":,")
+    named = any(not char.isalpha() and char not in "'-" for char in first)
+    begun = text if named else text[:1].upper() + text[1:]
     return begun if begun.endswith((".", "?", "!", "…", ":")) else f"{begun}."
 
 

@@ -58,8 +58,8 @@ def _sandbox(patient: Patient) -> Iterator[Finding]:
         yield Finding(
             "sandbox",
             Level.WARN,
-            "agents run without one",
-            "install bubblewrap, unset CARDINAL_ALLOW_UNSANDBOXED",
+            "agents run without a sandbox",
+            "install bubblewrap, and unset CARDINAL_ALLOW_UNSANDBOXED",
         )
     else:
         yield Finding("sandbox", Level.WARN, "only the scripted agent may run", "install bubblewrap")

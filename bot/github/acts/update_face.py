@@ -61,9 +61,8 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdateFace, entry: Entry) -> Out
         wait_for_more(desk, run, last)
     surely = entry.attempts == 1  # else an earlier attempt may have written something else
     changed = [name for name in wanted if not surely or written.get(name) != digests[name]]
-    fields = known.fields
+    fields = _fields(hub, known)  # also for a card that shows nothing yet: the board is ready before a run is
     if changed:
-        fields = _fields(hub, known)
         ids = {field.name: field.field_id for field in fields}
         board.set_fields(
             hub,

@@ -449,7 +449,7 @@ def test_doctor_says_what_is_missing_and_what_to_do(cardinal: Cardinal, story: E
     assert result.exit_code == 1
     findings = {found["name"]: found for found in json.loads(result.stdout)}
     assert findings["settings"]["level"] == "fail"
-    assert findings["ledger"]["found"].startswith("sqlite, 13 events, shape ")
+    assert findings["ledger"]["found"].startswith("the ledger is in sqlite, with 13 events")
     assert all(found["next_step"] for found in findings.values() if found["level"] != "ok")
     assert "it is signed with this" not in result.output
 

@@ -119,6 +119,18 @@ def test_a_missing_key_keeps_no_other_finding_back(doctor: Doctor, home: Path) -
     assert {"home", "disk", "redis", "budget"} <= {*findings(result)}
 
 
+def test_its_findings_are_sentences(doctor: Doctor, home: Path) -> None:
+    settle(home, AWAY)
+    shown = doctor().stdout.splitlines()
+    for one in shown:
+        found, _, step = one[21:].partition(" → ")
+        for told in filter(None, (found, step)):
+            assert told == told.strip()
+            assert told.endswith(".")
+            assert not told[0].islower(), told
+    assert "warn  redis          No Redis runs here. → `cardinal up` starts one." in shown
+
+
 def test_settings_that_cannot_be_read_are_findings_too(doctor: Doctor, home: Path) -> None:
     settle(home, AWAY + "CARDINAL_PRIVATE_KEY=gone.pem\nCARDINAL_PROT=3\n")
     result = doctor("--json")
