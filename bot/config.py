@@ -212,15 +212,15 @@ class Config:
         self._require("app_id", "private_key", "board_owner")
 
     def _require(self, *needed: str) -> None:
-        missing = tuple(
-            f"{PREFIX}{name.removesuffix('_owner').upper()} is not set: `cardinal init` sets it, or "
-            "put it into "
-            f"{self.home / ENV_FILE} or the environment"
-            for name in needed
-            if not getattr(self, name)
-        )
+        missing = [name for name in needed if not getattr(self, name)]
+        if len(missing) == len(needed):
+            how = "run `cardinal init` here, or name the home that is with CARDINAL_HOME"
+            raise ConfigError((f"Cardinal is not set up in {self.home}: {how}",))
         if missing:
-            raise ConfigError(missing)
+            names = ", ".join(f"{PREFIX}{name.removesuffix('_owner').upper()}" for name in missing)
+            are, them = ("is", "it") if len(missing) == 1 else ("are", "them")
+            how = f"`cardinal init` sets {them}, or put {them} into {self.home / ENV_FILE} or the environment"
+            raise ConfigError((f"{names} {are} not set: {how}",))
 
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Config))

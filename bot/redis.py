@@ -15,6 +15,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
+from rq.worker_registration import get_keys
 
 from bot.config import Config
 from ledger.errors import CardinalError
@@ -62,6 +63,14 @@ def answers(client: Redis) -> bool:
     """Return whether Redis answers now."""
     try:
         return bool(client.ping())
+    except RedisError:
+        return False
+
+
+def has_workers(client: Redis) -> bool:
+    """Return whether a worker that shows signs of life is known to Redis; False where none answers."""
+    try:
+        return any(client.exists(key) for key in get_keys(connection=client))
     except RedisError:
         return False
 

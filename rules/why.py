@@ -9,7 +9,7 @@ from rules.moving import may_move, refusal
 from rules.policy import Policy
 from rules.queue import stopped_by
 from rules.snapshot import RunSeen, Snapshot
-from rules.words import alternatives, code, plain, sentence, usd
+from rules.words import alternatives, code, plain, sentence, state_word, usd
 
 
 def why(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
@@ -29,7 +29,9 @@ def why(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
 
 def status(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
     """Return how the card stands as a short Markdown list."""
-    lines = [f"- **{snapshot.state.replace('_', ' ')}** in {code(snapshot.column or 'no column')}"]
+    where = code(snapshot.column) if snapshot.column else "no column"
+    state = state_word(snapshot.state)
+    lines = [f"- **{state}** in {where}" if state else f"- rests in {where}"]
     lines.append(f"- {sentence(why(policy, snapshot, now))}")
     if snapshot.run:
         run = snapshot.run

@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import timedelta
 
+from ledger.states import CardState
+
 
 def plain(text: str, limit: int = 120) -> str:
     """Return one line of at most `limit` characters without control, hidden or direction marks."""
@@ -16,15 +18,23 @@ def plain(text: str, limit: int = 120) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return our own words as a sentence: begun with a capital, unless they begin with a run's name."""
-    first = text.partition(" ")[0]
-    begun = text if first[:1] == "r" and first[1:].isdigit() else text[:1].upper() + text[1:]
+    """Return our own words as a sentence: begun with a capital, unless they begin with a name such as r1 or
+    acme/shop.
+    """
+    first = text.partition(" ")[0].rstrip(":,")
+    named = any(not char.isalpha() and char not in "'-" for char in first)
+    begun = text if named else text[:1].upper() + text[1:]
     return begun if begun.endswith((".", "?", "!", "…", ":")) else f"{begun}."
 
 
 def code(text: str, limit: int = 80) -> str:
     """Return outside text as Markdown code, where no mention, link, image or HTML works."""
     return f"`{plain(text, limit).replace('`', '´') or ' '}`"
+
+
+def state_word(state: str) -> str:
+    """Return a card's or run's state as people read it; empty for a card that rests."""
+    return "" if state == CardState.DRAFT else state.replace("_", " ")
 
 
 def usd(amount: float) -> str:
@@ -54,6 +64,17 @@ def near(word: str, known: Iterable[str]) -> str:
     by_lower = {name.lower(): name for name in known}
     found = difflib.get_close_matches(word.lower()[:80], by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else ""
+
+
+def brief(length: timedelta) -> str:
+    """Return a length of time in its largest unit, as tables have room for: `45 s`, `12 min`, `3 h`."""
+    seconds = max(0, int(length.total_seconds()))
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = seconds // 60
+    if minutes < 120:
+        return f"{minutes} min"
+    return f"{minutes // 60} h" if minutes < 48 * 60 else count(minutes // 1440, "day")
 
 
 def span(length: timedelta) -> str:

@@ -44,8 +44,8 @@ def _policy(name: str, policy: policies.PolicyRow | None) -> Iterator[Finding]:
         then = "the last good one is in force" if policy.digest else "nothing is started before"
         yield Finding("policy", Level.FAIL, found, f"correct .github/cardinal.yml; {then}")
     else:
-        where = f"from {policy.commit[:12]}" if policy.commit else "the built-in one"
-        yield Finding("policy", Level.OK, f"{name}: {where}")
+        where = f"is from {policy.commit[:12]}" if policy.commit else "is the built-in one"
+        yield Finding("policy", Level.OK, f"the policy of {name} {where}")
 
 
 def columns(patient: Patient) -> Iterator[Finding]:
@@ -81,7 +81,7 @@ def fields(patient: Patient) -> Iterator[Finding]:
             found = f"the board has no field {', '.join(missing)}"
             yield Finding("fields", Level.WARN, found, "run `cardinal doctor --fix`", mends="fields")
         else:
-            yield Finding("fields", Level.OK, f"all {len(KINDS)} are there")
+            yield Finding("fields", Level.OK, f"the board has all {len(KINDS)} fields")
 
 
 def headers(patient: Patient) -> Iterator[Finding]:
@@ -94,7 +94,7 @@ def headers(patient: Patient) -> Iterator[Finding]:
             found = f"the description of {', '.join(stale)} does not say what a drag does"
             yield Finding("columns", Level.WARN, found, "run `cardinal doctor --fix`", mends="columns")
         else:
-            yield Finding("columns", Level.OK, "their descriptions say what a drag does")
+            yield Finding("columns", Level.OK, "the columns' descriptions say what a drag does")
 
 
 def wanted_header(patient: Patient, board: known_boards.BoardRow, column: str) -> str | None:

@@ -31,14 +31,17 @@ def app(patient: Patient) -> Iterator[Finding]:
     if not patient.config.app_id:
         return
     answer = patient.hub.as_app("GET", "/app")
-    yield Finding("app", Level.OK, f"{answer.body.get('name')} as {answer.body.get('slug')}")
+    yield Finding("app", Level.OK, f"the App is {answer.body.get('name')}, as {answer.body.get('slug')}")
     off_s = _seconds_off(answer.headers.get("date", ""), patient.now)
     if abs(off_s) > CLOCK_OFF_S:
         yield Finding(
-            "clock", Level.FAIL, f"{off_s:+.0f} s beside GitHub's", "set this machine's clock (NTP)"
+            "clock",
+            Level.FAIL,
+            f"this machine's clock is {off_s:+.0f} s beside GitHub's",
+            "set this machine's clock (NTP)",
         )
     else:
-        yield Finding("clock", Level.OK, "agrees with GitHub's")
+        yield Finding("clock", Level.OK, "this machine's clock agrees with GitHub's")
     yield from _compared(answer.body, "permissions", "the App", f"add them in {SETTINGS}")
 
 
@@ -62,10 +65,10 @@ def installation(patient: Patient) -> Iterator[Finding]:
         )
     if found.get("suspended_at"):
         yield Finding(
-            "installation", Level.FAIL, f"it is suspended at {owner}", f"wake it in {owner}'s settings"
+            "installation", Level.FAIL, f"the App is suspended at {owner}", f"wake it in {owner}'s settings"
         )
         return
-    yield Finding("installation", Level.OK, f"is installed at {owner}")
+    yield Finding("installation", Level.OK, f"the App is installed at {owner}")
     step = f"an owner of {owner} accepts them in the installation's settings"
     yield from _compared(found, "accepted", "the installation", step)
 
@@ -98,14 +101,14 @@ def hook(patient: Patient) -> Iterator[Finding]:
             "webhook", Level.WARN, found, f"set one in {SETTINGS}, or leave it so behind a firewall"
         )
     elif not urlsplit(url).path.endswith(webhook.PATH):
-        found = f"it leads to {url}, not to {webhook.PATH}"
+        found = f"the webhook leads to {url}, not to {webhook.PATH}"
         yield Finding("webhook", Level.WARN, found, f"{step}, unless it is a relay that sends on to there")
     elif config.get("content_type") != "json":
-        yield Finding("webhook", Level.FAIL, "its content type is not application/json", step)
+        yield Finding("webhook", Level.FAIL, "the webhook's content type is not application/json", step)
     elif str(config.get("insecure_ssl", "0")) != "0":
-        yield Finding("webhook", Level.WARN, "GitHub does not check its certificate", step)
+        yield Finding("webhook", Level.WARN, "GitHub does not check the webhook's certificate", step)
     else:
-        yield Finding("webhook", Level.OK, f"leads to {url}")
+        yield Finding("webhook", Level.OK, f"the webhook leads to {url}")
 
 
 def deliveries(patient: Patient) -> Iterator[Finding]:
@@ -114,12 +117,14 @@ def deliveries(patient: Patient) -> Iterator[Finding]:
         return
     newest = patient.hub.as_app("GET", "/app/hook/deliveries", params={"per_page": 30}).body
     if not newest:
-        yield Finding("deliveries", Level.WARN, "GitHub sent none in three days", "look at the webhook above")
+        yield Finding(
+            "deliveries", Level.WARN, "GitHub sent no delivery in three days", "look at the webhook above"
+        )
         return
     came = [one for one in newest if one.get("status_code", 0) in hook_deliveries.OK]
     lost = hook_deliveries.failed(patient.hub, patient.now, lambda ids: _came(patient, ids))
     if not came:
-        found = f"none of the last {len(newest)} arrived: {newest[0].get('status', 'no answer')}"
+        found = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
         yield Finding("deliveries", Level.FAIL, found, "let the webhook's address be reached from outside")
     elif lost and all(one.is_hopeless(patient.now) for one in lost):
         found = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
@@ -129,7 +134,9 @@ def deliveries(patient: Patient) -> Iterator[Finding]:
         found = f"{len(lost)} were lost"
         yield Finding("deliveries", Level.WARN, found, "run `cardinal doctor --fix`", mends="deliveries")
     else:
-        yield Finding("deliveries", Level.OK, f"{len(came)} of the last {len(newest)} arrived, none is lost")
+        yield Finding(
+            "deliveries", Level.OK, f"{len(came)} of the last {len(newest)} deliveries arrived, none is lost"
+        )
 
 
 def _came(patient: Patient, ids: Any) -> frozenset[DeliveryId]:

@@ -31,7 +31,7 @@ def waiting(patient: Patient) -> Iterator[Finding]:
         found = f"{len(asleep)} deliveries wait for over {STUCK_S // 60} min"
         yield Finding("inbox", Level.WARN, found, "look at the workers' log, and whether `cardinal up` runs")
     else:
-        yield Finding("inbox", Level.OK, f"{inward['waiting']} wait, {inward['done']} are done")
+        yield Finding("inbox", Level.OK, f"{inward['waiting']} deliveries wait, {inward['done']} are done")
     if late:
         yield Finding(
             "outbox",
@@ -40,7 +40,7 @@ def waiting(patient: Patient) -> Iterator[Finding]:
             "look at the workers' log",
         )
     else:
-        yield Finding("outbox", Level.OK, "nothing waits too long")
+        yield Finding("outbox", Level.OK, "no entry of the outbox waits too long")
     if lost:
         newest = lost[-1]
         yield Finding(

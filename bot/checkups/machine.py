@@ -23,7 +23,7 @@ def settings(patient: Patient) -> Iterator[Finding]:
             found, _, step = problem.partition(": ")
             yield Finding("settings", Level.FAIL, found, step)
         return
-    yield Finding("settings", Level.OK, f"complete, home is {patient.config.home}")
+    yield Finding("settings", Level.OK, f"the settings are complete, the home is {patient.config.home}")
 
 
 def ledger(patient: Patient) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def ledger(patient: Patient) -> Iterator[Finding]:
         yield Finding("ledger", Level.FAIL, found, step)
         return
     if patient.engine is None:
-        yield Finding("ledger", Level.WARN, "there is none yet", "start `cardinal up`: it makes one")
+        yield Finding("ledger", Level.WARN, "there is no ledger yet", "start `cardinal up`: it makes one")
         return
     with book.reading(patient.engine) as db:
         events, number = book.last_seq(db), current_number(db)
@@ -43,7 +43,11 @@ def ledger(patient: Patient) -> Iterator[Finding]:
             "ledger", Level.WARN, warning, "follow the sentence; until then it is slower, not unsafe"
         )
     else:
-        yield Finding("ledger", Level.OK, f"{patient.engine.dialect.name}, {events} events, shape {number}")
+        yield Finding(
+            "ledger",
+            Level.OK,
+            f"the ledger is in {patient.engine.dialect.name}, with {events} events, of shape {number}",
+        )
 
 
 def disk(patient: Patient) -> Iterator[Finding]:
@@ -71,7 +75,7 @@ def home(patient: Patient) -> Iterator[Finding]:
         found = f"others of this machine can look into {home}"
         yield Finding("home", Level.WARN, found, f"take their rights away: chmod 700 {home}")
     else:
-        yield Finding("home", Level.OK, "nobody else can look into it")
+        yield Finding("home", Level.OK, "nobody else can look into the home")
 
 
 def group(patient: Patient) -> Iterator[Finding]:
@@ -85,7 +89,11 @@ def group(patient: Patient) -> Iterator[Finding]:
             "start it, or serve and work elsewhere",
         )
     else:
-        yield Finding("up", Level.OK, f"pid {running.up} at {running.address}, {len(running.parts)} parts")
+        yield Finding(
+            "up",
+            Level.OK,
+            f"`cardinal up` runs at {running.address}: pid {running.up}, {len(running.parts)} parts",
+        )
 
 
 def redis(patient: Patient) -> Iterator[Finding]:
@@ -94,13 +102,13 @@ def redis(patient: Patient) -> Iterator[Finding]:
     alive = embedded.answers(client)
     client.close()
     if alive:
-        yield Finding("redis", Level.OK, "answers")
+        yield Finding("redis", Level.OK, "Redis answers")
     elif patient.config.redis_url is None:
-        yield Finding("redis", Level.WARN, "does not run", "`cardinal up` starts it")
+        yield Finding("redis", Level.WARN, "no Redis runs here", "`cardinal up` starts one")
     else:
         yield Finding(
             "redis",
             Level.FAIL,
-            "CARDINAL_REDIS_URL does not answer",
+            "the Redis of CARDINAL_REDIS_URL does not answer",
             "start that Redis or correct the setting",
         )

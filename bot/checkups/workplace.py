@@ -60,8 +60,8 @@ def _sandbox(patient: Patient) -> Iterator[Finding]:
         yield Finding(
             "sandbox",
             Level.WARN,
-            f"agents run without one: {problem}",
-            "install bubblewrap, unset CARDINAL_ALLOW_UNSANDBOXED",
+            f"agents run without a sandbox: {problem}",
+            "install bubblewrap, and unset CARDINAL_ALLOW_UNSANDBOXED",
         )
     else:
         yield Finding(

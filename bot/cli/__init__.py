@@ -19,7 +19,18 @@ class RefusedError(click.ClickException):
         return self.message
 
 
-class Listing(click.Group):
+class Group(click.Group):
+    """A group of commands that shows its help when it is called without one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words; without any, print the help and end well."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+
+class Listing(Group):
     """A group whose commands are the files of this folder; each has its click command in `command`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's

@@ -9,11 +9,14 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, make_url
 
 from bot import config as configuration
+from bot import presence
+from bot import redis as embedded
 from bot.config import Config
 from ledger import book
 from ledger.engine import open_ledger
 from ledger.errors import CardinalError
 from ledger.ids import CardId, RunId
+from ledger.listing import CardLine
 from ledger.views import cards, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
@@ -52,6 +55,21 @@ def settings() -> Config:
     return configuration.read(os.environ, Path.cwd())
 
 
+def absence() -> str:
+    """Return a sentence where `cardinal up` does not run in this home and no worker elsewhere is known; else
+    nothing.
+    """
+    config = settings()
+    if presence.look(config.home) is not None:
+        return ""
+    client = embedded.connect(config)
+    try:
+        works = embedded.has_workers(client)
+    finally:
+        client.close()
+    return "" if works else f"`cardinal up` does not run in {config.home}: nothing moves until you start it"
+
+
 def open_engine(config: Config) -> Engine:
     """Return the ledger as it is, without bringing it up to date. Raises NoLedgerError, OlderLedgerError."""
     url = make_url(config.database_url)
@@ -82,6 +100,11 @@ def card(db: Connection, name: str) -> CardRow:
     if found is None:
         raise UnknownCardError(name)
     return found
+
+
+def name_of(row: CardRow | CardLine) -> str:
+    """Return what people call the card: its issue, or its id while it is a draft."""
+    return row.card_id if row.number is None else f"{row.repository}#{row.number}"
 
 
 def run(db: Connection, name: str) -> RunRow:

@@ -2,16 +2,32 @@
 
 import dataclasses
 import json
+import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from rules.words import plain
+from rules.words import brief, plain
 
 C = TypeVar("C", bound=Callable[..., Any])
-CELL = 60
+CELL = 500
+UNBOUND = 10_000  # columns where nobody looks at them: a line is never wrapped there
+PROSE = ("title", "why", "error")  # what is wrapped, in columns of this width at least
+PROSE_WIDTH = 24
+GAP, INDENT = 2, "    "
+COLOURS: Mapping[str, str] = {
+    **dict.fromkeys(("failed", "lost", "fail"), "red"),
+    **dict.fromkeys(("needs input", "blocked", "changes requested", "parked", "warn"), "yellow"),
+    **dict.fromkeys(("awaiting approval", "work complete", "in review"), "yellow"),
+    **dict.fromkeys(("succeeded", "done", "approved", "ok"), "green"),
+    **dict.fromkeys(("working", "revising", "planning", "validating", "publishing"), "cyan"),
+}
 
 
 def json_option(command: C) -> C:
@@ -28,15 +44,53 @@ def show(found: object, *, as_json: bool, text: Callable[[], Iterable[str]]) -> 
         click.echo(line)
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> Iterable[str]:
-    """Yield a table's lines with columns as wide as their contents, or the sentence `empty`."""
+def screen() -> Console:
+    """Return what tables are drawn for: the terminal, or a pipe, where nothing is wrapped or coloured."""
+    tty = sys.stdout.isatty()
+    # Colours are rich's to decide in a terminal: it obeys NO_COLOR and TERM.
+    return Console(force_terminal=tty, width=None if tty else UNBOUND, force_jupyter=False)
+
+
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, console: Console | None = None
+) -> Iterable[str]:
+    """Yield a table's lines, or the sentence `empty`.
+
+    Where the terminal has no room for it, the prose of a row stands in lines of its own under the row.
+    """
+    console = console or screen()
     cells = [[plain(_word(cell), CELL) for cell in row] for row in rows]
     if not cells:
         yield empty
         return
-    widths = [max(len(row[place]) for row in [list(heads), *cells]) for place in range(len(heads))]
-    for row in [list(heads), *cells]:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    facts = [place for place, head in enumerate(heads) if head not in PROSE]
+    prose = [place for place, head in enumerate(heads) if head in PROSE]
+    short, width = _grid(heads, cells, facts), console.width
+    if console.measure(short).maximum + (PROSE_WIDTH + GAP) * len(prose) <= width:
+        yield from _drawn(console, _grid(heads, cells, range(len(heads))))
+        return
+    console.width = UNBOUND
+    head, *lines = _drawn(console, short)
+    yield head
+    for row, drawn in zip(cells, lines, strict=True):
+        yield drawn
+        for place in prose:
+            yield from textwrap.wrap(row[place], width - GAP, initial_indent=INDENT, subsequent_indent=INDENT)
+
+
+def _grid(heads: Sequence[str], cells: Iterable[Sequence[str]], places: Sequence[int]) -> Table:
+    grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for place in places:
+        grid.add_column(heads[place], overflow="fold", no_wrap=heads[place] not in PROSE)
+    for row in cells:  # a Text is no markup, whatever stands in it
+        grid.add_row(*(Text(row[place], style=COLOURS.get(row[place], "")) for place in places))
+    return grid
+
+
+def _drawn(console: Console, grid: Table) -> list[str]:
+    with console.capture() as captured:
+        console.print(grid)
+    return [row.rstrip() for row in captured.get().splitlines()]
 
 
 def line(text: str) -> str:
@@ -52,7 +106,16 @@ def block(text: str) -> Iterable[str]:
 
 def when(at: datetime | None) -> str:
     """Return a time to the second, in UTC."""
-    return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+    return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def ago(at: datetime | None, now: datetime) -> str:
+    """Return how long ago that was, with the time in UTC behind; the day where it is long ago."""
+    if at is None:
+        return ""
+    past = now - at
+    clock = f"{at:%H:%M} UTC" if past < timedelta(hours=20) else f"{at:%Y-%m-%d} UTC"
+    return f"{brief(past)} ago ({clock})" if past >= timedelta(seconds=1) else f"just now ({clock})"
 
 
 def gone(dropped: str) -> str:

@@ -6,8 +6,9 @@ from pathlib import Path
 import click
 
 from bot.cli import _desk
-from bot.cli._show import block, gone, json_option, show, table
+from bot.cli._show import ago, block, gone, json_option, show, table
 from bot.orders import artifacts_of
+from bot.shop import utc_now
 from ledger.errors import CardinalError
 from ledger.private import write_file
 from ledger.views import artifacts
@@ -35,16 +36,20 @@ class NoArtifactError(CardinalError):
 )
 @json_option
 def command(run: str, digest: str | None, target: Path | None, as_json: bool) -> None:
-    """List what a run left: logs of its checks, the patch of its branch, its report and its briefing."""
+    """List what a run left for people.
+
+    Logs of its checks, the patch of its branch, its report and its briefing.
+    """
     with _desk.reading() as db:
         found = artifacts.of_run(db, _desk.run(db, run).run_id)
     if digest is None:
+        now = utc_now()
         rows = (
             (
                 one.name,
                 one.kind,
                 one.size_bytes,
-                gone(one.dropped) or one.at,
+                gone(one.dropped) or ago(one.at, now),
                 one.digest,
             )
             for one in found

@@ -7,7 +7,7 @@ import click
 
 from bot import audit_heads, audit_proof, audit_trail
 from bot.bundle import secrets_of
-from bot.cli import _desk
+from bot.cli import Group, _desk
 from bot.cli._show import json_option, show
 from bot.config import ConfigError
 from bot.github.errors import GithubError
@@ -19,7 +19,7 @@ from ledger.errors import BrokenChainError
 from ledger.private import write_file
 
 
-@click.group("audit")
+@click.group("audit", cls=Group)
 def command() -> None:
     """Work with the event log."""
 
@@ -33,7 +33,9 @@ def command() -> None:
 )
 @json_option
 def verify(file: Path | None, as_json: bool) -> None:
-    """Check every event's digest against the one before it, and against the heads of the log that stand in
+    """Check the whole event log.
+
+    Every event's digest is compared with the one before it, and with the heads of the log that stand in
     Cardinal's checks on GitHub. Exit code 1 when the chain is broken, when GitHub holds another head, or when
     an exported trail says otherwise than the log.
     """
@@ -80,8 +82,10 @@ def _compare() -> tuple[audit_heads.Compared | None, str]:
     "--to", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write it to this file."
 )
 def export(run: str, form: str, target: Path | None) -> None:
-    """Print the audit trail of a run: who asked, what was done, seen and decided, and each event with its
-    digest. Only JSON can be verified; Markdown is the same for reading.
+    """Print the audit trail of a run.
+
+    Who asked, what was done, seen and decided, and each event with its digest. Only JSON can be verified;
+    Markdown is the same for reading.
     """
     settings = _desk.settings()
     with _desk.reading() as db:

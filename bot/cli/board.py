@@ -13,6 +13,7 @@ from ledger.listing import CardLine
 from ledger.views import boards, stops
 from ledger.views.boards import BoardRow
 from ledger.views.stops import StopRow
+from rules.words import state_word
 
 HEADS = ("card", "state", "run", "title", "why")
 
@@ -53,6 +54,8 @@ def _board(db: Connection, board: BoardRow, column: str | None) -> BoardStory:
 def _text(found: Sequence[BoardStory]) -> Iterable[str]:
     if not found:
         yield "no board was seen yet: `cardinal doctor` says what is missing"
+    elif away := _desk.absence():
+        yield away
     for board in found:
         yield f"{board.board}  {line(board.title)}"
         for stop in board.stops:
@@ -65,9 +68,4 @@ def _text(found: Sequence[BoardStory]) -> Iterable[str]:
 
 
 def _row(card: CardLine) -> tuple[object, ...]:
-    return name_of(card), card.state, card.run_id, card.title, card.because
-
-
-def name_of(card: CardLine) -> str:
-    """Return what people call the card: its issue, or its id while it is a draft."""
-    return card.card_id if card.number is None else f"{card.repository}#{card.number}"
+    return _desk.name_of(card), state_word(card.state), card.run_id, card.title, card.because

@@ -23,7 +23,10 @@ HEADS = ("file", "bytes")
 @click.option("--off", is_flag=True, help="Keep no more; what was kept stays.")
 @json_option
 def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
-    """Keep deliveries in the home's folder `captured`, or say what is kept."""
+    """Keep deliveries, or say what is kept.
+
+    They are kept in the home's folder `captured`.
+    """
     config, now = _desk.settings(), datetime.now(UTC)
     if off:
         capture.end(config.home)

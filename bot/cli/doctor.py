@@ -15,6 +15,7 @@ from bot.cli._show import json_option, line, show
 from bot.config import Config, ConfigError
 from bot.github.hub import Hub
 from ledger.errors import CardinalError, LedgerError, OlderLedgerError
+from rules.words import sentence
 
 CORRECT = "correct it in the home's file env, or in the environment"
 
@@ -91,6 +92,6 @@ def _pack(archive: Path, patient: Patient, findings: Sequence[Finding]) -> None:
 
 def _lines(findings: Sequence[Finding], mended: Sequence[str]) -> Iterable[str]:
     for one in findings:
-        step = f" → {one.next_step}" if one.next_step else ""
-        yield f"{one.level:<5} {one.name:<14} {line(one.found)}{step}"
+        step = f" → {sentence(one.next_step)}" if one.next_step else ""
+        yield f"{one.level:<5} {one.name:<14} {sentence(line(one.found))}{step}"
     yield from (f"fixed {line(one)}" for one in mended)

@@ -25,4 +25,9 @@ def command(card: str, as_json: bool) -> None:
             raise _desk.UnknownCardError(card)
         because = why(policies.in_force(db, row.board_id), snapshot, datetime.now(UTC))
     found = {"card": card, "column": row.column, "state": row.state, "because": because}
-    show(found, as_json=as_json, text=lambda: (line(because),))
+    show(found, as_json=as_json, text=lambda: (_told(because),))
+
+
+def _told(because: str) -> str:
+    away = _desk.absence()
+    return line(f"{away}. When it last ran: {because}" if away else because)

@@ -3,8 +3,10 @@
 import click
 
 from bot.cli import _desk
-from bot.cli._show import json_option, show, table
+from bot.cli._show import ago, json_option, show, table
+from bot.shop import utc_now
 from ledger.views import cards
+from rules.words import state_word
 
 HEADS = ("card", "state", "since", "run", "title", "why")
 
@@ -16,11 +18,12 @@ def command(as_json: bool) -> None:
 
     Questions first, then failures, finished work, requested changes, reviews, and what may be merged.
     """
+    now = utc_now()
     with _desk.reading() as db:
         found = cards.attention(db)
     rows = (
-        (f"{card.repository}#{card.number}" if card.number else card.card_id, card.state, card.state_at,
-         card.run_id, card.title, card.because)
+        (_desk.name_of(card), state_word(card.state), ago(card.state_at, now), card.run_id, card.title,
+         card.because)
         for card in found
     )  # fmt: skip
     show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing waits for anybody"))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli import _beside
+from bot.cli import Group, _beside
 from bot.cli._show import block, json_option, line, show
 from bot.texts import checks_needed
 from rules import registry
@@ -16,7 +16,7 @@ from rules.policy_checks import PROFILES
 MOST_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
 
 
-@click.group("policy")
+@click.group("policy", cls=Group)
 def command() -> None:
     """Work with the policy file, .github/cardinal.yml."""
 
@@ -43,7 +43,10 @@ def validate(file: Path, home: str, as_json: bool) -> None:
 @command.command("profiles")
 @json_option
 def profiles(as_json: bool) -> None:
-    """List the built-in profiles of repositories: what each suggests for a policy, and its skills."""
+    """List the built-in profiles of repositories.
+
+    Each with what it suggests for a policy, and its skills.
+    """
     found = [_profile(name) for name in registry.names(PROFILES)]
     show(found, as_json=as_json, text=lambda: [one for profile in found for one in _described(profile)])
 

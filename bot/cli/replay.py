@@ -5,8 +5,9 @@ import click
 from bot import queues
 from bot import redis as embedded
 from bot.cli import _desk
-from bot.cli._show import json_option, line, show, table
+from bot.cli._show import ago, json_option, line, show, table
 from bot.queues import QueueName
+from bot.shop import utc_now
 from ledger import book, inbox
 from ledger.errors import CardinalError
 from ledger.ids import DeliveryId
@@ -28,14 +29,14 @@ class NotQuarantinedError(CardinalError):
 @json_option
 def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """List quarantined deliveries, or try some again."""
-    config = _desk.settings()
+    config, now = _desk.settings(), utc_now()
     engine = _desk.open_engine(config)
     try:
         with book.reading(engine) as db:
             aside = inbox.quarantined(db)
         if not deliveries and not everything:
             rows = (
-                (one.delivery_id, one.event, one.action, one.received_at, one.attempts, one.error)
+                (one.delivery_id, one.event, one.action, ago(one.received_at, now), one.attempts, one.error)
                 for one in aside
             )
             show(aside, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing is quarantined"))

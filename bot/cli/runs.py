@@ -1,12 +1,21 @@
 """`cardinal runs`: the newest runs."""
 
+from datetime import datetime
+
 import click
+from sqlalchemy import Connection
 
 from bot.cli import _desk
-from bot.cli._show import json_option, show, table
-from ledger.views import runs
+from bot.cli._show import ago, json_option, show, table
+from bot.shop import utc_now
+from bot.texts.story import REASONS, dollars
+from ledger.states import Ending, RunState
+from ledger.views import cards, runs
+from ledger.views.cards import CardRow
+from ledger.views.runs import RunRow
+from rules.words import brief, state_word
 
-HEADS = ("run", "state", "column", "repository", "agent", "attempt", "usd", "queued", "last line")
+HEADS = ("run", "state", "card", "title", "by", "queued", "took", "cost", "why")
 
 
 @click.command("runs")
@@ -14,12 +23,34 @@ HEADS = ("run", "state", "column", "repository", "agent", "attempt", "usd", "que
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @json_option
 def command(name: str | None, limit: int, as_json: bool) -> None:
-    """Print the newest runs."""
+    """Print the newest runs.
+
+    Each run with its card, who started it, when, how long it took, and why it stands or ended as it did.
+    """
+    now = utc_now()
     with _desk.reading() as db:
         found = runs.of_card(db, _desk.card(db, name).card_id, limit) if name else runs.newest(db, limit)
-    rows = (
-        (run.run_id, run.ending or run.state, run.column, run.repository, run.agent, run.attempt,
-         f"{run.usd:.2f}", run.queued_at, run.last_line)
-        for run in found
-    )  # fmt: skip
+        rows = [] if as_json else [_row(db, run, now) for run in found]
     show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty="no run was started yet"))
+
+
+def _row(db: Connection, run: RunRow, now: datetime) -> tuple[object, ...]:
+    card = cards.get(db, run.card_id)
+    ended = run.ended_at or now
+    took = "" if run.claimed_at is None else brief(ended - run.claimed_at)
+    name, title = ("", "") if card is None else (_desk.name_of(card), card.title)
+    state = state_word(run.ending or run.state)
+    cost = dollars(run.usd) if run.usd else ""
+    return run.run_id, state, name, title, run.by, ago(run.queued_at, now), took, cost, _why(run, card)
+
+
+def _why(run: RunRow, card: CardRow | None) -> str:
+    """Return why the run ended as it did, or what it does or waits for."""
+    if run.ending is Ending.SUCCEEDED:
+        return ""
+    if run.ending is not None:
+        known = REASONS.get(run.reason, run.reason)
+        return ": ".join(part for part in (known, run.stop_why or run.detail) if part)
+    if run.state is RunState.QUEUED and card is not None:
+        return card.because
+    return run.parked_why or run.last_line

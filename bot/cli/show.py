@@ -8,7 +8,8 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _briefing, _desk
-from bot.cli._show import block, gone, json_option, line, show, when
+from bot.cli._show import ago, block, gone, json_option, line, show, when
+from bot.shop import utc_now
 from bot.texts import beside as texts
 from bot.texts.stages import used
 from ledger.events.findings import FindingsReported
@@ -39,8 +40,9 @@ from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from ledger.views.timeline import TimelineRow, Zoom
 from rules.modes import INVESTIGATE, reason
-from rules.words import count
+from rules.words import count, state_word
 
+NOWHERE = "no column"
 RUN = re.compile(r"r[0-9]{1,12}")
 
 
@@ -115,12 +117,14 @@ def _run(db: Connection, run: RunRow) -> RunStory:
 def _run_text(story: RunStory) -> Iterable[str]:
     run = story.run
     agent = line(f"{run.agent} {run.agent_version}".strip())
-    yield f"{run.run_id}  {run.ending or run.state}  attempt {run.attempt} ({run.kind})  {agent}"
+    yield f"{run.run_id}  {state_word(run.ending or run.state)}  attempt {run.attempt} ({run.kind})  {agent}"
     yield f"{line(run.repository)}  {line(run.branch) if run.mode != INVESTIGATE else 'reads only'}"
     yield f"mode {run.mode}: {line(reason(run.mode_rule, run.mode_value))}"
     through = f" ({run.door})" if run.door else ""
     yield f"asked by {line(run.by)}{through}{f': {line(run.asked)}' if run.asked else ''}"
-    yield f"queued {when(run.queued_at)}  ended {when(run.ended_at) or 'not yet'}"
+    now = utc_now()
+    ended = f"ended {ago(run.ended_at, now)}" if run.ended_at else "not ended yet"
+    yield f"queued {ago(run.queued_at, now)}  {ended}"
     work = f"{count(run.turns, 'turn')}  {count(run.commits, 'commit')}"
     yield f"${run.usd:.2f}  {run.active_s / 60:.1f} min  {work}"
     if run.reason or run.detail:
@@ -192,7 +196,7 @@ def _answer(asked: QuestionRow) -> str:
 def _card_text(story: CardStory) -> Iterable[str]:
     card = story.card
     yield f"{card.repository}#{card.number}  {line(card.title)}" if card.number else line(card.title)
-    yield f"{card.state} in {line(card.column or 'no column')}: {line(card.because)}"
+    yield f"{f'{state_word(card.state)} in {line(card.column or NOWHERE)}'.strip()}: {line(card.because)}"
     if story.placement is not None:
         place = story.placement
         where = place.repository or "no repository"
@@ -200,6 +204,6 @@ def _card_text(story: CardStory) -> Iterable[str]:
     if card.pull_number:
         yield f"pull request #{card.pull_number} {card.pull_state}{', a draft' if card.pull_draft else ''}"
     for run in story.runs:
-        yield f"{run.run_id}  {run.ending or run.state}  ${run.usd:.2f}  {line(run.last_line)}"
+        yield f"{run.run_id}  {state_word(run.ending or run.state)}  ${run.usd:.2f}  {line(run.last_line)}"
     for row in story.timeline:
         yield f"{when(row.at)}  {row.run_id or '':5}  {line(row.text)}"

@@ -14,6 +14,7 @@ from runner.visible import shown
 BODY_LIMIT = 8_000
 MESSAGE_LIMIT = 2_000
 INSTRUCTIONS_LIMIT = 8_000
+CUT = "the rest is not shown"
 READY = "## Ready for execution"
 ROLE = f"""You are the planning assistant of a project board. Help people turn this card into work that an
 engineer can start on: ask for what is missing, one thing at a time, and suggest acceptance criteria and the
@@ -49,7 +50,7 @@ def conversation(card: CardRow, messages: Iterable[MessageRow], *, instructions:
     parts = (
         ROLE,
         WARNING.format(tag=trust.tag),
-        cut(instructions, INSTRUCTIONS_LIMIT),
+        cut(instructions, INSTRUCTIONS_LIMIT, CUT),
         _card(card, trust),
         *said,
         "Write the next reply.",
@@ -65,13 +66,13 @@ def task(
         "title": trust.fenced(_title(card), trust.author),
         "description": trust.fenced(_body(card), trust.author),
         "conversation": "\n\n".join(_message(one, trust) for one in messages) or "(nobody said anything)",
-        "labels": cut(without_invisible(", ".join(card.labels)), 1_000) or "(no labels)",
+        "labels": cut(without_invisible(", ".join(card.labels)), 1_000, CUT) or "(no labels)",
     }
     parts = (
         WARNING.format(tag=trust.tag),
-        cut(instructions, INSTRUCTIONS_LIMIT),
+        cut(instructions, INSTRUCTIONS_LIMIT, CUT),
         _card(card, trust),
-        fill(cut(prompt, INSTRUCTIONS_LIMIT), values),
+        fill(cut(prompt, INSTRUCTIONS_LIMIT, CUT), values),
     )
     return "\n\n".join(part for part in parts if part)
 
@@ -96,12 +97,12 @@ def _title(card: CardRow) -> str:
 
 
 def _body(card: CardRow) -> str:
-    return cut(shown(card.body), BODY_LIMIT) or "(no description)"
+    return cut(shown(card.body), BODY_LIMIT, CUT) or "(no description)"
 
 
 def _message(message: MessageRow, trust: Trust) -> str:
     own = message.place == "assistant"
-    text = cut(shown(message.text, tags=not own), MESSAGE_LIMIT)
+    text = cut(shown(message.text, tags=not own), MESSAGE_LIMIT, CUT)
     if own:
         return f"You said:\n{text}"
     if message.vouched_by:

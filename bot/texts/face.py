@@ -7,8 +7,10 @@ from bot.texts.safe import cut, tame
 from ledger.states import CardState, RunState
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
+from rules.words import state_word
 
 FIELD_LIMIT = 200  # longer text is unreadable on a card; GitHub itself takes 1,024
+WHOLE = "more in the comments"
 MARKS: Mapping[CardState, str] = {
     CardState.NEEDS_INPUT: "🙋",
     CardState.FAILED: "❌",
@@ -53,17 +55,12 @@ KINDS: Mapping[FaceField, str] = {
 }
 
 
-def values(
-    card: CardRow, run: RunRow | None, *, card_usd: float, served: bool = True
-) -> dict[FaceField, str | float]:
+def values(card: CardRow, run: RunRow | None, *, card_usd: float) -> dict[FaceField, str | float]:
     """Return what each field should hold; an empty text clears it. What nothing was spent on has no cost, and
-    what rests in a column that is not `served` no state.
+    a card that rests no state: "draft" would be read as GitHub's word for an issue that is none yet.
     """
-    rests = not served and card.state is CardState.DRAFT
     found: dict[FaceField, str | float] = {
-        FaceField.AGENT: ""
-        if rests
-        else f"{MARKS.get(card.state, '')} {card.state.replace('_', ' ')}".strip(),
+        FaceField.AGENT: f"{MARKS.get(card.state, '')} {state_word(card.state)}".strip(),
         FaceField.PROGRESS: _progress(card, run),
         FaceField.RUN: _run(card, run),
         FaceField.PULL: _pull(card),
@@ -77,7 +74,7 @@ def values(
 
 
 def _one_line(text: str) -> str:
-    return cut(" ".join(tame(text).split()), FIELD_LIMIT)
+    return cut(" ".join(tame(text).split()), FIELD_LIMIT, WHOLE)
 
 
 def _progress(card: CardRow, run: RunRow | None) -> str:

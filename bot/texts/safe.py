@@ -57,11 +57,16 @@ def _word_end(text: str, start: int) -> int:
     return found.start() if found else len(text)
 
 
-def cut(text: str, limit: int) -> str:
-    """Return at most about `limit` characters of `text`, and say how many were left out."""
+def cut(text: str, limit: int, whole: str = "") -> str:
+    """Return at most `limit` characters of `text` and an ellipsis, cut between words; `whole` says where it
+    stands in full.
+    """
     if len(text) <= limit:
         return text
-    return f"{text[:limit].rstrip()} … (cut: {len(text) - limit:,} more characters)"
+    begun, last = text[:limit], text[limit]
+    words = begun if last.isspace() else begun[: max(begun.rfind(" "), begun.rfind("\n"), 0)]
+    kept = words if len(words) > limit // 2 else begun  # one word alone may be longer than all of it
+    return f"{kept.rstrip()}…{f' ({whole})' if whole else ''}"
 
 
 def quote(text: str, limit: int = 8_000) -> str:

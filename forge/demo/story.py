@@ -46,7 +46,7 @@ def play(stage: Stage, before: Callable[[str], None] = lambda _: None) -> list[S
 
 def _idea(stage: Stage) -> str:
     stage.number = stage.team.new_card("carol", TITLE, BODY, "Tasks")
-    return stage.sees("the card stands in Tasks", stage.patience_s, Agent="draft")
+    return stage.sees("the card stands in Tasks", stage.patience_s, Status="Tasks")
 
 
 def _planning(stage: Stage) -> str:

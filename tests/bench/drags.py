@@ -1,8 +1,10 @@
 """From a drag to the first comment: over the webhook, the queues, the rules and the outbox to the forge."""
 
+import json
 import time
 from collections.abc import Callable, Iterator
 
+from forge.demo.launch import Scene
 from forge.demo.people import Team, wait_for
 from tests.bench.figures import Figure, percentile, say
 from tests.bench.world import running
@@ -21,7 +23,7 @@ def measure(*, quick: bool) -> Iterator[Figure]:
         numbers = [
             team.new_card("carol", f"Measured card {n}", "Nothing.", "Tasks") for n in range(count + 1)
         ]
-        wait_for("every card is known", lambda: _all_known(team, numbers), limit_s=PATIENCE_S)
+        wait_for("every card is known", lambda: _all_known(scene, numbers), limit_s=PATIENCE_S)
         _dragged(team, numbers[0])  # the first one pays what happens once: labels, the board's fields
         comments, plans = [], []
         for number in numbers[1:]:
@@ -38,15 +40,10 @@ def measure(*, quick: bool) -> Iterator[Figure]:
         yield from _forge_itself(team, numbers[0])
 
 
-def _all_known(team: Team, numbers: list[int]) -> str | None:
-    cards = [
-        card
-        for board in team.state()["boards"]
-        for column in board["columns"]
-        for card in column["cards"]
-        if card.get("number") in numbers and card["fields"].get("Agent")
-    ]
-    return f"{len(cards)} cards" if len(cards) == len(numbers) else None
+def _all_known(scene: Scene, numbers: list[int]) -> str | None:
+    boards = json.loads(scene.command("board", "--json").stdout or "[]")
+    found = {card["number"] for board in boards for cards in board["columns"].values() for card in cards}
+    return f"{len(numbers)} cards" if found.issuperset(numbers) else None
 
 
 def _dragged(team: Team, number: int) -> tuple[float, float]:

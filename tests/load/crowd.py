@@ -15,6 +15,7 @@ import docker
 from forge.demo.people import Json, Team
 from ledger import book
 from ledger.event import Event
+from ledger.events.board import CardSeen
 from ledger.events.policy import PolicyLoaded
 from runner.docker.engine import engine_address
 from runner.docker.sweeping import home_of
@@ -99,20 +100,22 @@ def new_cards(cardinal: Cardinal, titles: list[str]) -> list[tuple[str, int]]:
         repository = REPOSITORIES[place % len(REPOSITORIES)]
         made.append((repository, cardinal.team.new_card("carol", title, "Do it.", "Tasks", repository)))
     wanted = set(made)
-    until("every card is known", lambda: wanted <= set(cards(cardinal, "Agent")), LIMIT_S, 0.2)
+    until("every card is known", lambda: wanted <= _known(cardinal.engine), LIMIT_S, 0.2)
     return made
 
 
-def cards(cardinal: Cardinal, field: str = "") -> dict[tuple[str, int], str]:
-    """Return the column of each card on the board by its issue; those alone that show something in
-    `field`.
-    """
+def _known(engine: Engine) -> set[tuple[str, int]]:
+    return {(one.repository, one.number) for one in events(engine, CardSeen)}
+
+
+def cards(cardinal: Cardinal) -> dict[tuple[str, int], str]:
+    """Return the column of each card on the board by its issue."""
     state = cardinal.team.state()
     return {
         (card["repository"], card["number"]): column["name"]
         for column in state["boards"][0]["columns"]
         for card in column["cards"]
-        if card.get("number") and (not field or card["fields"].get(field))
+        if card.get("number")
     }
 
 

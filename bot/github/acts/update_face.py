@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot import policies
 from bot.github import board
 from bot.github.act import GivenUpError, Outcome
 from bot.github.errors import RefusedError
@@ -50,8 +49,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdateFace, entry: Entry) -> Out
     with book.reading(desk.engine) as db:
         card = card_of(db, intent.card_id)
         run = runs.get(db, card.run_id) if card.run_id else None
-        served = policies.in_force(db, card.board_id).column(card.column) is not None
-        wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd, served=served)
+        wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd)
         known = boards.get(db, card.board_id)
     if known is None or card.archived:
         return Outcome("", "")
@@ -63,9 +61,8 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdateFace, entry: Entry) -> Out
         wait_for_more(desk, run, last)
     surely = entry.attempts == 1  # else an earlier attempt may have written something else
     changed = [name for name in wanted if not surely or written.get(name) != digests[name]]
-    fields = known.fields
+    fields = _fields(hub, known)  # also for a card that shows nothing yet: the board is ready before a run is
     if changed:
-        fields = _fields(hub, known)
         ids = {field.name: field.field_id for field in fields}
         board.set_fields(
             hub,

@@ -1,18 +1,25 @@
 """The commands on a real ledger: they say what is there, harm nothing, and refuse in one sentence."""
 
 import json
+import os
+import re
 import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click import Context
 from click.testing import CliRunner, Result
+from redis import Redis
+from rich.console import Console
 from sqlalchemy import Engine
 
+from bot import presence
 from bot.cli import Listing, main
+from bot.cli._show import ago, table
 from bot.config import Config
 from ledger import book, inbox
 from ledger.events import board as on_board
@@ -175,6 +182,57 @@ def test_the_inbox_has_what_waits_for_a_person(cardinal: Cardinal, story: Engine
     assert "acme/shop#1" in cardinal("inbox").stdout
 
 
+def test_the_runs_name_card_person_age_duration_and_reason(cardinal: Cardinal, story: Engine) -> None:
+    head, row = cardinal("runs").stdout.splitlines()
+    assert head.split() == ["run", "state", "card", "title", "by", "queued", "took", "cost", "why"]
+    assert row.startswith("r1   failed  acme/shop#1  Prices")
+    assert re.search(r"alice  \d+ \w+ ago \(2026-11-20 UTC\)  5 s", row)
+    assert row.endswith("the agent stopped with an error: it crashed")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_table_fits_the_terminal_and_no_title_is_markup(width: int) -> None:
+    screen = Console(width=width, force_terminal=True, color_system="standard", file=StringIO())
+    title = "[red]Big[/] [link=https://evil.example]baskets[/link] get a discount of ten percent \x1b[2J"
+    rows = [("r1", "failed", title, "it crashed " * 10), ("r2", "working", "Small", "")]
+    drawn = "\n".join(table(("run", "state", "title", "why"), rows, empty="", console=screen))
+    assert "\x1b[31mfailed" in drawn
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", drawn)
+    assert max(map(len, shown.splitlines())) <= width
+    assert "[red]Big[/]" in shown
+    assert "\x1b" not in shown
+    assert shown.count("crashed") == 10
+
+
+def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Console(width=80, force_terminal=True, color_system="standard", file=StringIO())
+    assert "\x1b[31m" not in "".join(table(("state",), [("failed",)], empty="", console=screen))
+
+
+def test_in_a_pipe_nothing_is_wrapped_or_coloured(cardinal: Cardinal, story: Engine) -> None:
+    with book.writing(story) as db:
+        book.append(db, on_board.CardExplained(CARD, "why " * 60), at=AT + timedelta(minutes=1))
+    (row,) = cardinal("inbox").stdout.splitlines()[1:]
+    assert row.endswith(("why " * 60).strip())
+    assert "\x1b" not in row
+
+
+@pytest.mark.parametrize(
+    ("past", "told"),
+    [
+        (timedelta(0), "just now (12:00 UTC)"),
+        (timedelta(seconds=45), "45 s ago (11:59 UTC)"),
+        (timedelta(minutes=3), "3 min ago (11:57 UTC)"),
+        (timedelta(hours=5), "5 h ago (07:00 UTC)"),
+        (timedelta(days=3), "3 days ago (2026-11-17 UTC)"),
+    ],
+)
+def test_times_are_relative_with_the_zone_behind(past: timedelta, told: str) -> None:
+    now = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    assert ago(now - past, now) == told
+
+
 def test_the_runs_are_listed_and_shown(cardinal: Cardinal, story: Engine) -> None:
     (run,) = printed(cardinal("runs", "--json"))
     assert (run["run_id"], run["ending"]) == ("r1", "failed")
@@ -197,7 +255,7 @@ def test_a_run_is_shown_with_its_stages(cardinal: Cardinal, story: Engine) -> No
         book.append(db, *events, at=AT + timedelta(minutes=1))
     assert printed(cardinal("show", "r1", "--json"))["stages"][0]["target"] == "check"
     output = cardinal("show", "r1").stdout
-    assert "stage 1, build → check at 2026-11-20 10:01:00" in output
+    assert "stage 1, build → check at 2026-11-20 10:01:00 UTC" in output
     assert "persona tester (built in, ffffffffffff), $0.00 · 0 tokens · 0 s · 2 files, 30 lines" in output
     assert "\x1b" not in output
 
@@ -210,6 +268,27 @@ def test_a_card_is_shown_with_its_timeline(cardinal: Cardinal, story: Engine) ->
     shown = printed(cardinal("show", "acme/shop#1", "--json", "--zoom", "conversation"))
     assert [row["kind"] for row in shown["timeline"]][-1] == "RunEnded"
     assert "run r1 failed" in cardinal("show", "acme/shop#1").stdout
+
+
+def test_while_nothing_runs_explain_and_board_say_so_and_promise_nothing(
+    cardinal: Cardinal, config: Config, story: Engine
+) -> None:
+    away = f"`cardinal up` does not run in {config.home}: nothing moves until you start it"
+    assert cardinal("explain", "acme/shop#1").stdout.startswith(f"{away}. When it last ran: ")
+    assert cardinal("board").stdout.startswith(f"{away}\nacme/1  Shop board\n")
+    with presence.hold(config.home):
+        presence.record(config.home, presence.Presence(os.getpid(), "http://127.0.0.1:1", {}))
+        assert away not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
+
+
+def test_a_worker_elsewhere_counts_while_it_shows_signs_of_life(
+    cardinal: Cardinal, story: Engine, redis: Redis
+) -> None:
+    assert "does not run" in cardinal("board").stdout
+    redis.sadd("rq:workers", "rq:worker:elsewhere")  # as RQ registers one; what died leaves this behind
+    assert "does not run" in cardinal("board").stdout
+    redis.hset("rq:worker:elsewhere", "birth", "now")
+    assert "does not run" not in cardinal("board").stdout
 
 
 def test_explain_is_one_line(cardinal: Cardinal, story: Engine) -> None:
@@ -370,19 +449,25 @@ def test_doctor_says_what_is_missing_and_what_to_do(cardinal: Cardinal, story: E
     assert result.exit_code == 1
     findings = {found["name"]: found for found in json.loads(result.stdout)}
     assert findings["settings"]["level"] == "fail"
-    assert findings["ledger"]["found"].startswith("sqlite, 13 events, shape ")
+    assert findings["ledger"]["found"].startswith("the ledger is in sqlite, with 13 events")
     assert all(found["next_step"] for found in findings.values() if found["level"] != "ok")
     assert "it is signed with this" not in result.output
 
 
-def test_work_without_redis_is_one_sentence(cardinal: Cardinal) -> None:
-    result = cardinal("work")
-    assert result.exit_code == 2
-    assert "CARDINAL_APP_ID" in result.stderr
+@pytest.mark.parametrize("name", ["up", "serve", "work"])
+def test_where_nothing_is_set_up_one_line_says_what_to_do(
+    cardinal: Cardinal, config: Config, name: str
+) -> None:
+    result = cardinal(name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    how = "run `cardinal init` here, or name the home that is with CARDINAL_HOME"
+    assert result.stderr == f"Error: Cardinal is not set up in {config.home}: {how}\n"
+    assert not config.home.exists()
 
 
-def test_up_and_serve_ask_for_the_settings_that_they_need(cardinal: Cardinal) -> None:
-    for name in ("up", "serve"):
-        result = cardinal(name)
-        assert result.exit_code == 2
-        assert "CARDINAL_APP_ID" in result.stderr
+@pytest.mark.parametrize("words", [(), ("audit",), ("policy",)])
+def test_a_group_without_a_command_shows_its_help(cardinal: Cardinal, words: tuple[str, ...]) -> None:
+    result = cardinal(*words)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("Usage: ")
+    assert "..." not in result.stdout.partition("Commands:")[2]  # each command's line is whole

@@ -115,8 +115,20 @@ def test_a_database_that_is_away_is_a_finding_and_its_password_stays_out_of_the_
 def test_a_missing_key_keeps_no_other_finding_back(doctor: Doctor, home: Path) -> None:
     settle(home, AWAY)
     result = doctor("--json")
-    assert "CARDINAL_PRIVATE_KEY is not set" in result.stdout
+    assert "CARDINAL_PRIVATE_KEY, CARDINAL_WEBHOOK_SECRET are not set" in result.stdout
     assert {"home", "disk", "redis", "budget"} <= {*findings(result)}
+
+
+def test_its_findings_are_sentences(doctor: Doctor, home: Path) -> None:
+    settle(home, AWAY)
+    shown = doctor().stdout.splitlines()
+    for one in shown:
+        found, _, step = one[21:].partition(" → ")
+        for told in filter(None, (found, step)):
+            assert told == told.strip()
+            assert told.endswith(".")
+            assert not told[0].islower(), told
+    assert "warn  redis          No Redis runs here. → `cardinal up` starts one." in shown
 
 
 def test_settings_that_cannot_be_read_are_findings_too(doctor: Doctor, home: Path) -> None:

@@ -22,7 +22,14 @@ def look(past: Past, usd: float = 0.0) -> dict[FaceField, str | float]:
 def test_a_card_that_never_ran_has_neither_cost_nor_time(past: Past) -> None:
     past.card(CardId("PVTI_2"), number=8, state=CardState.DRAFT, column="Tasks")
     found = face.values(past.row(CardId("PVTI_2")), None, card_usd=0.0)
-    assert found == {FaceField.AGENT: "draft", FaceField.PROGRESS: "", FaceField.RUN: "", FaceField.PULL: ""}
+    assert found == {FaceField.AGENT: "", FaceField.PROGRESS: "", FaceField.RUN: "", FaceField.PULL: ""}
+
+
+def test_a_face_is_cut_between_words_and_says_where_the_whole_is(past: Past) -> None:
+    past(CardStateChanged(CARD, CardState.QUEUED, CardState.BLOCKED, "the checks did not pass " * 12))
+    shown = str(look(past)[FaceField.PROGRESS])
+    assert shown.endswith(" pass the… (more in the comments)")
+    assert len(shown) < 230
 
 
 def test_a_queued_card_says_why_it_waits(past: Past) -> None:

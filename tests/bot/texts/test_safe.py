@@ -110,7 +110,11 @@ def test_a_code_span_and_a_code_block_show_any_backticks_and_end_where_they_shou
 
 
 def test_what_is_cut_is_said() -> None:
-    assert cut("x" * 1_000, 10) == "xxxxxxxxxx … (cut: 990 more characters)"
+    assert cut("x" * 1_000, 10) == "xxxxxxxxxx…"
+    assert cut("the checks did not pass", 14) == "the checks did…"
+    assert cut("the checks did not pass", 16) == "the checks did…"
+    assert cut("the checks did not pass", 16, "see r1") == "the checks did… (see r1)"
+    assert cut("the checks did not pass", 23) == "the checks did not pass"
     assert "cut: 90 characters before this" in block("x" * 100, 10)
 
 
