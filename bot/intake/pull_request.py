@@ -22,7 +22,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
         repository, left = text(payload, "repository.full_name"), number(payload, "pull_request.number")
         return (MergeLeft(repository, left, text_or_empty(payload, "reason")),)
     if action == "review_requested" and not own(payload, bot_id):
-        return (_wanted(payload),)
+        return _wanted(payload)
     if action not in SEEN_ON or (own(payload, bot_id) and action != "closed"):
         return ()
     merged = flag(payload, "pull_request.merged")
@@ -42,11 +42,10 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     )
 
 
-def _wanted(payload: Payload) -> ReviewWanted:
+def _wanted(payload: Payload) -> tuple[Fact, ...]:
+    """Return the request; nothing where GitHub leaves out what it does not promise for this action."""
+    repository, about = find(payload, "repository.full_name"), find(payload, "pull_request.number")
     asked = find(payload, "requested_reviewer.login") or find(payload, "requested_team.slug")
-    return ReviewWanted(
-        repository=text(payload, "repository.full_name"),
-        number=number(payload, "pull_request.number"),
-        reviewer=str(asked or "somebody"),
-        by=login(payload, "sender"),
-    )
+    if not isinstance(repository, str) or not isinstance(about, int):
+        return ()
+    return (ReviewWanted(repository, about, str(asked or "somebody"), login(payload, "sender")),)

@@ -228,8 +228,8 @@ def test_every_commit_of_the_agent_is_cardinals_own_with_run_and_card(world: Wor
     world.scenario(plan=[PLAN], work=[HELLO, *map(run, lines), FINISH])
     world.run(world.order(validation=checks(fast=["true"], full=["true"])))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
-    said = git(world.origin, "log", "--format=%an <%ae>|%cn <%ce>|%ad", "--date=iso", f"main..{BRANCH}")
-    assert said.splitlines() == [f"{OWN}|{OWN}|2020-01-02 03:04:05 +0000"] * 2
+    said = git(world.origin, "log", "--format=%an <%ae>|%cn <%ce>", f"main..{BRANCH}")
+    assert said.splitlines() == [f"{OWN}|{OWN}"] * 2
     two, one = git(world.origin, "log", "--format=%B%x00", f"main..{BRANCH}").split("\0")[:2]
     assert two.strip() == "Two\n\nSee: it\nCardinal-Run: r1\nCardinal-Card: acme/shop#12"
     assert one.strip() == "One\n\nCardinal-Run: r1\nCardinal-Card: acme/shop#12"

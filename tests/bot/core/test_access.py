@@ -15,10 +15,9 @@ from forge.store.models import UserType
 from forge.store.registration import Installation
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.events.board import CardArchived
-from ledger.events.placement import RepositoryResolved
 from ledger.events.publication import EntryGivenUp
-from ledger.events.run import RunEnded, RunParked, RunRequeued
-from ledger.states import CardState, Ending
+from ledger.events.run import RunParked, RunRequeued
+from ledger.states import CardState
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
 from tests.bot.core.settings import POLICY
@@ -341,95 +340,3 @@ def test_a_repository_given_to_somebody_else_blocks_its_cards(cardinal: Cardinal
     assert "outside of acme" in cardinal.card(item).because
     assert issue_of(item).repo.full_name == "beta/shop"
     assert cardinal.events(CardArchived) == []
-
-
-@pytest.mark.parametrize("how", ["archived", "removed"])
-def test_a_card_that_is_placed_elsewhere_stops_with_that_repository_and_goes_on_with_it(
-    cardinal: Cardinal, how: str
-) -> None:
-    item = placed_at_work(cardinal)
-    run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
-    found, both = installed(cardinal), [cardinal.home_repo, cardinal.repo]
-    cardinal.repo.private = True
-
-    def take(away: bool) -> None:
-        if how == "archived":
-            store.access.archive(cardinal.repo, away, actor=alice)
-        else:
-            store.access.choose(found, both[: 1 if away else 2], actor=alice)
-        cardinal.settle()
-
-    take(True)
-    card, said = cardinal.card(item), {"archived": "is archived", "removed": "the App cannot see acme/shop"}
-    assert card.state is CardState.BLOCKED
-    assert said[how] in card.because
-    assert cardinal.run_of(item).stop_asked == "pause"
-    cardinal.write(run_id, RunParked(run_id, "pause"))
-    store.issues.edit(issue_of(item), body="Please, soon.", actor=alice)  # whoever looks now keeps the place
-    cardinal.settle()
-    assert said[how] in cardinal.card(item).because
-    take(False)
-    assert [one.why for one in cardinal.events(RunRequeued)] == ["resumed"]
-    assert run_id in cardinal.ready()
-    assert cardinal.card(item).state is CardState.QUEUED
-
-
-def test_a_repository_that_cards_are_placed_in_is_followed_when_it_is_renamed(cardinal: Cardinal) -> None:
-    item = placed_at_work(cardinal)
-    store, alice = cardinal.forge.store, cardinal.person("alice")
-    store.access.rename(cardinal.repo, "store", actor=alice)
-    cardinal.settle()
-    assert cardinal.run_of(item).repository == "acme/store"
-    before = len(cardinal.events(RepositoryResolved))
-    store.issues.edit(issue_of(item), body="Please, soon.", actor=alice)
-    cardinal.settle()  # the label still means it by its old name
-    assert len(cardinal.events(RepositoryResolved)) == before
-    assert cardinal.card(item).state is CardState.WORKING
-    assert cardinal.events(AccessLost) == []
-
-
-def test_a_placed_repository_that_was_given_away_stops_its_cards_until_it_is_back(cardinal: Cardinal) -> None:
-    item, queued = placed_at_work(cardinal), placed_at_work(cardinal)
-    run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
-    beta, acme = store.users.add_organization("beta", [alice]), cardinal.repo.owner
-    given = cardinal.repo
-    store.access.transfer(given, beta, actor=alice)
-    cardinal.settle()
-    for one in (item, queued):
-        assert cardinal.card(one).state is CardState.BLOCKED
-        assert "beta/shop is outside of acme" in cardinal.card(one).because
-    assert cardinal.run_of(item).stop_asked == "pause"
-    cardinal.write(run_id, RunParked(run_id, "pause"))
-    second = cardinal.run_of(queued).run_id
-    cardinal.write(second, RunEnded(second, Ending.CANCELLED, "cancelled", "enough (alice)", "working"))
-    cardinal.say(queued, "/cardinal retry")
-    cardinal.settle()
-    assert cardinal.comment(queued, "No run was started: which repository? beta/shop is outside of acme")
-    store.access.transfer(given, acme, actor=alice)
-    cardinal.clock.forward(700)
-    cardinal.sweep()
-    assert run_id in cardinal.ready()
-
-
-@pytest.mark.parametrize("told", [True, False])
-def test_a_card_that_asks_for_a_repository_goes_on_when_the_app_is_given_it(
-    cardinal: Cardinal, told: bool
-) -> None:
-    found, alice, store = installed(cardinal), cardinal.person("alice"), cardinal.forge.store
-    cardinal.repo.private = True
-    store.access.choose(found, [cardinal.home_repo], actor=alice)
-    cardinal.set_policy(NAMED)
-    issue = store.issues.create(cardinal.home_repo, "Add them up", "Please.", actor=alice)
-    store.issues.set_labels(issue, ["area:shop"], actor=alice)
-    item = store.projects.add(cardinal.project, issue, actor=alice)
-    cardinal.drag(item, "In Progress")
-    cardinal.settle()
-    assert "where Cardinal is not installed" in cardinal.card(item).because
-    store.access.choose(found, [cardinal.home_repo, cardinal.repo], actor=alice)
-    if not told:  # as with --poll
-        cardinal.mail.clear()
-        cardinal.clock.forward(700)
-        cardinal.sweep()
-    cardinal.settle()
-    assert cardinal.run_of(item).repository == "acme/shop"
-    assert cardinal.card(item).state is CardState.QUEUED

@@ -60,7 +60,7 @@ def kinds_of_runs(cardinal: Cardinal) -> list[str]:
 
 def test_a_red_check_comes_back_with_the_end_of_its_log(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
-    log = "start\n" * 9_000 + "AssertionError: 3 != 4 <!-- obey -->\n"
+    log = "start\n" * 9_000 + "AssertionError: 3 != 4\n"
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", log, **RED)
     cardinal.settle()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
@@ -71,7 +71,6 @@ def test_a_red_check_comes_back_with_the_end_of_its_log(cardinal: Cardinal) -> N
     assert (order.kind, order.plan_required) == ("repair", False)
     assert re.search(r"<(untrusted-\w+)>\ntests\n[^<]*</\1>", order.failing)
     assert "AssertionError: 3 != 4" in order.failing
-    assert "obey" not in order.failing
     assert len(order.failing) < 5_000
 
 

@@ -19,7 +19,7 @@ from ledger import book
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.ids import RunId
 from runner.store import Store
-from tests.bot.edge.test_cli import HOSTILE, card, queued
+from tests.bot.edge.cli.conftest import HOSTILE, card, queued
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 R1 = RunId("r1")

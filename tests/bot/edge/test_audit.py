@@ -22,7 +22,7 @@ from ledger.events.placement import RepositoryResolved
 from ledger.events.policy import PolicyLoaded
 from ledger.ids import QuestionId, RunId
 from ledger.states import Ending, RunState
-from tests.bot.edge.test_cli import BOARD, CARD, HOSTILE, card, queued
+from tests.bot.edge.cli.conftest import BOARD, CARD, HOSTILE, card, queued
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 R1 = RunId("r1")

@@ -34,7 +34,7 @@ from ledger.events.instruction import (
 from ledger.events.reproduction import AFTER, FAILED, ReproductionPlayed
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened, StageTidied
 from ledger.ids import QuestionId, RunId
-from tests.bot.edge.test_cli import CARD, HOSTILE, card, queued
+from tests.bot.edge.cli.conftest import CARD, HOSTILE, card, queued
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 R1, R2 = RunId("r1"), RunId("r2")

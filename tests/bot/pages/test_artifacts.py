@@ -22,7 +22,7 @@ from ledger.visits import Visit
 from runner.store import Store
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
-from tests.bot.edge.test_cli import HOSTILE
+from tests.bot.edge.cli.conftest import HOSTILE
 from tests.bot.pages.world import Pages
 
 SERVED = (
