@@ -70,7 +70,7 @@ class ConfigError(CardinalError):
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", hide_input_in_errors=True))
 class Config:
-    """All settings. What `cardinal up` needs of GitHub may be empty here: see `require_github`."""
+    """All settings. What a command needs of GitHub may be empty here: see `require_github` and the others."""
 
     home: Path = Field(description="Where everything that lives is kept: `.cardinal` here if unset.")
     database_url: str = Field(
@@ -202,6 +202,13 @@ class Config:
     def require_github(self) -> None:
         """Raise ConfigError that names every setting which GitHub needs and nobody gave."""
         self._require("app_id", "private_key", *(("webhook_secret",) if self.webhooks else ()), "board")
+
+    def require_web(self) -> None:
+        """Raise ConfigError unless the web server can do its part: the App's key is for its pages alone."""
+        self._require(
+            *(("webhook_secret",) if self.webhooks else ()),
+            *(("app_id", "private_key", "board") if self.public_url else ()),
+        )
 
     def require_app(self) -> None:
         """Raise ConfigError unless the App can speak for itself."""

@@ -8,14 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from shutil import disk_usage
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from bot import ci, dispatch, halting, mourning, queues, stalled, waking
-from bot.checkups.machine import FULL_BYTES
+from bot import ci, dispatch, full_disk, halting, mourning, queues, stalled, waking
 from bot.doubt import Doubts
 from bot.queues import QueueName
 from bot.shop import Shop
@@ -43,19 +41,12 @@ def run_forever(shop: Shop, stop: threading.Event) -> None:
                 swept = shop.now()
             if shop.now() - tidied >= TIDY_EVERY:
                 _tidy(shop)
-                tell_full_disk(shop)
+                full_disk.watch(shop)
                 tidied = shop.now()
             tick(shop)
         except (CardinalError, OperationalError) as error:  # the latter: somebody holds the ledger's lock
             log.warning("tick failed error=%s", error)
         stop.wait(shop.config.tick_s)
-
-
-def tell_full_disk(shop: Shop) -> None:
-    """Log that the home's disk is as good as full: the ledger itself could not be told any more."""
-    free = disk_usage(shop.config.home).free
-    if free < FULL_BYTES:
-        log.error("disk full home=%s free_mb=%d step=make_room", shop.config.home, free // 10**6)
 
 
 def mourn(shop: Shop) -> None:

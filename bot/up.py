@@ -54,7 +54,7 @@ class UnwritableHomeError(CardinalError):
 
 def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
-    config = _prepared(environ, cwd)
+    config = _prepared(environ, cwd, Config.require_github)
     with presence.hold(config.home), web.bind(config) as listener:
         address = web.address(listener)
         roles = (*_redis(config), _web(config, listener), *_workers(config, tuple(QueueName)), _ticker())
@@ -69,8 +69,10 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 
 
 def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
-    """Run the web server alone; it stores deliveries also where no Redis answers."""
-    config = _prepared(environ, cwd)
+    """Run the web server alone; it stores deliveries also where no Redis answers, and where there is no key
+    of the App.
+    """
+    config = _prepared(environ, cwd, Config.require_web)
     with web.bind(config) as listener:
         say(_way_in(config, web.address(listener)))
         Group((_web(config, listener),), say, _ignore).run()
@@ -80,7 +82,7 @@ def work(
     environ: Mapping[str, str], cwd: Path, say: Say, *, names: tuple[QueueName, ...], tick: bool
 ) -> None:
     """Run workers alone, of the queues in `names`. Raises NoRedisError."""
-    config = _prepared(environ, cwd)
+    config = _prepared(environ, cwd, Config.require_github)
     client = embedded.connect(config)
     if not embedded.answers(client):
         raise NoRedisError
@@ -88,10 +90,13 @@ def work(
     Group((*_workers(config, names), *((_ticker(),) if tick else ())), say, _ignore).run()
 
 
-def _prepared(environ: Mapping[str, str], cwd: Path) -> Config:
-    """Return the configuration once the ledger is migrated and everything is imported that children share."""
+def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None]) -> Config:
+    """Return the configuration once the ledger is migrated and everything is imported that children share.
+
+    Raises ConfigError for what is missing of the settings that `require` looks at.
+    """
     config = configuration.read(environ, cwd)
-    config.require_github()
+    require(config)
     _open_home(config.home)
     hiding.hide(config.home)
     open_ledger(config.database_url).dispose()

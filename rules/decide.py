@@ -58,6 +58,7 @@ BOARD_RULES: Mapping[type[Event], _OfBoard] = {
     board.BoardHalted: boarding.ticked,
     board.HaltLifted: boarding.ticked,
     board.WorkStalled: boarding.ticked,
+    board.DiskWasFull: boarding.ticked,
     policies.PolicyLoaded: boarding.ruled,
     policies.PolicyRejected: boarding.rejected,
 }

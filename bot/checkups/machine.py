@@ -1,7 +1,8 @@
 """Is this machine in order: settings, ledger, disk, home, processes, Redis."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from bot import presence
 from bot import redis as embedded
@@ -50,10 +51,15 @@ def ledger(patient: Patient) -> Iterator[Finding]:
         )
 
 
-def disk(patient: Patient) -> Iterator[Finding]:
+def free_bytes(place: Path) -> int:
+    """Return how much room there is on the disk of a place."""
+    return shutil.disk_usage(place).free
+
+
+def disk(patient: Patient, free_in: Callable[[Path], int] = free_bytes) -> Iterator[Finding]:
     """Is there room?"""
     place = next(folder for folder in (patient.config.home, *patient.config.home.parents) if folder.exists())
-    free = shutil.disk_usage(place).free
+    free = free_in(place)
     if free < FULL_BYTES:
         found = f"it is full: {free / 1e6:.0f} MB are free at {place}"
         yield Finding("disk", Level.FAIL, found, "make room: deliveries are refused, and nothing goes on")

@@ -323,3 +323,10 @@ class WorkStalled(BoardEvent):
     """So many runs may start, and no worker has taken them for a while; 0: that is over."""
 
     runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiskWasFull(BoardEvent):
+    """The disk of Cardinal's home was full from `since` on; there is room again now."""
+
+    since: datetime

@@ -15,7 +15,7 @@ from ledger import book
 from ledger.ids import BoardId, EntryKey
 from ledger.outbox import Entry
 from ledger.states import CardState
-from ledger.views import cards, halts, runs, stalls
+from ledger.views import cards, full_disks, halts, runs, stalls
 from rules.intents import UpdateTicker
 
 if TYPE_CHECKING:
@@ -44,12 +44,14 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdateTicker, entry: Entry) -> O
             *structure.troubles(db, board_id),
             *(one.sentence for one in snapshots.board_losses(db, board_id)),
         )
-    text, status = ticker.write(counts, lost), ticker.status(counts, lost)
+        full = full_disks.newest(db, board_id)
+    over = ticker.full_disk(full.since, full.until, desk.clock()) if full else ()
+    text, status = ticker.write(counts, lost, over), ticker.status(counts, lost)
     digest = digest_of(text)
     last = last_of(desk, entry.key)
     if last is not None and last.digest == digest:
         return Outcome(last.remote_id, digest)
-    if last is None and not lost and counts == ticker.Counts(0, 0, 0):
+    if last is None and not lost and not over and counts == ticker.Counts(0, 0, 0):
         return Outcome("", "")  # nothing was ever said on this board, and nothing is to be said
     known = last.remote_id if last else ""
     if not known and entry.attempts > 1:  # an earlier attempt may have posted it, and never heard so

@@ -163,17 +163,24 @@ def counted(engine: Engine) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("words", "parts"),
+    ("words", "parts", "lacks"),
     [
-        (("serve",), {"web"}),
-        (("work", "publish"), {"publish-1", "ticker"}),
-        (("work", "runs", "--no-ticks"), {"runs-1", "runs-2"}),
+        (("serve",), {"web"}, ("APP_ID", "PRIVATE_KEY", "BOARD")),
+        (("work", "publish"), {"publish-1", "ticker"}, ()),
+        (("work", "runs", "--no-ticks"), {"runs-1", "runs-2"}, ()),
     ],
 )
-def test_serve_and_work_run_their_own_parts_only(
-    environ: dict[str, str], tmp_path: Path, config: Config, words: tuple[str, ...], parts: set[str]
+def test_serve_and_work_run_their_own_parts_with_what_these_need_only(
+    environ: dict[str, str],
+    tmp_path: Path,
+    config: Config,
+    words: tuple[str, ...],
+    parts: set[str],
+    lacks: tuple[str, ...],
 ) -> None:
     redis = start_redis(config)
+    for name in lacks:
+        del environ[f"CARDINAL_{name}"]
     with up(environ, tmp_path, *words, parts=parts) as process:
         assert len(psutil.Process(process.pid).children()) == len(parts)
         pids = everyone(process)

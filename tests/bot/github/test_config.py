@@ -9,6 +9,8 @@ from pydantic import TypeAdapter
 from bot.config import FIELDS, Config, ConfigError, read
 from bot.env_file import changed
 
+PAGES = {"PUBLIC_URL": "https://cardinal.example", "CLIENT_ID": "Iv1", "CLIENT_SECRET": "c"}
+
 
 def problems(environ: dict[str, str], cwd: Path) -> tuple[str, ...]:
     with pytest.raises(ConfigError) as caught:
@@ -148,6 +150,28 @@ def test_what_github_needs_is_named_when_it_is_missing(tmp_path: Path) -> None:
     (problem,) = caught.value.problems
     names = "CARDINAL_PRIVATE_KEY, CARDINAL_WEBHOOK_SECRET, CARDINAL_BOARD"
     assert problem.startswith(f"{names} are not set: `cardinal init` sets them, or put them into ")
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, ["WEBHOOK_SECRET"]),
+        ({"WEBHOOK_SECRET": "s"}, []),
+        ({"WEBHOOKS": "false"}, []),
+        ({"WEBHOOK_SECRET": "s", **PAGES}, ["APP_ID", "PRIVATE_KEY", "BOARD"]),
+        ({"WEBHOOK_SECRET": "s", **PAGES, "APP_ID": "1", "PRIVATE_KEY": "-----BEGIN", "BOARD": "a/1"}, []),
+    ],
+)
+def test_the_web_server_wants_the_apps_key_for_its_pages_alone(
+    tmp_path: Path, given: dict[str, str], named: list[str]
+) -> None:
+    config = read({f"CARDINAL_{name}": text for name, text in given.items()}, tmp_path)
+    found: tuple[str, ...] = ()
+    try:
+        config.require_web()
+    except ConfigError as error:
+        found = error.problems
+    assert [problem.split()[0] for problem in found] == [f"CARDINAL_{name}" for name in named]
 
 
 def test_git_follows_an_own_github_server(tmp_path: Path) -> None:

@@ -1,0 +1,77 @@
+"""A disk that is full is logged and found by the doctor, and said on the board once there is room again."""
+
+from pathlib import Path
+
+import pytest
+
+from bot import full_disk
+from bot.checkups import machine
+from bot.checkups.finding import Level, Patient
+from bot.checkups.machine import FREE_BYTES, FULL_BYTES
+from ledger.events.board import DiskWasFull
+from tests.bot.core.cardinal import Cardinal
+
+
+def full(_place: Path) -> int:
+    return FULL_BYTES - 1
+
+
+def roomy(_place: Path) -> int:
+    return FREE_BYTES
+
+
+def test_it_is_logged_meanwhile_and_said_on_the_board_once_there_is_room(
+    cardinal: Cardinal, caplog: pytest.LogCaptureFixture
+) -> None:
+    cardinal.settle()
+    full_disk.watch(cardinal.shop, roomy)
+    assert (cardinal.events(DiskWasFull), caplog.text) == ([], "")
+    began = cardinal.clock()
+    for _ in range(2):
+        full_disk.watch(cardinal.shop, full)
+        cardinal.clock.forward(1800)
+    assert caplog.text.count("disk full home=") == 2
+    assert cardinal.events(DiskWasFull) == []
+    ended = cardinal.clock()
+    for _ in range(2):
+        full_disk.watch(cardinal.shop, roomy)
+    assert [abs(one.since - began).total_seconds() < 1 for one in cardinal.events(DiskWasFull)] == [True]
+    cardinal.settle()
+    span = f"from {began:%d %b %H:%M} to {ended:%d %b %H:%M} UTC"
+    assert f"Cardinal's disk was full {span}" in cardinal.project.status_updates[-1].body
+
+    cardinal.clock.forward(24 * 3600)
+    cardinal.new(column="In Progress")
+    cardinal.settle(work=True)
+    assert "disk" not in cardinal.project.status_updates[-1].body
+
+
+def test_a_disk_that_takes_not_even_the_mark_is_logged_and_looked_at_again(
+    cardinal: Cardinal, caplog: pytest.LogCaptureFixture
+) -> None:
+    mark = cardinal.shop.config.home / full_disk.MARK
+    mark.parent.mkdir(exist_ok=True)
+    mark.symlink_to("/proc/cardinal/mark")  # where nobody can make a file
+    full_disk.watch(cardinal.shop, full)
+    assert "disk full mark=" in caplog.text
+    mark.unlink()
+    full_disk.watch(cardinal.shop, full)
+    full_disk.watch(cardinal.shop, roomy)
+    assert len(cardinal.events(DiskWasFull)) == 1
+
+
+@pytest.mark.parametrize(
+    ("free", "level", "said"),
+    [
+        (FULL_BYTES - 1, Level.FAIL, "it is full"),
+        (FREE_BYTES - 1, Level.WARN, "are free at"),
+        (FREE_BYTES, Level.OK, "are free"),
+    ],
+)
+def test_the_doctor_says_how_much_room_there_is(
+    cardinal: Cardinal, free: int, level: Level, said: str
+) -> None:
+    patient = Patient(cardinal.shop.config, cardinal.shop.engine, cardinal.shop.hub, cardinal.clock())
+    (found,) = machine.disk(patient, lambda _place: free)
+    assert (found.level, said in found.found) == (level, True)
+    assert ("make room" in found.next_step) is (level is not Level.OK)
