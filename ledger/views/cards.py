@@ -297,7 +297,8 @@ def _columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
     for column, gone in ((cards.c.column, None), (cards.c.held_back, "")):
         now: dict[str, str | None] = {**renamed, **dict.fromkeys(event.removed, gone)}
         mine = (cards.c.board_id == event.board_id) & column.in_(tuple(now))
-        db.execute(cards.update().where(mine).values({column: case(now, value=column)}))
+        if now:
+            db.execute(cards.update().where(mine).values({column: case(now, value=column)}))
 
 
 @fold.on(ColumnRanked)

@@ -51,7 +51,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdateTicker, entry: Entry) -> O
     last = last_of(desk, entry.key)
     if last is not None and last.digest == digest:
         return Outcome(last.remote_id, digest)
-    if last is None and not lost and not over and counts == ticker.Counts(0, 0, 0):
+    if not (last and last.remote_id) and not lost and not over and counts == ticker.Counts(0, 0, 0):
         return Outcome("", "")  # nothing was ever said on this board, and nothing is to be said
     known = last.remote_id if last else ""
     if not known and entry.attempts > 1:  # an earlier attempt may have posted it, and never heard so
