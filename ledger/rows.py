@@ -11,6 +11,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    Case,
     Column,
     ColumnElement,
     Connection,
@@ -19,6 +20,8 @@ from sqlalchemy import (
     Select,
     Table,
     and_,
+    case,
+    literal,
     select,
 )
 from sqlalchemy.types import TypeEngine
@@ -84,3 +87,9 @@ def keep(db: Connection, table: Table, key: Mapping[str, Any], values: Mapping[s
 def where(table: Table, key: Mapping[str, Any]) -> ColumnElement[bool]:
     """Return the condition that every column named in `key` has the value given."""
     return and_(*(table.c[name] == value for name, value in key.items()))
+
+
+def renamed_in(column: Column[Any], now: Mapping[str, str | None]) -> Case[Any]:
+    """Return what a column holds once these values of it have become others, each bound as the column is."""
+    whens = [(column == before, literal(after, column.type)) for before, after in now.items()]
+    return case(*whens, else_=column)

@@ -41,7 +41,7 @@ from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
-from ledger.rows import columns, keep, many, one, pick
+from ledger.rows import columns, keep, many, one, pick, renamed_in
 from ledger.states import ATTENTION, CardState
 from ledger.tables import VIEWS
 
@@ -298,7 +298,7 @@ def _columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
         now: dict[str, str | None] = {**renamed, **dict.fromkeys(event.removed, gone)}
         mine = (cards.c.board_id == event.board_id) & column.in_(tuple(now))
         if now:
-            db.execute(cards.update().where(mine).values({column: case(now, value=column)}))
+            db.execute(cards.update().where(mine).values({column: renamed_in(column, now)}))
 
 
 @fold.on(ColumnRanked)

@@ -25,7 +25,7 @@ from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.rows import columns, many, one, pick
+from ledger.rows import columns, many, one, pick, renamed_in
 from ledger.run_steps import state_after
 from ledger.states import RUN_HELD, Ending, RunState, check_run_step
 from ledger.tables import VIEWS
@@ -385,7 +385,7 @@ def _pushed(db: Connection, _it: Recorded, event: happened.BranchPushed) -> None
 def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
     if now := {one.before: one.after for one in event.renamed}:
         mine = (runs.c.board_id == event.board_id) & runs.c.column.in_(tuple(now))
-        db.execute(runs.update().where(mine).values(column=case(now, value=runs.c.column)))
+        db.execute(runs.update().where(mine).values(column=renamed_in(runs.c.column, now)))
 
 
 @fold.on(ColumnRanked)

@@ -34,8 +34,6 @@ FILTER = (
 SPARSE = "echo passes > README.md; git sparse-checkout set --no-cone '/*' '!/README.md'"
 POISON = {
     "skip-worktree": "git update-index --skip-worktree README.md; echo passes > README.md",
-    "a sparse checkout": SPARSE,
-    "a filter": FILTER,
     "a branch, a worktree, grafts, a stash": BESIDE,
 }
 
@@ -47,6 +45,17 @@ def test_what_git_shows_in_the_workspace_alone_does_not_pass(world: World, how: 
     assert not any(one.passed for one in world.of("ValidationEnded"))
     assert world.of("RunEnded") or world.of("QuestionAsked")
     assert nothing_left(world)
+
+
+@pytest.mark.parametrize("how", [SPARSE, FILTER], ids=["a sparse checkout", "a filter"])
+def test_what_a_setting_of_git_hides_in_the_workspace_is_seen_and_stands_in_the_commit(
+    world: World, how: str
+) -> None:
+    change = {"edit": {"path": "new.txt", "content": "x\n"}}
+    cheat(world, change, COMMIT, run(how), validation=checks(full=GREP))
+    passed = any(one.passed for one in world.of("ValidationEnded"))
+    assert passed == delivered(world)
+    assert not passed or "passes" in git(world.origin, "show", f"{BRANCH}:README.md")
 
 
 def test_a_daemon_is_gone_before_the_checks_run(world: World) -> None:

@@ -26,9 +26,10 @@ from bot.publisher import Published
 from bot.shop import Shop
 from ledger import book, inbox, outbox
 from ledger.event import Event
+from ledger.events.policy import PolicyLoaded
 from ledger.events.run import RunQueued
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
-from ledger.views import cards, remotes, runs
+from ledger.views import boards, cards, remotes, runs
 from rules.intents import Intent
 from tests.bot.texts.past import SETTINGS, Past
 from tests.ledgers import new_ledger
@@ -63,15 +64,17 @@ class ToldHub(Hub):
         if document not in (documents.CARD, documents.CARDS):
             return super().graphql(document, variables, **narrow)
         with book.reading(self.engine) as db:
-            card = cards.get(db, variables.get("card", CARD))
-        told = _told(card) if card is not None else None
+            card, board = cards.get(db, variables.get("card", CARD)), boards.get(db, BOARD)
+        told = _told(card, board) if card is not None and board is not None else None
         if document == documents.CARD:
             return {"node": told}
         return {"node": {"items": {"pageInfo": {"hasNextPage": False}, "nodes": [told]}}}
 
 
-def _told(card: cards.CardRow) -> dict[str, Any]:
-    """Return what `query Card` says of a card of an open issue."""
+def _told(card: cards.CardRow, board: boards.BoardRow) -> dict[str, Any]:
+    """Return what `query Card` says of a card of an open issue, on the board as it is known."""
+    options = [{"id": one.option_id, "name": one.name} for one in board.columns]
+    option = next((one["id"] for one in options if one["name"] == card.column), "")
     content = {
         "id": card.content_id,
         "number": card.number,
@@ -86,8 +89,13 @@ def _told(card: cards.CardRow) -> dict[str, Any]:
         "type": "ISSUE",
         "isArchived": False,
         "updatedAt": card.moved_at.isoformat(),
-        "project": {"id": card.board_id, "number": 1, "owner": {"login": ORG}},
-        "fieldValueByName": {"name": card.column},
+        "project": {
+            "id": card.board_id,
+            "number": 1,
+            "owner": {"login": ORG},
+            "field": {"id": board.status_field_id, "options": options},
+        },
+        "fieldValueByName": {"name": card.column, "optionId": option},
         "content": content,
     }
 
@@ -117,11 +125,13 @@ class Cardinal:
         return Past(self.shop.engine, utc_now() - timedelta(minutes=1))
 
     def know_card(self, *, column: str = "In Progress") -> None:
-        """Let ADMIN open an issue, and the ledger know its card."""
+        """Let ADMIN open an issue and drag its card, on a board whose home has no policy file."""
         self.number = self.side.issue(self.repository)
         past = self.past
         past.board(BOARD)
-        past.card(CARD, board_id=BOARD, repository=self.repository, number=self.number, column=column)
+        past(PolicyLoaded(BOARD, "d", "", ""))
+        where = {"repository": self.repository, "number": self.number, "column": column}
+        past.card(CARD, board_id=BOARD, **where, by=ADMIN, role="admin")
 
     def know_run(self) -> None:
         """Let the card's first run be queued."""

@@ -2,10 +2,12 @@
 
 import hashlib
 import hmac
+from datetime import datetime
 from typing import Any
 
 from bot import facts, intake
 from bot.github.hub import Hub
+from ledger.reports import About
 from tests.peer.relay import Delivery
 from tests.peer.side import ADMIN, BOT, ORG, SECRET, WRITER, Side
 
@@ -85,8 +87,10 @@ def test_cardinal_reads_that_a_label_was_put_on(hub: Hub, side: Side, repository
     number = side.issue(repository)
     path = f"/repos/{repository}/issues/{number}/labels"
     side.person(ADMIN, "POST", path, {"labels": ["area:api"]})
-    found = read(side.relay.wait(repository, "issues", "labeled")[0], hub.bot_id)
-    assert found == (facts.IssueEdited(repository, number),)
+    labeled = side.relay.wait(repository, "issues", "labeled")[0]
+    at = datetime.fromisoformat(labeled.payload["issue"]["updated_at"])
+    change = facts.Change(ADMIN, About.LABEL, "area:api", at)
+    assert read(labeled, hub.bot_id) == (facts.IssueEdited(repository, number, change),)
 
 
 def _opened(hub: Hub, side: Side, repository: str) -> int:

@@ -11,6 +11,7 @@ import pytest
 from ledger.errors import StaleClaimError
 from ledger.events.run import Progressed, QuestionAnswered, RunEvent, RunRequeued
 from ledger.states import Ending
+from runner.errors import KilledError
 from runner.log import RunLog
 from runner.order import WorkOrder
 from runner.supervisor import execute
@@ -131,16 +132,16 @@ def test_a_killed_supervisor_loses_nothing_and_doubles_nothing(
     assert git(world.origin, "rev-list", "--count", "main..cardinal/12-hello") == "1"
 
 
-def test_a_killed_player_fails_its_run_and_a_retry_goes_on_in_its_session(world: World) -> None:
+def test_a_run_whose_player_was_killed_goes_on_in_its_session(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"run": "test -f died || { touch died; kill -9 $PPID; }"}, FINISH])
-    world.run(world.order())
-    assert world.ended().reason == "agent_error"
+    order = world.order()
+    with pytest.raises(KilledError, match="signal 9"):
+        world.run(order)
     session = world.only("SessionStarted").session_id
-    world.lease = None
-    world.run(world.order(run_id="r2", attempt=2, kind="retry", session_id=session))
-    assert world.ended("r2").ending is Ending.SUCCEEDED
-    assert world.only("SessionStarted", "r2").session_id == session
-    assert world.of("PlanProposed", "r2") == []
+    world.again(order, "reclaimed")
+    assert world.ended().ending is Ending.SUCCEEDED
+    assert {one.session_id for one in world.of("SessionStarted")} == {session}
+    assert len(world.of("PlanProposed")) == 1
 
 
 class DoomedLog(RunLog):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.answers import Subject
 from runner.board_tools import BadCall, BoardCall, FinishInput, check_call
 from runner.errors import ScenarioError
 from runner.order import Limits
@@ -72,9 +73,12 @@ def test_each_watchdog_bites_at_its_limit(spent: Spent, verdict: Verdict | None)
 
 
 def test_going_on_gives_as_much_again() -> None:
-    assert Allowance(Limits(), extensions=1).verdict(replace(SPENT, usd=3.9, turns=119)) is None
-    assert Allowance(Limits(), extensions=1).verdict(replace(SPENT, usd=4.0)) is Verdict.BUDGET
-    assert "$4.00" in Allowance(Limits(), extensions=1).reached(Verdict.BUDGET, SPENT)
+    twice = Allowance(Limits(), extensions={Subject.BUDGET: 1, Subject.TURNS: 1})
+    assert twice.verdict(replace(SPENT, usd=3.9, turns=119)) is None
+    assert twice.verdict(replace(SPENT, usd=4.0)) is Verdict.BUDGET
+    assert "$4.00" in twice.reached(Verdict.BUDGET, SPENT)
+    only = Allowance(Limits(), extensions={Subject.TURNS: 1})
+    assert only.verdict(replace(SPENT, usd=3.9, turns=119)) is Verdict.BUDGET
 
 
 def test_a_limit_of_nothing_is_no_limit() -> None:

@@ -204,7 +204,7 @@ def test_the_report_of_a_blocker_or_parent_reaches_the_briefing(cardinal: Cardin
     mine = cardinal.run_of(item).run_id
     assert cardinal.claim(mine)
     told = orders.make(cardinal.shop, mine, cardinal.leases[mine])[0].briefing
-    before, after = told.split("Made  three tables.")
+    before, after = told.split("Made three tables.")
     assert f"acme/shop{name(first)}" in before
     assert before.rstrip().endswith(">")
     assert before.rstrip().splitlines()[-1].startswith("<untrusted-")

@@ -120,8 +120,8 @@ def test_an_agent_that_speaks_no_utf8_is_read_past(cardinal: Cardinal) -> None:
 
 def test_an_agent_that_crashes_leaves_a_reason(cardinal: Cardinal) -> None:
     item = start(cardinal, work=[{"progress": "Halfway"}, "crash"])
-    assert ended(cardinal, item)[:2] == ("failed", "agent_error")
-    assert_told(cardinal, item, "failed", "halfway")
+    assert ended(cardinal, item)[:2] == ("lost", "gave_up")  # killed each time that it was tried again
+    assert_told(cardinal, item, "killed", "halfway")
 
 
 def test_a_scenario_that_is_not_there_fails_the_run_with_the_names_that_are(cardinal: Cardinal) -> None:

@@ -156,14 +156,14 @@ def test_what_was_pushed_after_the_approval_is_not_merged(cardinal: Cardinal) ->
     cardinal.settle()
     cardinal.drag(item, "Done")
     cardinal.settle()
-    assert "is checked first" in cardinal.card(item).because
-    cardinal.settle(work=True)
-    assert cardinal.pull_of(item).merged_at is None
     assert "changed since" in cardinal.card(item).because
+    assert cardinal.pull_of(item).merged_at is None
     approve(cardinal, item)
     cardinal.say(item, "/cardinal retry")
     cardinal.settle()
-    assert cardinal.pull_of(item).merged_at is not None
+    assert "is checked first" in cardinal.card(item).because
+    cardinal.settle(work=True)
+    assert cardinal.pull_of(item).merged_at is not None, cardinal.card(item).because
 
 
 def test_a_card_archived_and_restored_keeps_its_pull_request(cardinal: Cardinal) -> None:
@@ -293,22 +293,25 @@ def test_a_step_of_a_tick_that_fails_keeps_no_other_from_its_turn(
 
 
 def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing(cardinal: Cardinal) -> None:
-    item = cardinal.new()
-    cardinal.settle()
+    item, (_, working) = cardinal.new(), at_work(cardinal)
     strange = PolicyLoaded(cardinal.board_id, "d", POLICY.replace("scripted", "gemini"), "c")
     with book.writing(cardinal.shop.engine) as db:
         book.append(db, strange, at=cardinal.clock())
         react.advance(db, now=cardinal.clock())
     cardinal.drag(item, "In Progress")
     cardinal.settle()
-    assert cardinal.card(item).column == "In Progress"
+    assert cardinal.card(item).column == "Tasks", "no card is looked at before the policy can be read"
     assert cardinal.card(item).run_id is None
+    assert cardinal.run(working).state is RunState.WORKING
     assert cardinal.events(DecisionFailed) == []
-    cardinal.sweep()  # the file itself is good
-    for column in ("Tasks", "In Progress"):
-        cardinal.drag(item, column)
-        cardinal.settle()
+    patient = Patient(cardinal.shop.config, cardinal.shop.engine, cardinal.shop.hub, cardinal.clock())
+    found = next(one for one in examine(patient) if one.name == "policy")
+    assert (found.level, "this version cannot read the policy" in found.found) == (Level.FAIL, True)
+    cardinal.sweep()  # the file itself is good: what waited is looked at now
+    cardinal.settle()
+    assert cardinal.card(item).column == "In Progress"
     assert cardinal.run_of(item).state == "queued"
+    assert cardinal.run(working).state is RunState.WORKING
 
 
 def test_a_long_backlog_is_worked_off_in_parts(cardinal: Cardinal) -> None:

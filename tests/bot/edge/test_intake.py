@@ -8,6 +8,7 @@ import pytest
 
 from bot import facts, intake
 from bot.facts import Fact
+from ledger.doorbells import Move
 from ledger.ids import BoardId, CardId
 from ledger.reports import About
 from tests.bot.edge.samples import (
@@ -29,7 +30,7 @@ EDITED_AT = datetime(2026, 11, 20, 10, 5, tzinfo=UTC)
 
 
 def rang(by: str, about: About = About.COLUMN, value: str = "", action: str = "edited") -> facts.CardRang:
-    change = facts.Change(by, about, value, None)
+    change = facts.Change(by, about, value, AT)
     return facts.CardRang(CardId("PVTI_1"), BoardId("PVT_1"), "I_1", action, change)
 
 
@@ -72,6 +73,7 @@ PRESSING = {
 PRESSED = facts.ButtonPressed("acme/shop", 41, 5, "PVTI_1", "retry:r1", "alice", 1)
 GROUPED = facts.GroupMoved("acme/shop", 8, "d" * 40, "")
 STATUS_SET = {"field_type": "single_select", "field_name": "Status", "from": None, "to": {"name": "Done"}}
+CHOSEN = {**STATUS_SET, "to": {"id": "o9", "name": "Done"}}
 REPO_SET = {"field_type": "text", "field_name": "Repo"}
 SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ("projects_v2_item", {}, (rang("alice"),)),
@@ -80,6 +82,16 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "text"}, ()),
     ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "number"}, ()),
     ("projects_v2_item", {"changes__field_value": STATUS_SET}, (rang("alice", value="Done"),)),
+    (
+        "projects_v2_item",
+        {"changes__field_value": CHOSEN},
+        (replace(rang("alice", value="Done"), moved=Move(AT, "o9")),),
+    ),
+    (
+        "projects_v2_item",
+        {"changes__field_value": CHOSEN, "sender": BOT},
+        (rang("cardinal[bot]", value="Done"),),
+    ),
     ("projects_v2_item", {"changes__field_value": REPO_SET}, (rang("alice", About.FIELD, "Repo"),)),
     ("projects_v2_item", {"action": "reordered"}, (rang("alice", action="reordered"),)),
     ("projects_v2_item", {"action": "archived"}, (rang("alice", About.ARCHIVED, action="archived"),)),

@@ -10,6 +10,7 @@ from bot import dispatch, react
 from ledger import book, waiting
 from ledger.engine import open_ledger
 from ledger.events.board import CardExplained, StopOrdered
+from ledger.events.policy import PolicyLoaded
 from ledger.ids import CardId, RunId
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 
@@ -19,7 +20,7 @@ def engine(tmp_path: Path) -> Engine:
     """Return a ledger with five cards whose runs wait."""
     made = open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
     with book.writing(made) as db:
-        book.append(db, board_seen(), at=NOW)
+        book.append(db, board_seen(), PolicyLoaded(BOARD, "d", "", ""), at=NOW)
         for n in range(5):
             book.append(db, card_seen(f"c{n}", n), run_queued(f"r{n}", f"c{n}"), at=NOW)
         react.advance(db, now=NOW)

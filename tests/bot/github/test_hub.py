@@ -26,6 +26,7 @@ from bot.github.errors import (
     RefusedError,
     TokenError,
     UnavailableError,
+    UnknownNameError,
 )
 from bot.github.hub import Hub, repository_path
 from bot.secret import Secret
@@ -108,7 +109,7 @@ def test_an_owner_without_the_app_is_named(hub: Hub, scripted: Scripted) -> None
 
 def test_without_settings_it_says_which_are_missing(tmp_path: Path, clock: Clock) -> None:
     with pytest.raises(ConfigError, match="CARDINAL_APP_ID"):
-        Hub(read({}, tmp_path), clock).rest("GET", "/x")
+        Hub(read({"CARDINAL_BOARD": "acme/1"}, tmp_path), clock).rest("GET", "/x")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_without_settings_it_says_which_are_missing(tmp_path: Path, clock: Clock
         (422, {"message": "Validation Failed", "errors": [{"message": "too long"}]}, {}, RefusedError, None),
         (405, {"message": "Pull Request is not mergeable"}, {}, RefusedError, None),
         (400, {"message": "Problems parsing JSON"}, {}, RefusedError, None),
-        (307, {"message": "Moved"}, {}, RefusedError, None),
+        (307, {"message": "Moved"}, {}, UnknownNameError, None),
         (403, {"message": "Resource not accessible by integration"}, {}, PermissionMissingError, None),
         (403, {"message": "API rate limit exceeded"}, EXHAUSTED, RateLimitedError, 120),
         (403, {"message": "You have exceeded a secondary rate limit."}, {}, RateLimitedError, 60),
