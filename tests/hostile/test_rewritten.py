@@ -29,7 +29,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         "url.'ssh://x/'.insteadOf /",
     ],
 )
-def test_a_rewritten_address_ends_the_run_and_runs_nothing(world: World, setting: str) -> None:
+def test_a_rewritten_address_leads_nowhere_and_runs_nothing(world: World, setting: str) -> None:
     spy = (
         "git config protocol.allow always; git config protocol.ext.allow always;"
         f" git config core.sshCommand 'sh /workspace/repo/spy.sh'; git config {setting}"
@@ -41,6 +41,5 @@ def test_a_rewritten_address_ends_the_run_and_runs_nothing(world: World, setting
     world.answer(order, "Go on")
     assert list(world.places.workspaces.glob("*/repo/hello.txt"))
     assert not list(world.places.workspaces.glob("*/home/seen"))
-    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "repository")
-    assert "not allowed" in world.ended().detail
-    assert world.of("BranchPushed") == []
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()  # Cardinal's git reads a config of its own
+    assert world.show("other.txt") == "theirs"

@@ -249,4 +249,4 @@ def test_a_body_of_many_parts_is_refused_in_no_time_and_little_memory(tmp_path: 
         reply = world.post(PATHS["responses"], body)
         assert (reply.status, "parts" in reply.json["error"]["message"]) == (400, True)
         most_kb = int((Path(f"/proc/{world.gateway.pid}/status").read_text().split("VmHWM:")[1]).split()[0])
-        assert most_kb < 400_000
+        assert most_kb < 800_000  # at 64 MB it was 1.6 GB
