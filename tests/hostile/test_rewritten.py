@@ -42,4 +42,4 @@ def test_a_rewritten_address_leads_nowhere_and_runs_nothing(world: World, settin
     assert list(world.places.workspaces.glob("*/repo/hello.txt"))
     assert not list(world.places.workspaces.glob("*/home/seen"))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()  # Cardinal's git reads a config of its own
-    assert world.show("other.txt") == "theirs"
+    assert world.show("hello.txt") == "hello"
