@@ -26,8 +26,11 @@ def steps(run_id: str, state: RunState) -> Moment:
 
 
 def moves(column: str) -> Moment:
-    """Return the moment at which Cardinal has seen a person's drag into a column."""
-    return lambda event: isinstance(event, on_board.CardMoved) and event.after == column
+    """Return the moment at which Cardinal has seen a person's drag into a column, or first the card there."""
+    return lambda event: (
+        (isinstance(event, on_board.CardMoved) and event.after == column)
+        or (isinstance(event, on_board.CardSeen) and event.column == column)
+    )
 
 
 def happens(kind: type[Event]) -> Moment:
