@@ -1,14 +1,14 @@
-"""Finds out who moved a card, from what deliveries told, and with which role in the card's repository."""
+"""Finds out who moved a card, from its issue's timeline or from deliveries, and with which role."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bot.github import issues as github_issues
 from bot.github import people, repositories
 from bot.github.errors import NotFoundError
-from bot.github.looks import CardLook
+from bot.github.looks import CardLook, StatusChange
 from ledger import book, reports
 from ledger.events.board import LabelJudged
 from ledger.ids import CardId
@@ -48,7 +48,10 @@ def find(shop: "Shop", card_id: CardId, seen: CardLook | None, *, came: bool = F
     about = _news(known, seen) or ((About.COLUMN,) if came else None)
     if about is not None:
         mine = tuple(one for one in told if one.about in about)
-        by = sender(mine, seen.column if seen is not None else None)
+        by = ""
+        if seen is not None and about == (About.COLUMN,):
+            by = on_timeline(seen.last_move, seen.column, known.moved_at if known else None)
+        by = by or sender(mine, seen.column if seen is not None else None)
         if not by:
             return Moved(unknown(shop, seen), told=mine)
         return Moved(_with_role(shop, known, seen, told, by), told=mine)
@@ -58,7 +61,8 @@ def find(shop: "Shop", card_id: CardId, seen: CardLook | None, *, came: bool = F
         return Moved(told=tuple(one for one in told if _is_known(one, known)))
     first, last = known.moved_at - LATE, known.moved_at + CLOCKS_APART
     late = tuple(one for one in told if one.about == About.COLUMN and first <= one.at <= last)
-    mover = _with_role(shop, known, seen, told, sender(late, seen.column))
+    by = on_timeline(seen.last_move, seen.column, first) or sender(late, seen.column)
+    mover = _with_role(shop, known, seen, told, by)
     return Moved(mover, late=bool(mover.login), told=late)
 
 
@@ -99,6 +103,16 @@ def unknown(shop: "Shop", seen: CardLook | None) -> Mover:
     """Return the mover of whom nothing is known; it is told apart where GitHub tells Cardinal of nobody."""
     personal = seen is not None and seen.personal
     return Mover(role=UNTOLD) if personal or not shop.config.webhooks else NOBODY
+
+
+def on_timeline(move: StatusChange | None, column: str | None, since: datetime | None) -> str:
+    """Return who made the newest move on the issue's timeline, if the card shows that move; empty if not.
+
+    GitHub's timeline can be late: a move that is older than `since` (None: any age) is an earlier one.
+    """
+    if move is None or move.column != column or (since and move.at < since.replace(microsecond=0)):
+        return ""
+    return move.by
 
 
 def sender(told: Sequence[Report], column: str | None) -> str:

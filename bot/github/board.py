@@ -26,7 +26,7 @@ COLORS = (
     "PINK",
     "RED",
 )  # of new columns, by their place
-MAY_MISS = frozenset({"node", "node.content.parent", "node.content.blockedBy"})
+MAY_MISS = frozenset({"node", "node.content.parent", "node.content.blockedBy", "node.content.timelineItems"})
 MOST_FIELDS = 20  # of one item in one request
 
 __all__ = [
@@ -131,6 +131,7 @@ def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
         parent=linked.parent(content),
         status=tuple((one["id"], one["name"]) for one in (project.get("field") or {}).get("options") or ()),
         repo_field=(item.get("repo") or {}).get("text") or "",
+        last_move=linked.last_move(content, project["id"]),
     )
 
 

@@ -104,6 +104,13 @@ query Card($card: ID!) {
           parent { number repository { nameWithOwner } }
           issueDependenciesSummary { blockedBy }
           blockedBy(first: 50) { nodes { number title state stateReason repository { nameWithOwner } } }
+          timelineItems(last: 5, itemTypes: [PROJECT_V2_ITEM_STATUS_CHANGED_EVENT]) {
+            nodes {
+              ... on ProjectV2ItemStatusChangedEvent {
+                status createdAt project { id } actor { __typename login }
+              }
+            }
+          }
         }
         ... on PullRequest {
           id number title body pullState: state

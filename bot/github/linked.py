@@ -1,10 +1,12 @@
 """Reads and writes how issues belong together on GitHub: dependencies and sub-issues."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from bot.github import documents
 from bot.github.hub import Hub
+from bot.github.looks import StatusChange
 from ledger.events.board import ABANDONED
 from ledger.events.related import Blocker
 
@@ -45,6 +47,23 @@ def parent(content: Mapping[str, Any]) -> str:
     """Return the issue that it is a part of as owner/repository#number; empty for none."""
     found = content.get("parent")
     return f"{found['repository']['nameWithOwner']}#{found['number']}" if found else ""
+
+
+def last_move(content: Mapping[str, Any], board_id: str) -> StatusChange | None:
+    """Return the newest move of an issue's card on the board; None where its timeline tells of none.
+
+    Source: docs.github.com/graphql/reference/objects#projectv2itemstatuschangedevent.
+    """
+    nodes = (content.get("timelineItems") or {}).get("nodes") or ()
+    moves = [node for node in nodes if node and (node.get("project") or {}).get("id") == board_id]
+    if not moves:
+        return None
+    newest = moves[-1]  # by GitHub's order: times have whole seconds
+    actor = newest.get("actor") or {}
+    login = str(actor.get("login") or "")
+    if actor.get("__typename") == "Bot":  # GraphQL leaves the end of a bot's login out, REST does not
+        login = login.removesuffix("[bot]") + "[bot]"
+    return StatusChange(str(newest["status"]), login, datetime.fromisoformat(newest["createdAt"]))
 
 
 def add_sub_issue(hub: Hub, parent_id: str, child_id: str) -> None:

@@ -9,6 +9,15 @@ from ledger.ids import BoardId, CardId
 
 
 @dataclass(frozen=True, slots=True)
+class StatusChange:
+    """The newest move of a card as its issue's timeline tells it; `by` is empty for a deleted account."""
+
+    column: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class CardLook:
     """One card as it is. `kind`: Issue, DraftIssue, PullRequest, or Redacted where the App may not see.
 
@@ -43,6 +52,7 @@ class CardLook:
     status: tuple[tuple[str, str], ...] = ()  # the board's columns: option id and name
     repo_field: str = ""  # what the project's text field Repo says
     personal: bool = False  # the board is a person's own
+    last_move: StatusChange | None = None  # None for a draft, and where GitHub tells of none
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from ledger.events.publication import EntryGivenUp
 from tests.chaos.cardinal import Cardinal, until
 
 MARKER = re.compile(r"<!-- cardinal:(\S+):[0-9a-f]{64} -->")
+COMMIT = re.compile("`[0-9a-f]{7}`")
 SPOKEN = re.compile(r"^(run:r1|run:r2|plan:r1:1|plan:r1:2|question:r1-q1|report:r1|report:r2)$")
 ONCE = {
     "run:r1": 1,
@@ -40,7 +41,7 @@ class Tally:
     column: str
     face: tuple[tuple[str, str], ...]
     comments: tuple[tuple[str, int], ...]
-    assistant: int
+    assistant: tuple[str, ...]
     headlines: tuple[tuple[str, int], ...]
     pulls: tuple[tuple[str, bool], ...]
     threads: tuple[tuple[bool, int], ...]
@@ -82,14 +83,20 @@ def count(stage: Stage) -> Tally:
     pulls = [one for one in there["pulls"].values() if one["head"].startswith(f"cardinal/{stage.number}-")]
     said = [_said(one) for one in (there["issues"][str(stage.number)], *pulls)]
     bodies = [body for some in said for body in some]
-    keys = Counter(MARKER.findall("\n".join(body.rpartition("\n")[2] for body in bodies)))
+    # Commits have other names in each story.
+    lines = [
+        (key, COMMIT.sub("`commit`", _first(body)))
+        for body in bodies
+        for key in MARKER.findall(body.rpartition("\n")[2])
+    ]
+    keys = Counter(key for key, _ in lines)
     card = stage.card()
     face = {name: str(text) for name, text in card["fields"].items() if name in ("Agent", "PR", "Status")}
     return Tally(
         column=card["column"],
         face=tuple(sorted(face.items())),
         comments=tuple(sorted((key, times) for key, times in keys.items() if SPOKEN.match(key))),
-        assistant=sum(times for key, times in keys.items() if key.startswith("say:")),
+        assistant=tuple(sorted(line for key, line in lines if key.startswith("say:"))),
         headlines=tuple((words, sum(words in _first(body) for body in bodies)) for words in HEADLINES),
         pulls=tuple((one["head"], one["merged"]) for one in pulls),
         threads=tuple((one["resolved"], len(one["comments"])) for pull in pulls for one in pull["threads"]),

@@ -85,7 +85,6 @@ def test_the_dragger_is_in_the_persons_budget_and_in_the_audit(cardinal: Cardina
     assert (said["asked"]["by"], said["asked"]["door"]) == ("bob", "board")
     moves = [(one["what"], one["by"], one["role"], one["door"]) for one in said["commands"]]
     assert moves == [
-        ("move to Tasks", "carol", "write", "board"),  # its delivery came after the card was seen there
         ("move to In Progress", "bob", "write", "board"),
     ]
 
@@ -205,7 +204,25 @@ def test_a_workflow_of_githubs_starts_runs_only_where_the_policy_names_it(cardin
     assert cardinal.run_of(item).by == AUTOMATION
 
 
+@pytest.mark.parametrize(("who", "queued"), [("bob", ["bob"]), ("mallory", [])])
+def test_the_issues_timeline_says_who_moved_a_card_whose_delivery_was_lost(
+    cardinal: Cardinal, who: str, queued: list[str]
+) -> None:
+    cardinal.set_policy(POLICY.replace("unknown_mover: allow", "unknown_mover: wait"))
+    cardinal.settle()
+    item = cardinal.new(column="Tasks")
+    cardinal.settle()
+    cardinal.drag(item, "In Progress", who=who)
+    cardinal.mail.clear()
+    cardinal.sweep()
+    cardinal.settle()
+    assert [one.by for one in cardinal.events(RunQueued)] == queued
+    if not queued:
+        refused(cardinal, item, "nothing was started")
+
+
 def test_a_move_of_which_nobody_knows_whose_it_was_waits_until_its_delivery_comes(cardinal: Cardinal) -> None:
+    cardinal.forge.store.settings.timeline = False
     cardinal.set_policy(POLICY.replace("unknown_mover: allow", "unknown_mover: wait"))
     cardinal.settle()
     item = cardinal.new(column="Tasks")
@@ -225,6 +242,7 @@ def test_a_move_of_which_nobody_knows_whose_it_was_waits_until_its_delivery_come
 
 
 def test_a_policy_can_let_unknown_movers_start_runs(cardinal: Cardinal) -> None:
+    cardinal.forge.store.settings.timeline = False
     item = cardinal.new(column="Tasks")
     cardinal.settle()
     cardinal.drag(item, "In Progress", who="bob")
