@@ -134,8 +134,8 @@ class BoardRules(Part):
     unknown_mover: Literal["wait", "allow"] | None = Field(
         default=None,
         description="What a card does while neither its issue's timeline nor a delivery names who moved it:"
-        " `wait` for the delivery or for somebody who may, or `allow` the move; unset: `wait`, but `allow` on a"
-        " person's own board and without webhooks, where no delivery ever comes.",
+        " `wait` for the delivery or for somebody who may, or `allow` the move; unset: `wait`, but `allow`"
+        " on a person's own board and without webhooks, where no delivery ever comes.",
     )
     repositories: RepositoryChoice = Field(
         default=RepositoryChoice(), description="How a card without a repository of its own finds one."
