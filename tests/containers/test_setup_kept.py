@@ -102,7 +102,7 @@ def test_an_image_that_is_no_good_is_made_anew(bench: Bench) -> None:
     room = made(bench)
     room.keep_setup("key")
     (name,) = bench.images()
-    broken = bench.api.create_container("debian:bookworm-slim", entrypoint=["true"])["Id"]
+    broken = bench.api.create_container("cardinal/base:bookworm", entrypoint=["true"])["Id"]
     bench.api.commit(broken, repository=name.partition(":")[0], tag=name.partition(":")[2])
     bench.api.remove_container(broken)
     assert not room.restore_setup("key")
