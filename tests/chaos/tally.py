@@ -10,8 +10,9 @@ from sqlalchemy import Connection
 
 from forge.demo.people import REPOSITORY, Json
 from forge.demo.stage import BOT, Stage
-from ledger import book, chain, doorbells, inbox, outbox
 from ledger.events.publication import EntryGivenUp
+from ledger.log import event_store, hash_chain
+from ledger.queue import inbox, outbox, refresh_requests
 from tests.chaos.cardinal import Cardinal, until
 
 MARKER = re.compile(r"<!-- cardinal:(\S+):[0-9a-f]{64} -->")
@@ -52,9 +53,9 @@ def settled(cardinal: Cardinal) -> None:
     """Wait until nothing waits in the ledger any more."""
 
     def calm() -> bool:
-        with book.reading(cardinal.engine) as db:
+        with event_store.reading(cardinal.engine) as db:
             counts = inbox.counts(db)
-            waiting = counts["waiting"] + counts["claimed"] + len(doorbells.waiting(db, limit=1))
+            waiting = counts["waiting"] + counts["claimed"] + len(refresh_requests.waiting(db, limit=1))
             return not waiting and not _open(db)
 
     until("nothing waits in the ledger any more", calm)
@@ -68,10 +69,12 @@ def _open(db: Connection) -> list[str]:
 
 def check_ledger(cardinal: Cardinal) -> None:
     """The chain is whole; nothing was quarantined, given up or is stuck."""
-    with book.reading(cardinal.engine) as db:
-        assert chain.verify(db).events == book.last_seq(db)
+    with event_store.reading(cardinal.engine) as db:
+        assert hash_chain.verify(db).events == event_store.last_seq(db)
         assert inbox.quarantined(db) == ()
-        given_up = [one.event for one in book.read(db, limit=100_000) if isinstance(one.event, EntryGivenUp)]
+        given_up = [
+            one.event for one in event_store.read(db, limit=100_000) if isinstance(one.event, EntryGivenUp)
+        ]
         assert given_up == []
         assert _open(db) == []
 

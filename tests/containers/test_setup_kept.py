@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from runner.docker import seeds
-from runner.docker.engine import Engine, engine_address
-from runner.docker.sweeping import home_of
 from runner.errors import WorkspaceError
-from runner.workspace import Workspace
-from runner.workspaces.docker import DEFAULT_IMAGE
+from runner.workspaces.contract import Workspace
+from runner.workspaces.docker import seeds
+from runner.workspaces.docker.backend import DEFAULT_IMAGE
+from runner.workspaces.docker.engine import Engine, engine_address
+from runner.workspaces.docker.sweeping import home_of
 from tests.containers.engine import Bench, sh
 
 ODD = "made/new\nline -x\u00e9"

@@ -44,7 +44,7 @@ def test_package_lock_label_and_code_name_the_same_version(agent: str) -> None:
         "the lock's wish": lock[""]["dependencies"][package],
         "the lock": lock[f"node_modules/{package}"]["version"],
         "the label": labels[agent],
-        "the code": importlib.import_module(f"runner.agents.{agent}").AGENT.version,
+        "the code": importlib.import_module(f"runner.agents.{agent}.adapter").AGENT.version,
     }
     assert set(said.values()) == {said["package.json"]}, said
 

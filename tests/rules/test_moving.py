@@ -8,11 +8,11 @@ from ledger.event import Event
 from ledger.events.board import CardArchived, CardConverted, CardMoved, CardSeen, LabelJudged, MoverFound
 from ledger.events.pull import PullOpened
 from ledger.states import CardState, RunState
-from rules.intents import Say
-from rules.inward import Explain
-from rules.moving import ACTS, may_move
+from rules.card.move_rights import ACTS, may_move
+from rules.explain import why
+from rules.intents.internal import Explain
+from rules.intents.outbound import Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
-from rules.why import why
 from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run
 
 EVE, AUTOMATION = Mover("eve", "triage"), "github-project-automation[bot]"

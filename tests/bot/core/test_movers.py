@@ -2,12 +2,15 @@
 
 import pytest
 
-from bot import audit_trail, gathering, look
+from bot.admin.audit import trail
+from bot.ingest import delivery
+from bot.sync import card
 from forge.store.board import Item
-from ledger import book, inbox
 from ledger.events.board import CardArchived, CardMoved, MoverFound
 from ledger.events.run import RunQueued, RunStopAsked
 from ledger.ids import CardId
+from ledger.log import event_store
+from ledger.queue import inbox
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
 from tests.bot.core.settings import POLICY
@@ -80,8 +83,8 @@ def test_the_dragger_is_in_the_persons_budget_and_in_the_audit(cardinal: Cardina
     assert cardinal.ready() == (cardinal.run_of(other).run_id,)
     cardinal.settle()
     assert "the budget of bob for today" in cardinal.card(second).because
-    with book.reading(cardinal.shop.engine) as db:
-        said = audit_trail.make(db, run_id, at=cardinal.clock())["summary"]
+    with event_store.reading(cardinal.shop.engine) as db:
+        said = trail.make(db, run_id, at=cardinal.clock())["summary"]
     assert (said["asked"]["by"], said["asked"]["door"]) == ("bob", "board")
     moves = [(one["what"], one["by"], one["role"], one["door"]) for one in said["commands"]]
     assert moves == [
@@ -268,8 +271,8 @@ def together(cardinal: Cardinal, item: Item) -> None:
     while cardinal.mail:
         cardinal.receive(cardinal.mail.popleft())
     for one in inbox.due(cardinal.shop.engine, now=cardinal.clock(), limit=100):
-        gathering.ingest(cardinal.shop, one)
-    look.look(cardinal.shop, CardId(item.node_id))
+        delivery.ingest(cardinal.shop, one)
+    card.look(cardinal.shop, CardId(item.node_id))
     cardinal.settle()
 
 

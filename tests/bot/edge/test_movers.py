@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.github.looks import StatusChange
-from bot.movers import on_timeline, sender
-from ledger.reports import About, Report
+from bot.github.api.project_models import StatusChange
+from bot.sync.movers import on_timeline, sender
+from ledger.queue.change_reports import About, Report
 
 START = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bot.github import board
+from bot.github.api import projects as board
+from bot.github.api.project_pages import survey
+from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, RefusedError, UnavailableError
-from bot.github.hub import Hub
-from bot.github.survey import survey
 from forge.store.models import Issue
 from ledger.ids import BoardId, CardId
 from tests.bot.github.conftest import Scripted
