@@ -56,7 +56,6 @@ class Published:
     unchanged: int = 0
     postponed: int = 0
     given_up: int = 0
-    taken_over: int = 0
     acts: dict[str, int] = field(default_factory=dict)
 
 
@@ -80,7 +79,6 @@ def publish_due(hub: "Hub", desk: "Desk", lane: str, *, within_s: float) -> Publ
         try:
             _carry_out(hub, desk, entry, counts, points_per_hour)
         except StaleClaimError as error:
-            counts.taken_over += 1
             log.warning("claim lost key=%s reason=%s", entry.key, error)
     return counts
 

@@ -41,7 +41,7 @@ class UnknownBlockError(Exception):
 
 def pages() -> tuple[Path, ...]:
     """Return every page of the documentation, the ones in the top folder as well."""
-    return (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
+    return (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 
 
 def filled(text: str) -> str:

@@ -53,13 +53,6 @@ class Stage:
         ]
         return found[-1] if found else None
 
-    def pull_request(self) -> Json | None:
-        """Return the pull request of the card's branch."""
-        path = f"/repos/{REPOSITORY}/pulls?state=all&per_page=100"
-        pulls: list[Json] = self.team.call("alice", "GET", path)
-        mine = [one for one in pulls if one["head"]["ref"].startswith(f"cardinal/{self.number}-")]
-        return mine[0] if mine else None
-
     def pull_read(self) -> Json:
         """Return the pull request in full."""
         answer: Json = self.team.call("alice", "GET", f"/repos/{REPOSITORY}/pulls/{self.pull}")

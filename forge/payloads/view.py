@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from forge.store import Store
 from forge.store.models import Issue, Repo, User, UserType
@@ -24,12 +23,6 @@ class View:
     def html(self, path: str) -> str:
         """Return the address of a page for people."""
         return f"{self.base}{path}"
-
-    def user_api(self, user: User) -> str:
-        """Return the REST address of an account."""
-        if user.type is UserType.ORGANIZATION:
-            return self.api(f"/orgs/{user.login}")
-        return self.api(f"/users/{quote(user.login)}")
 
     def user_html(self, user: User) -> str:
         """Return the page of an account; a bot's is its App's."""

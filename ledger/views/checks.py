@@ -64,17 +64,6 @@ def of_run(db: Connection, run_id: RunId) -> tuple[CheckRow, ...]:
     )
 
 
-def tiers_of_run(db: Connection, run_id: RunId) -> tuple[TierRow, ...]:
-    """Return the run's validations in the order in which they ended."""
-    return many(db, TierRow, pick(TierRow, tiers).where(tiers.c.run_id == run_id).order_by(tiers.c.seq))
-
-
-def newest_tier(db: Connection, run_id: RunId, tier: str) -> TierRow | None:
-    """Return how the tier, fast or full, ended last; None when it never ran."""
-    query = pick(TierRow, tiers).where(tiers.c.run_id == run_id, tiers.c.tier == tier)
-    return one(db, TierRow, query.order_by(tiers.c.seq.desc()))
-
-
 def gate_of(db: Connection, card_id: CardId, head: str = "") -> TierRow | None:
     """Return how the gate ended last on the card's commit `head`, or at all; None when it never ran."""
     query = pick(TierRow, tiers).join(runs, runs.c.run_id == tiers.c.run_id)

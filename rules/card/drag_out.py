@@ -12,10 +12,9 @@ from rules.card.trigger import stamp
 from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, HoldBack, StopRun
 from rules.intents.outbound import Decision, Intent, MoveCard, Say
 from rules.policy.model import Policy
-from rules.snapshot import LEAVE, RunSeen, Snapshot
+from rules.snapshot import RunSeen, Snapshot
 from rules.text import code
 
-ASKER = LEAVE
 MOST_BACK = 5  # moves of Cardinal's own for one run: then something else keeps dragging, and it gives way
 
 

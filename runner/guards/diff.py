@@ -1,7 +1,7 @@
 """What a push would put on GitHub, read on the host's mirror: the end state, and every commit on the way."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from runner.errors import GitError
@@ -21,7 +21,6 @@ _WHOLE_BYTES = 1_000_000
 _MOST_PATHS = 20_000
 _TARGET_CHARS = 4_000
 _OBJECTS_AT_ONCE = 2_000
-Pick = Callable[[Touched], bool]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The notes of a set-up that is not finished: what was begun, an App whose secrets are not put away yet."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -45,10 +45,6 @@ class Notes:
         if not self.state or self.owner.casefold() != owner.casefold():
             return False
         return now - datetime.fromisoformat(self.begun_at) < VALID
-
-    def without_app(self) -> "Notes":
-        """Return the notes once the App's secrets are in the settings."""
-        return replace(self, app=None, state="")
 
 
 def read(home: Path) -> Notes:
