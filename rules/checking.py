@@ -9,6 +9,7 @@ from rules.card_state import settle
 from rules.gating import leaves_draft, why_not
 from rules.intents import Decision, Say, UpdateFace
 from rules.inward import Explain, QueueRun
+from rules.moving import may_move
 from rules.occasion import Occasion
 from rules.policy import Policy
 from rules.snapshot import Snapshot
@@ -76,7 +77,8 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
             return seen
         # Nobody looks at a card in its last column again: the comment calls for somebody.
         return seen + Decision((Say(snapshot.card_id, f"checked:{event.run_id}", sentence(line), "pull"),))
-    if column is not None and has_action(column.entry_actions, "merge"):
+    # A card that only somebody without the right put there is not merged by what happens later.
+    if column and has_action(column.entry_actions, "merge") and may_move(policy, snapshot.mover):
         return act(
             policy, snapshot, column.entry_actions, Occasion(f"check:{event.run_id}", event.run_id, now)
         )

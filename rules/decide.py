@@ -37,7 +37,7 @@ from rules import (
 )
 from rules.access import foreign
 from rules.intents import Decision, Intent, MoveCard, UpdateFace
-from rules.moving import guard, labelled
+from rules.moving import STEERED, guard, labelled
 from rules.policy import Policy
 from rules.snapshot import Snapshot
 
@@ -125,7 +125,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
 }
 
 # After these a merge that waits may be one that nobody wants any more.
-UNSETTLING = (board.CardMoved, pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed)
+UNSETTLING = (board.CardMoved, board.MoverFound, pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed)
 
 
 def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetime) -> Decision:
@@ -143,8 +143,9 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
         checked = checking.happened(policy, snapshot, event, now) + buttons.shown(snapshot, event)
         ended = isinstance(event, runs.RunEnded)
         return _possible(snapshot, (merging.astray(policy, snapshot) if ended else Decision()) + checked)
-    unwanted = merging.astray(policy, snapshot) if kind in UNSETTLING else Decision()
-    decided = unwanted + guard(policy, snapshot, event, CARD_RULES[kind](policy, snapshot, event, now), now)
+    moved = isinstance(event, STEERED)
+    decided = merging.astray(policy, snapshot, moved=moved) if kind in UNSETTLING else Decision()
+    decided = guard(policy, snapshot, event, decided + CARD_RULES[kind](policy, snapshot, event, now), now)
     return _possible(snapshot, decided + buttons.shown(snapshot, event))
 
 

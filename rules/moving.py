@@ -16,8 +16,8 @@ from ledger.events.board import (
 )
 from ledger.events.placement import RepositoryResolved
 from ledger.states import Archetype, CardState
+from rules import halting, inward
 from rules import intents as asked
-from rules import inward
 from rules.card_state import change
 from rules.intents import Decision, Intent, Say, UpdateFace
 from rules.inward import Explain
@@ -38,20 +38,37 @@ STEERED = (
     CardDescribed,
     RepositoryResolved,
 )
-# What costs money, changes something that people made, or decides for them.
+# What costs money, changes or takes back what people made or asked for, or decides for them. An intent that
+# is not here only shows what is: tests/rules/test_moving.py has the reason for each.
 ACTS: tuple[type[Intent], ...] = (
     inward.QueueRun,
+    inward.ApprovePlan,
+    inward.RebindPlan,
+    inward.RedirectPlan,
+    inward.RaiseBudget,
+    inward.AllowTool,
+    inward.PinSkills,
+    inward.RequeueRun,
+    inward.SteerRun,
+    inward.ReleaseComment,
+    inward.OrderStop,
+    inward.LiftStop,
     inward.StopRun,
     inward.EndRun,
     inward.HoldBack,
     inward.AskQuestion,
     inward.AnswerQuestion,
+    halting.HaltBoard,
+    halting.LiftHalt,
     asked.MoveCard,
     asked.ConvertDraft,
+    asked.CreateCard,
     asked.AskAssistant,
     asked.RunTask,
     asked.MarkReady,
     asked.MergePull,
+    asked.CancelMerge,
+    asked.OpenPull,
     asked.ClosePull,
     asked.DeleteBranch,
 )
@@ -120,7 +137,12 @@ def refusal(policy: Policy, snapshot: Snapshot) -> str:
         who = f"{code(mover.login, 40)} {did}, {has}"
     else:
         who = f"{_NOT_KNOWN}{did}, for GitHub told nobody's name"
-    spared = f"{run.run_id} goes on" if run else "nothing was started, merged or given up"
+    pull = snapshot.open_pull
+    spared = "nothing was started, merged or given up"
+    if run:
+        spared = f"{run.run_id} goes on"
+    elif pull and pull.awaits:
+        spared = f"GitHub still merges pull request #{pull.number}"
     return f"{who}: {spared}. {_next_step(policy, snapshot)}"
 
 

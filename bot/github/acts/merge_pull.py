@@ -26,6 +26,8 @@ from ledger.views import cards, checks
 from rules.acting import has_action
 from rules.gating import unmergeable
 from rules.intents import MergePull
+from rules.moving import may_move
+from rules.snapshot import NOBODY
 
 if TYPE_CHECKING:
     from bot.desk import Desk
@@ -49,8 +51,10 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Out
     with book.reading(desk.engine) as db:
         card = card_of(db, intent.card_id)
         seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
-    column = desk.policy(card.board_id).column(card.column)
-    if card.archived or column is None or not has_action(column.entry_actions, "merge"):
+    policy = desk.policy(card.board_id)
+    column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY
+    away = card.archived or column is None or not has_action(column.entry_actions, "merge")
+    if away and (may_move(policy, mover) or not mover.login):
         return Outcome("", "")  # somebody took the card back before it was its turn
     pull = pull_of(card)
     if pull is None:
