@@ -2,8 +2,10 @@
 
 from sqlalchemy import Connection
 
+from bot.github import acts
 from bot.github.subjects import MOST_RUNS, card_of, run_of, talks_on_pull
 from bot.texts.story import Story
+from ledger import outbox
 from ledger.ids import RunId
 from ledger.states import Ending
 from ledger.views import (
@@ -12,6 +14,7 @@ from ledger.views import (
     budgets,
     checks,
     questions,
+    remotes,
     reports,
     reproductions,
     runs,
@@ -26,6 +29,7 @@ from ledger.views.cards import CardRow
 from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
 from ledger.views.timeline import Zoom
+from rules.intents import PostReport
 
 MOST_ACTIVITY = 30
 MOST_REPORTS = 200  # runs of a card among which those are looked for that made its change
@@ -58,7 +62,17 @@ def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
         reports=_reports(db, run),
         threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
         asking=verdicts.asking(db, card.card_id) if card.pull_state == "open" else (),
+        reported=_reported(db, run),
     )
+
+
+def _reported(db: Connection, run: RunRow) -> str | None:
+    key = acts.key(PostReport(run.card_id, run.run_id))
+    posted = remotes.get(db, key)
+    if posted is not None:
+        return posted.remote_id
+    waits = run.ending is not None and any(one.key == key for one in outbox.open_of_card(db, run.card_id))
+    return "" if waits else None
 
 
 def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:

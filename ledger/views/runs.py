@@ -23,6 +23,7 @@ from ledger.event import Event, Recorded
 from ledger.events import run as happened
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
+from ledger.events.turn import TurnStarted
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.rows import columns, many, one, pick, renamed_in
@@ -40,7 +41,8 @@ _HELD = text(f"state IN ({', '.join(repr(state.value) for state in RUN_HELD)})")
 class RunRow:
     """A run. `plan_revision` is 0 before the first plan; `question_id` is the open question's or empty.
 
-    `commits` are those that were brought out to be published; `kept` as `commits` in RunEnded.
+    `commits` are those that were brought out to be published; `kept` as `commits` in RunEnded. `pushing`: it
+    was about to push, and nothing says since whether it did.
     """
 
     run_id: RunId
@@ -77,6 +79,7 @@ class RunRow:
     plan_approved: bool
     plan_approved_by: str
     session_id: str
+    agent_started: bool
     agent_version: str
     last_line: str
     stop_asked: str
@@ -99,6 +102,7 @@ class RunRow:
     files_changed: int
     lines_changed: int
     commits: int
+    pushing: bool
     pushed_head: str
     kept: int | None
     iteration: int
@@ -149,7 +153,8 @@ fold = Fold()
 _STOP = ("stop_asked", "stop_by", "stop_why")
 _TOLD = tuple(field.name for field in fields(happened.RunQueued))
 # What a run is before anything but its queueing happened.
-_BLANK = {"state": RunState.QUEUED, "plan_steps": (), "plan_approved": False} | {
+_NOT_YET: dict[str, object] = dict.fromkeys(("plan_approved", "agent_started", "pushing"), False)
+_BLANK: dict[str, object] = {"state": RunState.QUEUED, "plan_steps": (), **_NOT_YET} | {
     column.name: "" if isinstance(column.type, Prose) else 0
     for column in runs.c
     if not column.nullable
@@ -274,12 +279,16 @@ def _claimed(db: Connection, it: Recorded, event: happened.RunClaimed) -> None:
 
 @fold.on(happened.RunStepped)
 def _stepped(db: Connection, _it: Recorded, event: happened.RunStepped) -> None:
-    _set(db, event, state=event.after)
+    publishes = event.after is RunState.PUBLISHING
+    # Its worker lives, and goes back before it has pushed; of a dead one nobody knows.
+    known = {"pushing": publishes} if publishes or event.before is RunState.PUBLISHING else {}
+    _set(db, event, state=event.after, **known)
 
 
 @fold.on(happened.RunParked)
 def _parked(db: Connection, _it: Recorded, event: happened.RunParked) -> None:
-    _set(db, event, state=RunState.PARKED, parked_why=event.why)
+    known = {} if event.why == "pause" else {"pushing": False}  # it asks before it pushes
+    _set(db, event, state=RunState.PARKED, parked_why=event.why, **known)
 
 
 @fold.on(happened.RunRequeued)
@@ -310,6 +319,11 @@ def _stop_asked(db: Connection, _it: Recorded, event: happened.RunStopAsked) -> 
 @fold.on(happened.SessionStarted)
 def _session_started(db: Connection, _it: Recorded, event: happened.SessionStarted) -> None:
     _set(db, event, session_id=event.session_id, agent_version=event.version)
+
+
+@fold.on(TurnStarted)
+def _turn_started(db: Connection, _it: Recorded, event: TurnStarted) -> None:
+    _set(db, event, agent_started=True)
 
 
 @fold.on(happened.PlanProposed)
@@ -378,7 +392,7 @@ def _exported(db: Connection, _it: Recorded, event: happened.BranchExported) -> 
 
 @fold.on(happened.BranchPushed)
 def _pushed(db: Connection, _it: Recorded, event: happened.BranchPushed) -> None:
-    _set(db, event, pushed_head=event.head)
+    _set(db, event, pushed_head=event.head, pushing=False)
 
 
 @fold.on(ColumnsChanged)

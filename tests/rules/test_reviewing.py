@@ -17,7 +17,15 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
 from ledger.ids import CardId, EntryKey
 from ledger.states import CardState, RunState
-from rules.intents import ClosePull, DeleteBranch, DescribeColumns, ReportPolicy, Say, UpdateTicker
+from rules.intents import (
+    ClosePull,
+    DeleteBranch,
+    DescribeColumns,
+    ReportPolicy,
+    Say,
+    UpdateTicker,
+    WriteRunComment,
+)
 from rules.inward import ChangeCardState, Explain, RequeueRun, StopRun
 from rules.snapshot import Snapshot, Stop
 from rules.stopping import spread
@@ -183,6 +191,11 @@ def test_an_act_that_failed_beside_a_live_run_is_told_and_a_small_one_is_not() -
         "UpdateFace",
     ]
     assert asks(snapshot, EntryGivenUp(CARD, EntryKey("k"), "React", "no")) == ()
+
+
+def test_a_report_that_could_not_be_posted_leaves_the_reason_to_the_runs_comment() -> None:
+    unreported = EntryGivenUp(CARD, EntryKey("report:r1"), "post_report", "no")
+    assert asks(card(run=ended()), unreported) == (WriteRunComment(CARD, R1),)
 
 
 def test_a_policy_in_force_describes_the_columns_and_a_bad_one_is_reported() -> None:
