@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from ledger import attempts
 from ledger.causes import shared_cause
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven
@@ -194,7 +195,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         circle=_circle(db, row) if any(one.standing is not Standing.DONE for one in blockers) else (),
         approved_head=row.approved_head,
         put_back=row.put_back,
-        begun=runs.begun(db, row.card_id, MOST_KEPT),
+        begun=attempts.begun(db, row.card_id, MOST_KEPT),
         board_owner=boards.owner_of(db, row.board_id),
         policy_digest=policies.digest(db, row.board_id),
         checking=_checking(db, row),
@@ -203,7 +204,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
 
 
 def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
-    found = runs.checking(db, row.card_id, MOST_CHECKS) if row.pull_number is not None else ()
+    found = attempts.checking(db, row.card_id, MOST_CHECKS) if row.pull_number is not None else ()
     if not found:
         return None
     alive = found[0].state is not RunState.ENDED
@@ -212,7 +213,7 @@ def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
 
 def _served(db: Connection, row: cards.CardRow) -> bool:
     asked_at = verdicts.asked_at(db, row.card_id) if row.verdict == "changes_requested" else None
-    return asked_at is not None and runs.served_since(db, row.card_id, asked_at)
+    return asked_at is not None and attempts.served_since(db, row.card_id, asked_at)
 
 
 def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:

@@ -197,31 +197,12 @@ def queued(
     return many(db, QueuedRow, query.order_by(*order).limit(limit))
 
 
-def begun(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
-    """Return when the card's newest attempts were queued, the newest first."""
-    query = select(runs.c.queued_at).where(runs.c.card_id == card_id, runs.c.kind != happened.CHECK)
-    return tuple(db.scalars(query.order_by(runs.c.serial.desc()).limit(limit)))
-
-
-def checking(db: Connection, card_id: CardId, limit: int) -> tuple[RunRow, ...]:
-    """Return the card's newest runs that only check, newest first."""
-    query = pick(RunRow, runs).where(runs.c.card_id == card_id, runs.c.kind == happened.CHECK)
-    return many(db, RunRow, query.order_by(runs.c.serial.desc()).limit(limit))
-
-
 def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
     """Return the runs that a worker holds, the oldest first."""
     query = pick(RunRow, runs).where(_HELD)
     if board_id is not None:
         query = query.where(runs.c.board_id == board_id)
     return many(db, RunRow, query.order_by(runs.c.serial))
-
-
-def served_since(db: Connection, card_id: CardId, asked_at: datetime) -> bool:
-    """Tell whether a run of the card that changes code was queued then or later, and succeeded."""
-    mine = (runs.c.card_id == card_id) & (runs.c.mode == "fix") & (runs.c.kind != happened.CHECK)
-    ended = mine & (runs.c.ending == Ending.SUCCEEDED) & (runs.c.queued_at >= asked_at)
-    return db.scalar(select(runs.c.run_id).where(ended).limit(1)) is not None
 
 
 def parked(db: Connection) -> tuple[RunRow, ...]:

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from sqlalchemy import Engine
 
-from ledger import book
+from ledger import attempts, book
 from ledger.events import board, pull, run
 from ledger.ids import RunId
 from ledger.states import Ending
-from ledger.views import failures, messages, runs, timeline, verdicts
+from ledger.views import failures, messages, timeline, verdicts
 from tests.ledger.samples import CARD, RUN, card_seen, run_queued
 from tests.ledger.test_views import card, told
 
@@ -60,7 +60,7 @@ def test_own_moves_are_counted_for_each_run(ledger: Engine) -> None:
             told(db, board.CardMoved(CARD, "Review", "In Progress", own))
         assert card(db).put_back == 2
         told(db, run.RunEnded(RUN, Ending.FAILED, "stalled", "", ""), run_queued(RunId("r2"), attempt=2))
-        assert [len(runs.begun(db, CARD, limit)) for limit in (1, 5)] == [1, 2]
+        assert [len(attempts.begun(db, CARD, limit)) for limit in (1, 5)] == [1, 2]
         assert card(db).put_back == 0
 
 
