@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from ledger import attempts
+from ledger.answers import Code
 from ledger.causes import shared_cause
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven
@@ -23,6 +24,7 @@ from ledger.views import (
     findings,
     givers,
     halts,
+    lifts,
     links,
     losses,
     merges,
@@ -59,6 +61,7 @@ from rules.snapshot import (
     TargetSeen,
 )
 from rules.starting import MOST_KEPT
+from rules.stopping import targets
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MOST_CHECKS = 30  # runs that only check, of a card; no policy lets as many begin by themselves in an hour
@@ -84,6 +87,7 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
             paced = givers.count(db, event.by, now - MINUTE)
             proposed = _follow_ups(db, card_id, event.argument) if event.command == "follow-up" else ()
             told = replace(snapshot, held=held(db, card_id), paced=paced, follow_ups=proposed)
+            told = replace(told, released=released(db, card_id), lifted=_lifted(db, told, event))
             told = replace(told, run=_of_choice(db, told.run, chosen_question(event.source)))
             return replace(told, halt=halt_of(db, snapshot.board_id))
         case EntryGivenUp(act="create_card"):
@@ -149,6 +153,21 @@ def held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
     )
 
 
+def released(db: Connection, card_id: CardId) -> tuple[Held, ...]:
+    """Return the newest comments that somebody with write access let through."""
+    return tuple(
+        Held(one.comment_id, one.place, one.author, one.text, one.changed, one.vouched_by)
+        for one in messages.held(db, card_id, MOST_HELD, vouched=True)
+    )
+
+
+def _lifted(db: Connection, snapshot: Snapshot, event: CommandGiven) -> tuple[str, datetime] | None:
+    scope = event.argument.strip().lower() or "card"
+    target = targets(snapshot).get(scope, "") if event.command == "resume" else ""
+    row = lifts.get(db, snapshot.board_id, scope, target) if target else None
+    return (row.by, row.at) if row else None
+
+
 def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:
     """Return the kill switches that are on for the board."""
     return tuple(Stop(row.scope, row.target, row.by) for row in stops.of_board(db, board_id))
@@ -208,7 +227,8 @@ def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
     if not found:
         return None
     alive = found[0].state is not RunState.ENDED
-    return CheckingSeen(found[0].run_id, alive, tuple(run.queued_at for run in found))
+    begun = tuple(run.queued_at for run in found)
+    return CheckingSeen(found[0].run_id, alive, begun, found[0].by, found[0].stop_by)
 
 
 def _served(db: Connection, row: cards.CardRow) -> bool:
@@ -267,9 +287,11 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
         mode=run.mode,
         mode_rule=run.mode_rule,
         by=run.by,
+        door=run.door,
         answered=_answered(questions.newest_answered(db, run.run_id)) if run.questions else None,
         plan_by=plan.by if plan and plan.state != "proposed" else "",
         begun=run.claimed_at is not None,
+        finish_by=_finish_by(db, run) if row.held_back else "",
         behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
     )
 
@@ -301,6 +323,11 @@ def _withdrawn(db: Connection, run: runs.RunRow) -> tuple[QuestionId, ...]:
     if run.ending is None or not run.questions:
         return ()
     return tuple(one.question_id for one in questions.of_run(db, run.run_id) if one.withdrawn)
+
+
+def _finish_by(db: Connection, run: runs.RunRow) -> str:
+    answered = (one for one in questions.of_run(db, run.run_id) if one.code == Code.FINISH)
+    return next((one.answered_by for one in answered), "")
 
 
 def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...]:

@@ -1,4 +1,4 @@
-"""What the runs of a card tell together: when they began, which only check, whether one did what it should."""
+"""What the runs of a card tell together: when they began, which only check, which did what they should."""
 
 from datetime import datetime
 

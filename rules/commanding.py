@@ -7,6 +7,7 @@ from ledger.events.conversation import CommandGiven, CommandRefused
 from rules import buttons, registry
 from rules.command_line import is_press
 from rules.intents import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
+from rules.late_commands import with_the_first
 from rules.policy import Policy
 from rules.policy_checks import COMMANDS
 from rules.replies import say
@@ -39,13 +40,14 @@ def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
 def _obeyed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     part = registry.part(COMMANDS, event.command.replace("-", "_"))
     obeyed: Decision = part.obey(policy, snapshot, event, now)
-    return obeyed
+    return with_the_first(snapshot, event, obeyed, now)
 
 
 def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey a button of the check, unless it is about an older run than the card's newest."""
     late = buttons.superseded(snapshot, event)
-    obeyed = say(snapshot, event, late) if late else _obeyed(policy, snapshot, event, now)
+    refused = with_the_first(snapshot, event, say(snapshot, event, late), now) if late else Decision()
+    obeyed = refused if late else _obeyed(policy, snapshot, event, now)
     obeyed = buttons.answered(snapshot, obeyed, event, now)
     return obeyed if role_of(event.role).covers(Role.WRITE) else _once_an_hour(obeyed, event.by, now)
 

@@ -77,9 +77,12 @@ def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
     return db.scalar(select(messages.c.seq).where(mine).limit(1)) is not None
 
 
-def held(db: Connection, card_id: CardId, limit: int) -> tuple[MessageRow, ...]:
-    """Return the newest comments by people without write access that nobody let through, oldest first."""
-    theirs = (messages.c.card_id == card_id) & ~messages.c.trusted & (messages.c.vouched_by == "")
+def held(db: Connection, card_id: CardId, limit: int, *, vouched: bool = False) -> tuple[MessageRow, ...]:
+    """Return the newest comments by people without write access that nobody let through, or those that
+    somebody did (`vouched`), oldest first.
+    """
+    theirs = (messages.c.card_id == card_id) & ~messages.c.trusted
+    theirs &= (messages.c.vouched_by != "") if vouched else (messages.c.vouched_by == "")
     comments = messages.c.place.in_(COMMENTS) & (messages.c.changed != DELETED)
     query = pick(MessageRow, messages).where(theirs, comments)
     return many(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]

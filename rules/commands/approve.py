@@ -11,7 +11,7 @@ from rules.intents import Decision, Intent, UntickBoxes
 from rules.inward import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
 from rules.occasion import was_before
 from rules.policy import Policy
-from rules.replies import choose, say
+from rules.replies import beaten, beaten_by, choose, say
 from rules.roles import Role
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
 from rules.words import code
@@ -33,6 +33,9 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         )
     if run.question is not None and subject_of(run.question) in STAGES and not _of_a_plan(given):
         return _stage(policy, snapshot, run, run.question, given)
+    first = None if _of_a_plan(given) else beaten_by(run, given.by, given.said_at)
+    if first is not None:
+        return say(snapshot, given, beaten(run, first, "your approval changed nothing"))
     if run.plan_approved or not run.plan_required:
         by = f" by {code(run.plan_by, 40)}" if run.plan_by else ""
         return say(snapshot, given, f"{run.run_id} needs no approval: its plan is approved already{by}.")

@@ -211,7 +211,7 @@ def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> No
     stop = only(spread(card(run=run()), ordered).intents, StopRun)
     assert stop.how == "pause"
     parked = run(RunState.PARKED, stop_asked="pause", stop_why=stop.why)
-    assert spread(card(run=parked), lifted).intents == (RequeueRun(CARD, R1, "resumed"),)
+    assert spread(card(run=parked), lifted).intents == (RequeueRun(CARD, R1, "resumed", "al"),)
     by_hand = run(RunState.PARKED, stop_asked="pause", stop_why="/cardinal pause")
     assert spread(card(run=by_hand), lifted).intents == ()
     still = card(run=parked, stops=(Stop("column", "In Progress", "al"),))

@@ -32,8 +32,10 @@ def test_words_of_a_stranger_wait_for_an_ok_and_reach_the_agent_with_it(cardinal
     cardinal.settle()
     assert cardinal.events(RunSteered) == []
     assert "the comment is held" in cardinal.comment(item, "does not hear").body
-    cardinal.say(item, "/cardinal ok")
+    for who in ("alice", "bob"):
+        cardinal.say(item, "/cardinal ok", who=who)
     cardinal.settle()
+    assert cardinal.comment(item, "`alice` let that comment through first.")
     (steered,) = cardinal.events(RunSteered)
     assert steered.text == "mallory wrote, and alice lets it through:\nUse cents."
 
