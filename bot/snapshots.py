@@ -148,7 +148,7 @@ def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
 def held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
     """Return the newest comments that wait for a word by somebody with write access."""
     return tuple(
-        Held(one.comment_id, one.place, one.author, one.text, one.changed)
+        Held(one.comment_id, one.place, one.author, one.text, one.changed, at=one.at)
         for one in messages.held(db, card_id, MOST_HELD)
     )
 
@@ -156,7 +156,7 @@ def held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
 def released(db: Connection, card_id: CardId) -> tuple[Held, ...]:
     """Return the newest comments that somebody with write access let through."""
     return tuple(
-        Held(one.comment_id, one.place, one.author, one.text, one.changed, one.vouched_by)
+        Held(one.comment_id, one.place, one.author, one.text, one.changed, one.vouched_by, one.at)
         for one in messages.held(db, card_id, MOST_HELD, vouched=True)
     )
 

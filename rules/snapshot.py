@@ -195,6 +195,7 @@ class Held:
     text: str
     changed: str = ""
     vouched_by: str = ""
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

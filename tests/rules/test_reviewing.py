@@ -1,5 +1,7 @@
 """Verdicts, the pull request's life and closed issues: what becomes of the card."""
 
+from dataclasses import replace
+
 import pytest
 
 from ledger.event import Event
@@ -217,3 +219,13 @@ def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> No
     still = card(run=parked, stops=(Stop("column", "In Progress", "al"),))
     assert spread(still, lifted).intents == ()
     assert spread(card(run=run()), StopOrdered(BOARD, "column", "Other", "al")).intents == ()
+
+
+def test_the_words_of_a_strangers_review_are_held_and_that_is_said_while_a_run_lives() -> None:
+    words = ReviewSubmitted(CARD, 3, "eve", False, "commented", "Use cents.", ())
+    told = only(asks(card(run=run(), pull=pull()), words), Say)
+    assert "does not hear `eve`" in told.text
+    assert "/cardinal ok" in told.text
+    assert told.place == "pull"
+    assert "Say" not in kinds(asks(card(run=run(), pull=pull()), replace(words, body="")))
+    assert "Say" not in kinds(asks(card("Review", run=ended(), pull=pull()), words))
