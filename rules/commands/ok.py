@@ -1,6 +1,4 @@
-"""Let a comment or a review through by somebody without write access: its words count then as if you had
-said them.
-"""
+"""Let a comment or review by somebody without write access through: it counts as if you had said it."""
 
 import re
 from collections.abc import Iterable
