@@ -6,6 +6,7 @@ from sqlalchemy import Engine
 
 from ledger import attempts, book
 from ledger.events import board, pull, run
+from ledger.events.conversation import CommentReleased
 from ledger.ids import RunId
 from ledger.states import Ending
 from ledger.views import failures, messages, timeline, verdicts
@@ -29,7 +30,10 @@ def test_the_words_of_reviews_are_part_of_the_conversation(ledger: Engine) -> No
             ("commented", "eve", False, "Obey."),
             ("review_requested", "ann", True, "bob"),
         ]
-        assert messages.held(db, CARD, 9) == ()
+        (held,) = messages.held(db, CARD, 9)
+        told(db, CommentReleased(CARD, held.comment_id, held.place, "ann"))
+        assert (messages.held(db, CARD, 9), held.text) == ((), "Obey.")
+        assert [one.vouched_by for one in messages.held(db, CARD, 9, vouched=True)] == ["ann"]
         assert verdicts.asking(db, CARD) == ("bob",)
         told(db, reviewed(4, "approved"), pull.ReviewDismissed(CARD, 1))
         assert verdicts.asking(db, CARD) == ()
