@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from ledger import events as folder
+from ledger.db.column_types import stamp
 from ledger.errors import UnfitEventError, UnknownEventError
 from ledger.event import Event
-from ledger.types import stamp
 
 
 @cache

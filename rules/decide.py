@@ -20,25 +20,25 @@ from ledger.events import (
 )
 from ledger.events import policy as policies
 from ledger.events import run as runs
-from rules import (
-    boarding,
-    buttons,
-    card_state,
-    checking,
+from rules.card import state
+from rules.card.move_rights import STEERED, guard, labelled
+from rules.handlers import board as boarding
+from rules.handlers import (
+    card_moved,
+    check_buttons,
     ci,
-    commanding,
-    conversing,
-    entering,
-    linking,
-    merging,
-    publishing,
-    reviewing,
-    running,
+    command,
+    comment,
+    issue_links,
+    merge_queue,
+    outbox,
+    review,
+    run,
 )
-from rules.access import foreign
-from rules.intents import Decision, Intent, MoveCard, UpdateFace
-from rules.moving import STEERED, guard, labelled
-from rules.policy import Policy
+from rules.handlers.access import foreign
+from rules.intents.outbound import Decision, Intent, MoveCard, UpdateFace
+from rules.policy.model import Policy
+from rules.runs import check_only
 from rules.snapshot import Snapshot
 
 # The event's type chooses the rule, which alone knows its fields: hence Any.
@@ -63,65 +63,65 @@ BOARD_RULES: Mapping[type[Event], _OfBoard] = {
     policies.PolicyRejected: boarding.rejected,
 }
 CARD_RULES: Mapping[type[Event], _OfCard] = {
-    board.CardSeen: entering.seen,
-    board.CardExplained: card_state.explained,
-    board.CardMoved: entering.moved,
-    board.CardArrived: entering.arrived,
-    board.CardConverted: entering.converted,
-    board.CardDescribed: entering.described,
-    board.CardRestored: entering.restored,
+    board.CardSeen: card_moved.seen,
+    board.CardExplained: state.explained,
+    board.CardMoved: card_moved.moved,
+    board.CardArrived: card_moved.arrived,
+    board.CardConverted: card_moved.converted,
+    board.CardDescribed: card_moved.described,
+    board.CardRestored: card_moved.restored,
     board.LabelJudged: labelled,
-    board.MoverFound: entering.found,
-    placement.RepositoryResolved: entering.placed,
-    board.CardArchived: reviewing.archived,
-    board.IssueClosed: reviewing.closed,
-    board.IssueReopened: reviewing.reopened,
-    board.DecisionFailed: publishing.undecided,
-    conversation.PersonSaid: conversing.said,
-    conversation.AssistantReplied: conversing.replied,
-    conversation.TaskAnswered: conversing.task_answered,
-    conversation.AssistantFailed: conversing.assistant_failed,
-    conversation.CommandGiven: commanding.given,
-    conversation.CommandRefused: commanding.refused,
-    publication.EntryGivenUp: publishing.given_up,
-    pull.PullOpened: reviewing.opened,
-    pull.PullChanged: reviewing.changed,
+    board.MoverFound: card_moved.found,
+    placement.RepositoryResolved: card_moved.placed,
+    board.CardArchived: review.archived,
+    board.IssueClosed: review.closed,
+    board.IssueReopened: review.reopened,
+    board.DecisionFailed: outbox.undecided,
+    conversation.PersonSaid: comment.said,
+    conversation.AssistantReplied: comment.replied,
+    conversation.TaskAnswered: comment.task_answered,
+    conversation.AssistantFailed: comment.assistant_failed,
+    conversation.CommandGiven: command.given,
+    conversation.CommandRefused: command.refused,
+    publication.EntryGivenUp: outbox.given_up,
+    pull.PullOpened: review.opened,
+    pull.PullChanged: review.changed,
     pull.ChecksSettled: ci.settled,
-    pull.GroupFormed: merging.grouped,
-    pull.GroupGone: merging.ungrouped,
-    pull.MergeAwaited: merging.awaited,
-    pull.ReviewSubmitted: reviewing.submitted,
-    pull.ReviewDismissed: reviewing.dismissed,
-    runs.RunQueued: running.stepped,
-    runs.RunClaimed: running.stepped,
-    runs.RunStepped: running.stepped,
-    runs.RunParked: running.stepped,
-    runs.RunRequeued: running.stepped,
-    runs.PlanProposed: running.shown,
-    runs.PlanApproved: running.plan_settled,
-    runs.PlanRedirected: running.plan_settled,
-    runs.QuestionAsked: running.asked,
-    runs.QuestionAnswered: running.answered,
-    runs.BranchPushed: running.pushed,
-    runs.ThreadAnswered: running.thread_answered,
-    runs.RunEnded: running.ended,
-    runs.RunStopAsked: running.shown,
-    runs.PlanTicked: running.shown,
-    runs.Progressed: running.shown,
-    runs.ToolUsed: running.shown,
-    runs.CommandChecked: running.shown,
-    runs.ValidationEnded: running.shown,
-    runs.UsageMetered: running.shown,
-    budget.BudgetRaised: running.shown,
-    related.CardProposed: running.card_proposed,
-    related.CardLinked: running.card_linked,
-    related.LinksSeen: linking.linked,
-    findings.FollowUpMade: running.follow_up_made,
-    agent.TodoListed: running.shown,
-    agent.ProviderFailed: running.shown,
-    stage.StageEntered: running.shown,
-    stage.StageReopened: running.shown,
-    stage.StageLeft: running.shown,
+    pull.GroupFormed: merge_queue.grouped,
+    pull.GroupGone: merge_queue.ungrouped,
+    pull.MergeAwaited: merge_queue.awaited,
+    pull.ReviewSubmitted: review.submitted,
+    pull.ReviewDismissed: review.dismissed,
+    runs.RunQueued: run.stepped,
+    runs.RunClaimed: run.stepped,
+    runs.RunStepped: run.stepped,
+    runs.RunParked: run.stepped,
+    runs.RunRequeued: run.stepped,
+    runs.PlanProposed: run.shown,
+    runs.PlanApproved: run.plan_settled,
+    runs.PlanRedirected: run.plan_settled,
+    runs.QuestionAsked: run.asked,
+    runs.QuestionAnswered: run.answered,
+    runs.BranchPushed: run.pushed,
+    runs.ThreadAnswered: run.thread_answered,
+    runs.RunEnded: run.ended,
+    runs.RunStopAsked: run.shown,
+    runs.PlanTicked: run.shown,
+    runs.Progressed: run.shown,
+    runs.ToolUsed: run.shown,
+    runs.CommandChecked: run.shown,
+    runs.ValidationEnded: run.shown,
+    runs.UsageMetered: run.shown,
+    budget.BudgetRaised: run.shown,
+    related.CardProposed: run.card_proposed,
+    related.CardLinked: run.card_linked,
+    related.LinksSeen: issue_links.linked,
+    findings.FollowUpMade: run.follow_up_made,
+    agent.TodoListed: run.shown,
+    agent.ProviderFailed: run.shown,
+    stage.StageEntered: run.shown,
+    stage.StageReopened: run.shown,
+    stage.StageLeft: run.shown,
 }
 
 # After these a merge that waits may be one that nobody wants any more.
@@ -140,13 +140,13 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
     if snapshot.foreign and not snapshot.archived:
         return _possible(snapshot, foreign(policy, snapshot))
     if snapshot.only_checks and isinstance(event, runs.RunEvent):
-        checked = checking.happened(policy, snapshot, event, now) + buttons.shown(snapshot, event)
+        checked = check_only.happened(policy, snapshot, event, now) + check_buttons.shown(snapshot, event)
         ended = isinstance(event, runs.RunEnded)
-        return _possible(snapshot, (merging.astray(policy, snapshot) if ended else Decision()) + checked)
+        return _possible(snapshot, (merge_queue.astray(policy, snapshot) if ended else Decision()) + checked)
     moved = isinstance(event, STEERED)
-    decided = merging.astray(policy, snapshot, moved=moved) if kind in UNSETTLING else Decision()
+    decided = merge_queue.astray(policy, snapshot, moved=moved) if kind in UNSETTLING else Decision()
     decided = guard(policy, snapshot, event, decided + CARD_RULES[kind](policy, snapshot, event, now), now)
-    return _possible(snapshot, decided + buttons.shown(snapshot, event))
+    return _possible(snapshot, decided + check_buttons.shown(snapshot, event))
 
 
 def _possible(snapshot: Snapshot, decided: Decision) -> Decision:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from ledger.events.pull import CheckFailure
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, Gate, RunState
-from rules.words import plain
+from rules.text import plain
 
 UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
 LEAVE = "leave"  # who asks when a card is dragged away mid-run

@@ -8,9 +8,8 @@ from ledger.errors import StaleClaimError
 from ledger.events.run import CHECK, RunEnded, RunParked, RunStepped
 from ledger.states import RUN_HELD, Ending, RunState
 from runner import agents, workspaces
-from runner.agent import Agent
-from runner.checkout import Checkout
-from runner.docker.errors import EngineTroubleError
+from runner.agents.contract import Agent
+from runner.checks.browser_replay import play_after, play_before
 from runner.errors import (
     BackendError,
     CommandTimeoutError,
@@ -25,26 +24,27 @@ from runner.errors import (
     UnsandboxedError,
     WorkspaceError,
 )
-from runner.gatekeeping import gateway_for
-from runner.guarding import clear
-from runner.investigating import investigate
-from runner.leaving import AwaitApproval, Finish, Leave, Obey, Park, failed
-from runner.live import LiveRun
-from runner.log import RunLog
-from runner.mirror import Mirror
-from runner.order import Clock, Provider, Remote, WorkOrder
-from runner.preparing import prepare, take_in_again
-from runner.publishing import publish
-from runner.rechecking import recheck
-from runner.redact import redact
-from runner.reproducing import play_after, play_before
-from runner.secrecy import secrecy_of
-from runner.staging import play_stages
-from runner.tenancy import tenancy
-from runner.texts import cut, one_line
-from runner.validating import demand_checks, validate
-from runner.working import make_plan, work
-from runner.workspace import Workspace
+from runner.gateway.control.claim import gateway_for
+from runner.git.checkout import Checkout
+from runner.git.mirror import Mirror
+from runner.phases.guard import clear
+from runner.phases.investigate import investigate
+from runner.phases.prepare import prepare, take_in_again
+from runner.phases.publish import publish
+from runner.phases.recheck import recheck
+from runner.phases.stages import play_stages
+from runner.phases.validate import demand_checks, validate
+from runner.phases.work import make_plan, work
+from runner.run.context import LiveRun
+from runner.run.exits import AwaitApproval, Finish, Leave, Obey, Park, failed
+from runner.run.log import RunLog
+from runner.run.run_spec import Clock, Provider, Remote, WorkOrder
+from runner.run.secrecy import secrecy_of
+from runner.text.redact import redact
+from runner.text.truncate import cut, one_line
+from runner.workspaces.contract import Workspace
+from runner.workspaces.docker.errors import EngineTroubleError
+from runner.workspaces.tenant import tenancy
 
 _DETAIL_BYTES = 2_000
 

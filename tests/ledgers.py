@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine, make_url
 
-from ledger.engine import open_ledger
+from ledger.lifecycle.open import open_ledger
 
 
 @cache

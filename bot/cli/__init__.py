@@ -1,4 +1,4 @@
-"""The command line: one file per command in this folder, found by its name."""
+"""Command line: one file per command, found by its name."""
 
 import pkgutil
 from importlib import import_module

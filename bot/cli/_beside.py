@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from bot import profiles, skills
-from bot.github import persona_files
-from bot.skill_shelf import PrivateShelf
+from bot.repo_config import persona_files, profiles, skills
+from bot.repo_config.skill_sources import PrivateShelf
 from rules.errors import PersonaError, PolicyError
-from rules.persona import MAX_BYTES, parse_persona
-from rules.policy_problems import capped
-from rules.policy_stages import is_persona
-from rules.skills import REPOSITORY
+from rules.policy.messages import capped
+from rules.policy.persona import MAX_BYTES, parse_persona
+from rules.policy.stages import is_persona
+from rules.runs.skills import REPOSITORY
 
 _SUFFIX = ".md"
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, make_url
 
-from bot import config as configuration
-from bot import presence
-from bot import redis as embedded
-from bot.config import Config
-from ledger import book
-from ledger.engine import open_ledger
+from bot.daemon import lock_file
+from bot.system import config as configuration
+from bot.system import redis as embedded
+from bot.system.config import Config
 from ledger.errors import CardinalError
 from ledger.ids import CardId, RunId
-from ledger.listing import CardLine
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.queries.cards import CardLine
 from ledger.views import cards, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
@@ -60,7 +60,7 @@ def absence() -> str:
     nothing.
     """
     config = settings()
-    if presence.look(config.home) is not None:
+    if lock_file.look(config.home) is not None:
         return ""
     client = embedded.connect(config)
     try:
@@ -83,7 +83,7 @@ def reading() -> Iterator[Connection]:
     """Yield a connection that reads the ledger at one moment."""
     engine = open_engine(settings())
     try:
-        with book.reading(engine) as db:
+        with event_store.reading(engine) as db:
             yield db
     finally:
         engine.dispose()

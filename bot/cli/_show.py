@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rules.words import brief, plain
+from rules.text import brief, plain
 
 C = TypeVar("C", bound=Callable[..., Any])
 CELL = 500

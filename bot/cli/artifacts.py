@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
+from bot.bootstrap import utc_now
 from bot.cli import _desk
 from bot.cli._show import ago, block, gone, json_option, show, table
-from bot.orders import artifacts_of
-from bot.shop import utc_now
+from bot.runspec.builder import artifacts_of
 from ledger.errors import CardinalError
-from ledger.private import write_file
+from ledger.lifecycle.private_files import write_file
 from ledger.views import artifacts
-from runner.store import Store
+from runner.artifacts.store import Store
 
 HEADS = ("name", "kind", "bytes", "kept", "digest")
 SHORTEST = 6

@@ -5,18 +5,20 @@ from pathlib import Path
 
 import click
 
-from bot import audit_heads, audit_proof, audit_trail
-from bot.bundle import secrets_of
+from bot.admin.audit import markdown as text
+from bot.admin.audit import published_heads
+from bot.admin.audit import trail as audit_trail
+from bot.admin.audit import verify as audit_proof
+from bot.admin.support_bundle import secrets_of
+from bot.bootstrap import utc_now
 from bot.cli import Group, _desk
 from bot.cli._show import json_option, show
-from bot.config import ConfigError
+from bot.github.client import Hub
 from bot.github.errors import GithubError
-from bot.github.hub import Hub
-from bot.shop import utc_now
-from bot.texts import audit as text
-from ledger import chain
+from bot.system.config import ConfigError
 from ledger.errors import BrokenChainError
-from ledger.private import write_file
+from ledger.lifecycle.private_files import write_file
+from ledger.log import hash_chain
 
 
 @click.group("audit", cls=Group)
@@ -44,7 +46,7 @@ def verify(file: Path | None, as_json: bool) -> None:
             _verify_file(file, as_json=as_json)
             return
         with _desk.reading() as db:
-            report = chain.verify(db)
+            report = hash_chain.verify(db)
         compared, why_not = _compare()
     except BrokenChainError as error:
         broken = {"whole": False, "broken_at": error.seq}
@@ -60,13 +62,13 @@ def verify(file: Path | None, as_json: bool) -> None:
         raise SystemExit(1)
 
 
-def _compare() -> tuple[audit_heads.Compared | None, str]:
+def _compare() -> tuple[published_heads.Compared | None, str]:
     """Return what GitHub's copies of the log's head say, or why they were not looked at."""
     settings = _desk.settings()
     engine = _desk.open_engine(settings)
     try:
         settings.require_app()
-        return audit_heads.compare(engine, Hub(settings, utc_now)), ""
+        return published_heads.compare(engine, Hub(settings, utc_now)), ""
     except ConfigError:
         return None, "not compared with GitHub: there is no App in the settings"
     except GithubError as error:

@@ -7,7 +7,7 @@ import click
 
 from bot.cli import _desk
 from bot.cli._show import json_option, show
-from ledger import backup as copying
+from ledger.lifecycle import backup as copying
 
 
 @click.command("backup")

@@ -8,12 +8,12 @@ from sqlalchemy import Connection
 
 from bot.cli import _desk
 from bot.cli._show import json_option, line, show, table
-from ledger import listing
-from ledger.listing import CardLine
+from ledger.queries import cards
+from ledger.queries.cards import CardLine
 from ledger.views import boards, stops
 from ledger.views.boards import BoardRow
 from ledger.views.stops import StopRow
-from rules.words import state_word
+from rules.text import state_word
 
 HEADS = ("card", "state", "run", "title", "why")
 
@@ -44,7 +44,7 @@ def command(column: str | None, as_json: bool) -> None:
 def _board(db: Connection, board: BoardRow, column: str | None) -> BoardStory:
     wanted = [known.name for known in board.columns if column in (None, known.name)]
     by_column: dict[str, list[CardLine]] = {name: [] for name in wanted}
-    for card in listing.lines(db, board.board_id, tuple(wanted)):
+    for card in cards.lines(db, board.board_id, tuple(wanted)):
         by_column.setdefault(card.column or "", []).append(card)
     return BoardStory(
         f"{board.owner}/{board.number}", board.title, stops.of_board(db, board.board_id), by_column

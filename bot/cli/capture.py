@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from bot import capture
 from bot.cli import _desk
 from bot.cli._show import json_option, show, table, when
+from bot.web import capture
 
 HEADS = ("file", "bytes")
 

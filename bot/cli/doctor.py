@@ -8,14 +8,15 @@ import click
 from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import DBAPIError
 
-from bot import bundle, mending
-from bot.checkup import Finding, Level, Patient, examine
+from bot.admin import support_bundle
+from bot.admin.doctor import repairs
+from bot.admin.doctor.run import Finding, Level, Patient, examine
 from bot.cli import _desk
 from bot.cli._show import json_option, line, show
-from bot.config import Config, ConfigError
-from bot.github.hub import Hub
+from bot.github.client import Hub
+from bot.system.config import Config, ConfigError
 from ledger.errors import CardinalError, LedgerError, OlderLedgerError
-from rules.words import sentence
+from rules.text import sentence
 
 CORRECT = "correct it in the home's file env, or in the environment"
 
@@ -55,7 +56,7 @@ def command(fix: bool, archive: Path | None, as_json: bool) -> None:
     patient = Patient(config, engine, Hub(config, _now), _now(), trouble)
     try:
         findings = list(examine(patient))
-        mended = list(mending.mend(patient, findings)) if fix else []
+        mended = list(repairs.mend(patient, findings)) if fix else []
         show(findings, as_json=as_json, text=lambda: _lines(findings, mended))
         if archive is not None:
             _pack(archive, patient, findings)
@@ -84,7 +85,7 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
 
 def _pack(archive: Path, patient: Patient, findings: Sequence[Finding]) -> None:
     try:
-        size = bundle.write(archive, patient, findings)
+        size = support_bundle.write(archive, patient, findings)
     except OSError as error:
         raise BundleError(archive, error.strerror or str(error)) from error
     click.echo(f"{archive}: {size} bytes; look through it before you send it", err=True)

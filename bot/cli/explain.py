@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import click
 
-from bot import policies, snapshots
 from bot.cli import _desk
 from bot.cli._show import json_option, line, show
-from rules.why import why
+from bot.state import policies, snapshots
+from rules.explain import why
 
 
 @click.command("explain")

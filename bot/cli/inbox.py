@@ -2,11 +2,11 @@
 
 import click
 
+from bot.bootstrap import utc_now
 from bot.cli import _desk
 from bot.cli._show import ago, json_option, show, table
-from bot.shop import utc_now
 from ledger.views import cards
-from rules.words import state_word
+from rules.text import state_word
 
 HEADS = ("card", "state", "since", "run", "title", "why")
 

@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 
 import click
 
-from bot import config as configuration
+from bot.admin.setup import progress
+from bot.admin.setup.errors import MissingWishError, UnwritableError
+from bot.admin.setup.progress import Registered
 from bot.cli import _desk
 from bot.cli._show import line
-from bot.config import BoardAddress, Config
-from bot.init import notes
-from bot.init.errors import MissingWishError, UnwritableError
-from bot.init.notes import Registered
-from bot.webhook import PATH as WEBHOOK_PATH
+from bot.system import config as configuration
+from bot.system.config import BoardAddress, Config
+from bot.web.webhook import PATH as WEBHOOK_PATH
 
 PUBLIC = re.compile(r"https?://[^\s/?#@\\]+/?")
 OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}")
@@ -70,7 +70,7 @@ def command(
 
     Can be stopped at any time: the next one goes on where it stopped.
     """
-    from bot.init import flow
+    from bot.admin.setup import flow
 
     config = _desk.settings()
     address = _board(board_name, org, config)
@@ -88,7 +88,7 @@ def command(
         wait_s=wait_s,
         opens=opens,
     )
-    known = bool(config.app_id and not replace) or notes.read(config.home).app is not None
+    known = bool(config.app_id and not replace) or progress.read(config.home).app is not None
     if webhook and poll:
         raise MissingWishError("--webhook and --poll exclude each other: leave one of them out")
     if not (webhook or poll or known or existing):
@@ -117,7 +117,7 @@ def _board(board_name: str, org: str, config: Config) -> BoardAddress:
         if org and org.casefold() != match[1].casefold():
             raise MissingWishError("--org and --board name two organisations: leave --org out")
         return BoardAddress(match[1], int(match[2]))
-    owner = org or config.board.owner or notes.read(config.home).owner
+    owner = org or config.board.owner or progress.read(config.home).owner
     if not OWNER.fullmatch(owner):
         raise MissingWishError("say which organisation the board belongs to: --org acme, or --board acme/1")
     return BoardAddress(owner, 0)

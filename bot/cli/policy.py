@@ -7,11 +7,11 @@ import click
 
 from bot.cli import Group, _beside
 from bot.cli._show import block, json_option, line, show
-from bot.texts import checks_needed
+from bot.render import missing_checks
 from rules import registry
 from rules.errors import PolicyError
-from rules.policy import parse
-from rules.policy_checks import PROFILES
+from rules.policy.model import parse
+from rules.policy.validate import PROFILES
 
 MOST_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
 
@@ -80,4 +80,4 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return ("the file is not UTF-8", *beside), ()
     except PolicyError as error:
         return (*error.problems, *beside), ()
-    return beside, (*checks_needed.hints(policy.repository), *_beside.hints(file))
+    return beside, (*missing_checks.hints(policy.repository), *_beside.hints(file))

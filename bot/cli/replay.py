@@ -2,15 +2,16 @@
 
 import click
 
-from bot import queues
-from bot import redis as embedded
+from bot.bootstrap import utc_now
 from bot.cli import _desk
 from bot.cli._show import ago, json_option, line, show, table
-from bot.queues import QueueName
-from bot.shop import utc_now
-from ledger import book, inbox
+from bot.scheduler import queues
+from bot.scheduler.queues import QueueName
+from bot.system import redis as embedded
 from ledger.errors import CardinalError
 from ledger.ids import DeliveryId
+from ledger.log import event_store
+from ledger.queue import inbox
 
 HEADS = ("delivery", "event", "action", "received", "attempts", "error")
 
@@ -32,7 +33,7 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
     config, now = _desk.settings(), utc_now()
     engine = _desk.open_engine(config)
     try:
-        with book.reading(engine) as db:
+        with event_store.reading(engine) as db:
             aside = inbox.quarantined(db)
         if not deliveries and not everything:
             rows = (
@@ -42,7 +43,7 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
             show(aside, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing is quarantined"))
             return
         chosen = tuple(one.delivery_id for one in aside) if everything else tuple(map(DeliveryId, deliveries))
-        with book.writing(engine) as db:
+        with event_store.writing(engine) as db:
             for delivery_id in chosen:
                 if not inbox.replay(db, delivery_id):
                     raise NotQuarantinedError(delivery_id)
@@ -51,6 +52,6 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
     redis = embedded.connect(config)
     for delivery_id in chosen:  # where no Redis answers, the next tick finds them
         queues.enqueue(
-            redis, QueueName.CONTROL, "bot.jobs.ingest", delivery_id, job_id=f"ingest-{delivery_id}"
+            redis, QueueName.CONTROL, "bot.scheduler.jobs.ingest", delivery_id, job_id=f"ingest-{delivery_id}"
         )
     show({"replayed": chosen}, as_json=as_json, text=lambda: (f"{len(chosen)} deliveries are tried again",))

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from bot import presence
 from bot.cli import _desk
 from bot.cli._show import json_option, show
-from ledger import backup as copying
+from bot.daemon import lock_file
+from ledger.lifecycle import backup as copying
 
 
 @click.command("restore")
@@ -22,7 +22,7 @@ def command(source: Path, overwrite_newer: bool, as_json: bool) -> None:
     Only while `cardinal up` does not run; SOURCE is the back-up.
     """
     config = _desk.settings()
-    with presence.hold(config.home):
+    with lock_file.hold(config.home):
         report = copying.restore(source, config.database_url, overwrite_newer=overwrite_newer)
     found = {"events": report.events, "head": report.head}
     show(found, as_json=as_json, text=lambda: (f"the ledger has {report.events} events again",))

@@ -5,15 +5,15 @@ from datetime import datetime
 import click
 from sqlalchemy import Connection
 
+from bot.bootstrap import utc_now
 from bot.cli import _desk
 from bot.cli._show import ago, json_option, show, table
-from bot.shop import utc_now
-from bot.texts.story import REASONS
+from bot.render.run.story import REASONS
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
-from rules.words import brief, state_word, usd
+from rules.text import brief, state_word, usd
 
 HEADS = ("run", "state", "card", "title", "by", "queued", "took", "cost", "why")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from bot import logs
 from bot.cli import _desk
+from bot.system import logs
 
 
 @click.command("serve")
@@ -15,7 +15,7 @@ def command() -> None:
 
     It stores deliveries; workers elsewhere do the rest.
     """
-    from bot.up import serve
+    from bot.daemon.up import serve
 
     logs.set_up(_desk.settings())
     serve(os.environ, Path.cwd(), click.echo)

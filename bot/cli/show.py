@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import click
 from sqlalchemy import Connection
 
+from bot.bootstrap import utc_now
 from bot.cli import _briefing, _desk
 from bot.cli._show import ago, block, gone, json_option, line, show, when
-from bot.shop import utc_now
-from bot.texts import beside as texts
-from bot.texts.stages import used
+from bot.render.run import observations as texts
+from bot.render.run.stages import used
 from ledger.events.findings import FindingsReported
 from ledger.views import (
     artifacts,
@@ -39,8 +39,8 @@ from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from ledger.views.timeline import TimelineRow, Zoom
-from rules.modes import INVESTIGATE, reason
-from rules.words import count, state_word
+from rules.runs.mode import INVESTIGATE, reason
+from rules.text import count, state_word
 
 NOWHERE = "no column"
 RUN = re.compile(r"r[0-9]{1,12}")

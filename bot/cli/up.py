@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from bot import logs
 from bot.cli import _desk
+from bot.system import logs
 
 
 @click.command("up")
@@ -15,7 +15,7 @@ def command() -> None:
 
     Web server, workers, ticks and, unless one is set, a Redis.
     """
-    from bot.up import up  # imports every job: the other commands need not wait for that
+    from bot.daemon.up import up
 
     logs.set_up(_desk.settings())
     up(os.environ, Path.cwd(), click.echo)

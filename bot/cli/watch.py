@@ -9,11 +9,11 @@ from sqlalchemy import Connection
 
 from bot.cli import _desk
 from bot.cli._show import json_option, line, when
-from ledger import book
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 from ledger.ids import CardId
+from ledger.log import event_store
 from ledger.views import cards, runs, timeline
 from ledger.views.timeline import TimelineRow, Zoom
 
@@ -33,13 +33,13 @@ def command(card: str | None, zoom: str, start: int | None, once: bool, as_json:
     engine = _desk.open_engine(_desk.settings())
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
     try:
-        with book.reading(engine) as db:
+        with event_store.reading(engine) as db:
             only = _desk.card(db, card).card_id if card else None
-            seq = book.last_seq(db) if start is None else start
+            seq = event_store.last_seq(db) if start is None else start
         pause = threading.Event()
         while True:
-            with book.reading(engine) as db:
-                fresh = book.read(db, after=seq)
+            with event_store.reading(engine) as db:
+                fresh = event_store.read(db, after=seq)
                 lines = [_printed(db, row, as_json) for row in _told(db, fresh, only) if row.zoom in depths]
             for text in lines:
                 click.echo(text)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from bot import logs
 from bot.cli import _desk
-from bot.queues import QueueName
+from bot.scheduler.queues import QueueName
+from bot.system import logs
 
 
 @click.command("work")
@@ -18,7 +18,7 @@ def command(names: tuple[str, ...], no_ticks: bool) -> None:
 
     The queues are control, publish, assist and runs.
     """
-    from bot.up import work
+    from bot.daemon.up import work
 
     logs.set_up(_desk.settings())
     chosen = tuple(QueueName(name) for name in names) or tuple(QueueName)

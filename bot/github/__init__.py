@@ -1,1 +1,1 @@
-"""GitHub as Cardinal uses it: one door for all calls, typed reads, and the outward acts."""
+"""GitHub client: tokens, rate limit, transport, typed API calls."""

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 import jwt
 
-from bot.clock import Clock
 from bot.github.errors import GithubError, NotFoundError, RefusedError, TokenError
-from bot.github.kept import Kept
-from bot.github.reach import Reach, pushing, refusal
-from bot.secret import Secret
+from bot.github.token_cache import Kept
+from bot.github.token_scope import Reach, pushing, refusal
+from bot.system.clock import Clock
+from bot.system.secret import Secret
 
 # At most ten minutes, and a minute back for clocks that differ. Source: docs.github.com/apps,
 # "Generating a JSON Web Token (JWT) for a GitHub App".

@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterator
 
 from docs._make import wording
-from runner import agents, board_tools, errors
-from runner.docker import errors as engine
+from runner import agents, errors
+from runner.agents import board_tools
+from runner.workspaces.docker import errors as engine
 
 _SOCKET = "unix:///var/run/docker.sock"
 _TROUBLES: tuple[tuple[str, Exception], ...] = (

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from docs._make import agents, peer, policy, reference, states
+from docs._make import agents, peer, policy, reference, rooms, states
 
 ROOT = Path(__file__).parents[2]
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -16,6 +16,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "policy actions": policy.actions,
     "policy default": policy.default,
     "profiles": policy.profiles,
+    "rooms": rooms.tree,
     "run states": states.run,
     "card states": states.card,
     "personas": policy.personas,

@@ -5,12 +5,12 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, BeforeValidator
 
-from bot import personas as built_in
+from bot.repo_config import personas as built_in
 from docs._make import wording
 from rules import registry
-from rules.persona import parse_persona
-from rules.policy import DEFAULT_TEXT, Policy
-from rules.policy_checks import ACTIONS, PROFILES
+from rules.policy.model import DEFAULT_TEXT, Policy
+from rules.policy.persona import parse_persona
+from rules.policy.validate import ACTIONS, PROFILES
 
 
 def keys() -> str:

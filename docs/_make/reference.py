@@ -11,12 +11,12 @@ import click
 from pydantic.fields import FieldInfo
 
 from bot import cli as command_line
-from bot.config import PREFIX, Config
+from bot.system.config import PREFIX, Config
 from docs._make import wording
 from ledger import codec
 from ledger.event import Event
 from rules import registry
-from rules.policy_checks import COMMANDS, LATER, command_names
+from rules.policy.validate import COMMANDS, LATER, command_names
 
 WIDTH = 100
 TAKEN = {

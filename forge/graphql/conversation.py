@@ -79,6 +79,16 @@ def project_items(source: Any, scope: Scope, includeArchived: bool = True, **arg
     return connection(shown, "projectItems", arguments)
 
 
+@resolvers.field("Issue.timelineItems")
+def timeline_items(source: Issue, scope: Scope, **arguments: Any) -> Any:
+    """Return the moves of its cards, oldest first: of the timeline, the forge tells no more."""
+    items = [one for one in scope.store.projects.items_of(source) if scope.may_see(one)]
+    changes = sorted(
+        (change for item in items for change in item.status_changes), key=lambda it: it.created_at
+    )
+    return connection(changes, "timelineItems", arguments)
+
+
 @resolvers.field("Issue.subIssues")
 def sub_issues(source: Issue, _scope: Scope, **arguments: Any) -> Any:
     """Return the sub-issues."""

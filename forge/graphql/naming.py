@@ -7,7 +7,7 @@ from typing import Any
 from graphql import GraphQLAbstractType, GraphQLResolveInfo
 
 from forge.clock import rfc3339
-from forge.store.board import DraftIssue, Field, FieldType, Item, Project, StatusUpdate, Value
+from forge.store.board import DraftIssue, Field, FieldType, Item, Project, StatusChange, StatusUpdate, Value
 from forge.store.models import (
     Comment,
     Issue,
@@ -33,6 +33,7 @@ TYPE_NAMES: dict[type, str] = {
     Project: "ProjectV2",
     Item: "ProjectV2Item",
     StatusUpdate: "ProjectV2StatusUpdate",
+    StatusChange: "ProjectV2ItemStatusChangedEvent",
     DraftIssue: "DraftIssue",
 }
 VALUE_NAMES = {

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from forge.store.models import Issue, Pull, User
+from forge.store.models import Issue, Pull, User, UserType
 
 
 class FieldType(StrEnum):
@@ -78,6 +78,23 @@ class Value:
     updated_at: datetime
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class StatusChange:
+    """A move of an issue's card as its timeline tells it; the column's name is empty where there was none."""
+
+    node_id: str
+    project: "Project"
+    actor: User
+    previous_status: str
+    status: str
+    created_at: datetime
+
+    @property
+    def was_automated(self) -> bool:
+        """Return whether a workflow of the project moved the card."""
+        return self.actor.type is UserType.BOT
+
+
 @dataclass(slots=True, eq=False)
 class Item:
     """A card on a project."""
@@ -91,6 +108,7 @@ class Item:
     updated_at: datetime
     archived_at: datetime | None = None
     values: dict[str, Value] = field(default_factory=dict)
+    status_changes: list[StatusChange] = field(default_factory=list)  # oldest first; none of a draft
 
     @property
     def content_type(self) -> str:

@@ -27,6 +27,7 @@ PREFIXES = {
     "single_select_field": "PVTSSF",
     "value": "PVTFV",
     "status_update": "PVTSU",
+    "status_change": "PVTISC",
     "app": "A",
     "installation": "MDIzOkludGVncmF0aW9uSW5zdGFsbGF0aW9u",
 }

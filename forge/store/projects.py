@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from forge.errors import NotFoundError, UnprocessableError
 from forge.store.base import Part, check_body, check_title, exclusive
-from forge.store.board import DraftIssue, Field, FieldType, Item, Option, Project, StatusUpdate, Value
+from forge.store.board import (
+    DraftIssue,
+    Field,
+    FieldType,
+    Item,
+    Option,
+    Project,
+    StatusChange,
+    StatusUpdate,
+    Value,
+)
 from forge.store.models import Issue, Pull, Repo, User, UserType
 from forge.store.settings import DragShape
 
@@ -212,6 +222,12 @@ class Projects(Part):
         else:
             number, node_id = self.store.identifiers.pair("value")
             item.values[field.node_id] = Value(number, node_id, item, field, content, actor, now, now)
+        if field is field.project.status and isinstance(item.content, Issue) and self.store.settings.timeline:
+            was, is_now = (
+                option["name"] if option else "" for option in (before, self._shown(field, content))
+            )
+            node_id = self.store.identifiers.pair("status_change")[1]
+            item.status_changes.append(StatusChange(node_id, item.project, actor, was, is_now, now))
         change = {
             "field_node_id": field.node_id,
             "field_type": field.data_type.value.lower(),

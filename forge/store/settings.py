@@ -19,5 +19,6 @@ class Settings:
 
     drag_shape: DragShape = DragShape.EDITED
     closed_moves_to: str = ""  # a column name: the built-in "item closed" automation; empty: off
+    timeline: bool = True  # issues tell who moved their cards; off: as GitHub does while it is late with that
     token_lifetime_s: int = 3600  # docs.github.com/rest/apps/apps: one hour
     rate_limit: int = 5000  # requests an hour for one installation

@@ -1,1 +1,1 @@
-"""Event kinds by family, one file each; found by file name, see `ledger.codec`."""
+"""Event kinds by family, one file each; found by file name."""

@@ -178,7 +178,7 @@ class QuestionAsked(RunEvent):
     """The run needs a person. `asker`: agent, permission, budget, limit, rebase, workflows,
     guard, validation, stage or leave.
 
-    `subject` and `codes`, one for each choice, are those of `ledger/answers.py`; an agent's choices have no
+    `subject` and `codes`, one for each choice, are those of `limit_answers.py`; an agent's choices have no
     codes. About size, the numbers say how large the change is where that is over a limit; `digest` is of
     what else a yes would be leave for: findings, odd commits.
     """

@@ -5,13 +5,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
+from ledger.db.rows import columns, many, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.fold import Fold
 from ledger.ids import RunId
-from ledger.rows import columns, many, pick
 from ledger.states import RunState
-from ledger.tables import VIEWS
 from ledger.views.runs import runs
 
 

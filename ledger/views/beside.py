@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table, select
 
+from ledger.db.rows import columns, keep, one, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.agent import CallRefused, HostReached, PermissionRefused, ProviderFailed, TodoListed
 from ledger.events.run import RunEvent
 from ledger.fold import Fold
 from ledger.ids import RunId
-from ledger.rows import columns, keep, one, pick
-from ledger.tables import VIEWS
 
 MOST_HOSTS = 50  # that are kept by name, of each kind; the timeline has all
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select
 
+from ledger.db.rows import columns, keep
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardSeen, Column, Field
 from ledger.fold import Fold
 from ledger.ids import BoardId
-from ledger.rows import columns, keep
-from ledger.tables import VIEWS
 
 
 @dataclass(frozen=True, slots=True)

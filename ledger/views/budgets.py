@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Index, Table, case, select, text
 
-from ledger.answers import Code, Subject, code_of, extended
+from ledger.db.rows import columns, many, one, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.run import (
@@ -22,9 +23,8 @@ from ledger.events.run import (
 )
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.rows import columns, many, one, pick
+from ledger.model.limit_answers import Code, Subject, code_of, extended
 from ledger.states import RunState
-from ledger.tables import VIEWS
 from ledger.views import questions
 from ledger.views.cards import cards
 

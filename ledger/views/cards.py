@@ -14,6 +14,8 @@ from sqlalchemy import (
     type_coerce,
 )
 
+from ledger.db.rows import columns, keep, many, one, pick, renamed_in
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import (
@@ -41,9 +43,7 @@ from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
-from ledger.rows import columns, keep, many, one, pick, renamed_in
 from ledger.states import ATTENTION, CardState
-from ledger.tables import VIEWS
 
 UNRANKED = 1_000_000  # a card whose place in its column was not read yet stands below all others
 _WANTED = f"state IN ({', '.join(repr(state.value) for state in ATTENTION)})"

@@ -5,13 +5,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
+from ledger.db.rows import columns, many, one, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import CommandChecked, ValidationEnded
 from ledger.fold import Fold
 from ledger.ids import CardId, RunId
-from ledger.rows import columns, many, one, pick
 from ledger.states import Gate
-from ledger.tables import VIEWS
 from ledger.views.runs import runs
 from ledger.views.waivers import WaiverRow, waivers
 

@@ -5,13 +5,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, select, text
 
+from ledger.db.rows import columns, keep, many, one, pick, where
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.pull import ChecksAwaited, ChecksSettled, PullChanged, PullOpened
 from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import CardId
-from ledger.rows import columns, keep, many, one, pick, where
-from ledger.tables import VIEWS
 from ledger.views.cards import cards
 
 

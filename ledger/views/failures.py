@@ -5,12 +5,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, func, select
 
+from ledger.db.rows import columns, many, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import DecisionFailed
 from ledger.fold import Fold
 from ledger.ids import CardId
-from ledger.rows import columns, many, pick
-from ledger.tables import VIEWS
 
 
 @dataclass(frozen=True, slots=True)

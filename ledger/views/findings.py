@@ -6,12 +6,12 @@ from typing import cast
 from sqlalchemy import Connection, Table
 
 from ledger import codec
+from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.findings import FindingsReported, FollowUpMade
 from ledger.fold import Fold
 from ledger.ids import CardId, RunId
-from ledger.rows import columns, keep, many, one, pick
-from ledger.tables import VIEWS
 from ledger.views.runs import runs
 
 

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
+from ledger.db.rows import columns
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import CommandGiven
 from ledger.fold import Fold
-from ledger.rows import columns
-from ledger.tables import VIEWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table, select
 
+from ledger.db.rows import columns, where
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.agent import CardToolAllowed, ToolAllowed
 from ledger.fold import Fold
 from ledger.ids import CardId
-from ledger.rows import columns, where
-from ledger.tables import VIEWS
 from ledger.views.runs import runs
 
 

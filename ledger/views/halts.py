@@ -5,15 +5,15 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.causes import BY_ITSELF, shared_cause
+from ledger.db.rows import columns, keep, many, one, pick, where
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
 from ledger.events.run import CHECK, RunClaimed, RunEnded, RunParked, RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
-from ledger.rows import columns, keep, many, one, pick, where
+from ledger.model.shared_failures import BY_ITSELF, shared_cause
 from ledger.states import Ending
-from ledger.tables import VIEWS
 from ledger.views.runs import runs
 
 

@@ -5,14 +5,14 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, select
 
-from ledger.causes import BY_ITSELF
+from ledger.db.rows import columns, keep, one, pick, where
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.run import RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId
-from ledger.rows import columns, keep, one, pick, where
-from ledger.tables import VIEWS
+from ledger.model.shared_failures import BY_ITSELF
 from ledger.views.runs import runs
 
 

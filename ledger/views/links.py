@@ -17,15 +17,15 @@ from sqlalchemy import (
     tuple_,
 )
 
+from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardStateChanged, IssueClosed, IssueReopened
 from ledger.events.related import LinksSeen
 from ledger.fold import Fold
 from ledger.ids import CardId
-from ledger.rows import columns, keep, many, one, pick
 from ledger.states import CardState
-from ledger.tables import VIEWS
 from ledger.views import cards as known_cards
 from ledger.views.cards import cards
 

@@ -5,14 +5,14 @@ from datetime import datetime
 
 from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Index, Table, func, select
 
+from ledger.db.column_types import Prose
+from ledger.db.rows import columns, keep, many, pick, where
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantReplied, CommentChanged, CommentReleased, PersonSaid
 from ledger.events.pull import ReviewDismissed, ReviewRequested, ReviewSubmitted
 from ledger.fold import Fold
 from ledger.ids import CardId
-from ledger.rows import columns, keep, many, pick, where
-from ledger.tables import VIEWS
-from ledger.types import Prose
 
 ASSISTANT = "assistant"  # the place of what Cardinal's assistant said
 COMMENTS = ("issue", "pull", "review")

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
+from ledger.db.rows import columns, keep, one, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.instruction import SkillsPinned
 from ledger.fold import Fold
 from ledger.ids import CardId
-from ledger.rows import columns, keep, one, pick
-from ledger.tables import VIEWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table, select
 
+from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardConverted
 from ledger.events.placement import RepositoryResolved
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId
-from ledger.rows import columns, keep, many, one, pick
-from ledger.tables import VIEWS
 from ledger.views.cards import CardRow, cards
 
 

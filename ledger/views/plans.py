@@ -5,12 +5,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
+from ledger.db.rows import columns, keep, many, one, pick, where
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import PlanApproved, PlanProposed, PlanRebound, PlanRedirected
 from ledger.fold import Fold
 from ledger.ids import RunId
-from ledger.rows import columns, keep, many, one, pick, where
-from ledger.tables import VIEWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, select
 
-from ledger import answers
-from ledger.answers import Code, Subject
+from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded
 from ledger.fold import Fold
 from ledger.ids import CardId, QuestionId, RunId
-from ledger.rows import columns, keep, many, one, pick
-from ledger.tables import VIEWS
+from ledger.model import limit_answers
+from ledger.model.limit_answers import Code, Subject
 from ledger.views.runs import runs
 
 
@@ -95,8 +95,8 @@ def _asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
         "asker": event.asker,
         "text": event.text,
         "choices": event.choices,
-        "subject": answers.subject_of(event),
-        "codes": answers.codes_of(event),
+        "subject": limit_answers.subject_of(event),
+        "codes": limit_answers.codes_of(event),
         "asked_at": it.at,
         "answer": "",
         "code": "",
@@ -112,7 +112,7 @@ def _answered(db: Connection, it: Recorded, event: QuestionAnswered) -> None:
     asked = get(db, event.question_id)
     if asked is None or asked.answered_at is not None:
         return
-    code = answers.code_of(asked, event.code, event.text)
+    code = limit_answers.code_of(asked, event.code, event.text)
     answer = {"answer": event.text, "code": code, "answered_by": event.by, "answered_at": it.at}
     db.execute(questions.update().where(questions.c.question_id == event.question_id).values(**answer))
 

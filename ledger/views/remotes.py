@@ -7,12 +7,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table
 
+from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.publication import EntryGivenUp, EntryPublished
 from ledger.fold import Fold
 from ledger.ids import CardId, EntryKey
-from ledger.rows import columns, keep, many, one, pick
-from ledger.tables import VIEWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ from sqlalchemy import (
     text,
 )
 
+from ledger.db.column_types import Prose
+from ledger.db.rows import columns, many, one, pick, renamed_in
+from ledger.db.tables import VIEWS
 from ledger.errors import IllegalStepError
 from ledger.event import Event, Recorded
 from ledger.events import run as happened
@@ -26,11 +29,8 @@ from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
 from ledger.events.turn import TurnStarted
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.rows import columns, many, one, pick, renamed_in
-from ledger.run_steps import state_after
+from ledger.model.run_transitions import state_after
 from ledger.states import RUN_HELD, Ending, RunState, check_run_step
-from ledger.tables import VIEWS
-from ledger.types import Prose
 from ledger.views.cards import UNRANKED, cards
 
 _QUEUED = text("state = 'queued'")

@@ -5,13 +5,13 @@ from datetime import UTC, date, datetime
 
 from sqlalchemy import ColumnElement, Connection, Index, Table, func, select
 
+from ledger.db.rows import columns, many, pick, where
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantMetered
 from ledger.events.run import UsageMetered
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
-from ledger.rows import columns, many, pick, where
-from ledger.tables import VIEWS
 from ledger.views.cards import cards
 from ledger.views.runs import runs
 

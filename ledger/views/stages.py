@@ -5,13 +5,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
+from ledger.db.rows import columns, keep, many, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import UsageMetered
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened
 from ledger.fold import Fold
 from ledger.ids import RunId
-from ledger.rows import columns, keep, many, pick
-from ledger.tables import VIEWS
 
 
 @dataclass(frozen=True, slots=True)

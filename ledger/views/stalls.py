@@ -5,12 +5,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, select
 
+from ledger.db.rows import columns, keep
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import WorkStalled
 from ledger.fold import Fold
 from ledger.ids import BoardId
-from ledger.rows import columns, keep
-from ledger.tables import VIEWS
 
 
 @dataclass(frozen=True, slots=True)

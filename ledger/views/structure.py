@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
+from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardSeen, ColumnsChanged, StatusFound, StatusLost
 from ledger.fold import Fold
 from ledger.ids import BoardId
-from ledger.rows import columns, keep, many, one, pick
-from ledger.tables import VIEWS
 
 STATUS = ""  # no column is called so: the row of the field itself
 

@@ -5,13 +5,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
+from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.pull import ReviewSubmitted
 from ledger.events.run import ThreadAnswered
 from ledger.fold import Fold
 from ledger.ids import CardId, RunId
-from ledger.rows import columns, keep, many, one, pick
-from ledger.tables import VIEWS
 
 
 @dataclass(frozen=True, slots=True)

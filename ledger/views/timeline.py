@@ -8,6 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Table, bindparam, select
 
+from ledger.db.rows import columns, many, pick
+from ledger.db.tables import VIEWS
 from ledger.event import Event, Recorded
 from ledger.events.agent import ProviderFailed
 from ledger.events.board import CardEvent, CardMoved
@@ -20,8 +22,6 @@ from ledger.events.reproduction import ReproductionPlayed
 from ledger.events.run import RunEnded, RunEvent, RunQueued
 from ledger.events.stage import StageEntered, StageLeft
 from ledger.ids import CardId, RunId
-from ledger.rows import columns, many, pick
-from ledger.tables import VIEWS
 from ledger.views.runs import runs
 
 LINE_CHARS = 500

@@ -6,14 +6,14 @@ from datetime import UTC, date, datetime
 
 from sqlalchemy import Connection, Table, select
 
+from ledger.db.rows import columns, where
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantMetered
 from ledger.events.run import UsageMetered
 from ledger.fold import Fold
 from ledger.ids import BoardId
-from ledger.limits import Limit
-from ledger.rows import columns, where
-from ledger.tables import VIEWS
+from ledger.model.spend_limits import Limit
 from ledger.views.cards import cards
 from ledger.views.runs import runs
 

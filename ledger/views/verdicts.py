@@ -4,14 +4,14 @@ from datetime import datetime
 
 from sqlalchemy import BigInteger, Boolean, Column, Connection, Table, select
 
+from ledger.db.column_types import Moment, Prose
+from ledger.db.rows import keep, where
+from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
 from ledger.events.pull import ReviewDismissed, ReviewSubmitted
 from ledger.fold import Fold
 from ledger.ids import CardId
-from ledger.rows import keep, where
-from ledger.tables import VIEWS
-from ledger.types import Moment, Prose
 from ledger.views.cards import cards
 
 # The verdict that each trusted person's newest standing review gives.

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from ledger.states import Archetype
-from rules.intents import ConvertDraft, Decision, RunTask
-from rules.occasion import Occasion
-from rules.policy import Policy
-from rules.policy_repository import Part
+from rules.card.prompt_template import unknown_fields
+from rules.card.trigger import Occasion
+from rules.intents.outbound import ConvertDraft, Decision, RunTask
+from rules.policy.model import Policy
+from rules.policy.repository import Part
 from rules.snapshot import Snapshot
-from rules.template import unknown_fields
 
 ARCHETYPES = frozenset(Archetype)
 

@@ -5,10 +5,10 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.states import Archetype
-from rules.intents import Decision, DeleteBranch
-from rules.occasion import Occasion
-from rules.policy import Policy
-from rules.policy_repository import Part
+from rules.card.trigger import Occasion
+from rules.intents.outbound import Decision, DeleteBranch
+from rules.policy.model import Policy
+from rules.policy.repository import Part
 from rules.snapshot import Snapshot
 
 ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})

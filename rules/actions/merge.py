@@ -5,16 +5,16 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.states import Archetype, CardState, Gate
-from rules.card_state import change
-from rules.checking import unasked
-from rules.gating import unmergeable, why_not
-from rules.intents import Decision, MarkReady, MergePull, Say
-from rules.inward import Explain, QueueRun
-from rules.occasion import Occasion
-from rules.policy import Policy
-from rules.policy_repository import Part
+from rules.card.state import change
+from rules.card.trigger import Occasion
+from rules.intents.internal import Explain, QueueRun
+from rules.intents.outbound import Decision, MarkReady, MergePull, Say
+from rules.policy.model import Policy
+from rules.policy.repository import Part
+from rules.runs.check_only import unasked
+from rules.runs.gate import unmergeable, why_not
 from rules.snapshot import PullSeen, Snapshot
-from rules.words import sentence
+from rules.text import sentence
 
 _THEN = "then drag the card here again, or say /cardinal retry"
 ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})

@@ -5,14 +5,14 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.states import Archetype
-from rules.gating import leaves_draft, why_not
-from rules.intents import Decision, Say
-from rules.inward import Explain
-from rules.occasion import Occasion
-from rules.policy import Policy
-from rules.policy_repository import Part
+from rules.card.trigger import Occasion
+from rules.intents.internal import Explain
+from rules.intents.outbound import Decision, Say
+from rules.policy.model import Policy
+from rules.policy.repository import Part
+from rules.runs.gate import leaves_draft, why_not
 from rules.snapshot import Snapshot
-from rules.words import plain, sentence
+from rules.text import plain, sentence
 
 ARCHETYPES = frozenset({Archetype.REVIEW, Archetype.TERMINAL})
 

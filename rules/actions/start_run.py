@@ -5,12 +5,12 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.states import Archetype
-from rules.intents import Decision
-from rules.occasion import Occasion
-from rules.policy import Policy
-from rules.policy_repository import Part
+from rules.card.trigger import Occasion
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.repository import Part
+from rules.runs.start import start
 from rules.snapshot import Snapshot
-from rules.starting import start
 
 ARCHETYPES = frozenset({Archetype.EXECUTION})
 

@@ -1,1 +1,1 @@
-"""Column archetypes, one file each: entering, the state at rest, the headline; found by file name."""
+"""Column archetypes, one file each; found by file name."""

@@ -1,16 +1,16 @@
 """execution: a coding agent is hired for the card and works on its branch."""
 
 from ledger.states import CardState, Ending
-from rules.acting import act, has_action, headlines
-from rules.card_state import Rest, feedback_waits, settle
-from rules.gating import of_approved
-from rules.intents import ConvertDraft, Decision
-from rules.modes import INVESTIGATE
-from rules.occasion import Occasion
-from rules.policy import Policy
-from rules.policy_column import ColumnPolicy
+from rules.card.column_actions import act, has_action, headlines
+from rules.card.state import Rest, feedback_waits, settle
+from rules.card.trigger import Occasion
+from rules.intents.outbound import ConvertDraft, Decision
+from rules.policy.column import ColumnPolicy
+from rules.policy.model import Policy
+from rules.runs.gate import of_approved
+from rules.runs.mode import INVESTIGATE
 from rules.snapshot import RunSeen, Snapshot
-from rules.words import count, plain, usd
+from rules.text import count, plain, usd
 
 
 def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Occasion) -> Decision:

@@ -1,12 +1,12 @@
 """planning: a shared assistant talks with people until the card has acceptance criteria."""
 
 from ledger.states import CardState
-from rules.acting import act, headlines
-from rules.card_state import Rest, settle
-from rules.intents import AskAssistant, ConvertDraft, Decision
-from rules.occasion import Occasion
-from rules.policy import Policy
-from rules.policy_column import ColumnPolicy
+from rules.card.column_actions import act, headlines
+from rules.card.state import Rest, settle
+from rules.card.trigger import Occasion
+from rules.intents.outbound import AskAssistant, ConvertDraft, Decision
+from rules.policy.column import ColumnPolicy
+from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 
 

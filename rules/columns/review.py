@@ -1,15 +1,15 @@
 """review: people look at the pull request and give their verdict."""
 
 from ledger.states import CardState
-from rules.acting import act, headlines
-from rules.card_state import Rest, feedback_waits, settle
-from rules.gating import of_approved
-from rules.intents import Decision
-from rules.occasion import Occasion
-from rules.policy import Policy
-from rules.policy_column import ColumnPolicy
+from rules.card.column_actions import act, headlines
+from rules.card.state import Rest, feedback_waits, settle
+from rules.card.trigger import Occasion
+from rules.intents.outbound import Decision
+from rules.policy.column import ColumnPolicy
+from rules.policy.model import Policy
+from rules.runs.gate import of_approved
 from rules.snapshot import Snapshot
-from rules.words import count
+from rules.text import count
 
 
 def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Occasion) -> Decision:

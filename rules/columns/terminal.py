@@ -1,12 +1,12 @@
 """terminal: the end of a card's way; what is delivered is merged here, where the policy says so."""
 
 from ledger.states import CardState
-from rules.acting import act, has_action, headlines
-from rules.card_state import Rest, settle
-from rules.intents import Decision
-from rules.occasion import Occasion
-from rules.policy import Policy
-from rules.policy_column import ColumnPolicy
+from rules.card.column_actions import act, has_action, headlines
+from rules.card.state import Rest, settle
+from rules.card.trigger import Occasion
+from rules.intents.outbound import Decision
+from rules.policy.column import ColumnPolicy
+from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 
 

@@ -1,1 +1,1 @@
-"""Slash commands, one file each: usage, role, what obeying means; found by file name."""
+"""Slash commands, one file each; found by file name."""

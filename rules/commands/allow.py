@@ -5,16 +5,16 @@
 
 from datetime import datetime
 
-from ledger.answers import Code, Subject, subject_of
 from ledger.events.conversation import CommandGiven
-from rules.command_line import WORKFLOWS
-from rules.intents import Decision
-from rules.inward import AllowTool
-from rules.policy import Policy
-from rules.replies import choose, say
-from rules.roles import Role
+from ledger.model.limit_answers import Code, Subject, subject_of
+from rules.chatops.parser import WORKFLOWS
+from rules.chatops.replies import choose, say
+from rules.intents.internal import AllowTool
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
 from rules.snapshot import Snapshot
-from rules.words import code, plain
+from rules.text import code, plain
 
 USAGE = "/cardinal allow <pattern>|workflows"
 ROLE = Role.MAINTAIN

@@ -2,14 +2,14 @@
 
 from datetime import datetime
 
-from ledger.answers import subject_of
 from ledger.events.conversation import CommandGiven
-from rules import replies
-from rules.command_line import chosen_question, refusal_to_answer
-from rules.intents import Decision
-from rules.occasion import was_before
-from rules.policy import Policy
-from rules.roles import Role
+from ledger.model.limit_answers import subject_of
+from rules.card.trigger import was_before
+from rules.chatops import replies
+from rules.chatops.parser import chosen_question, refusal_to_answer
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
 
 USAGE = "/cardinal answer <text or number>"

@@ -2,19 +2,19 @@
 
 from datetime import datetime
 
-from ledger.answers import Code, Subject, subject_of
 from ledger.events.conversation import CommandGiven
+from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import RunState
-from rules import binding
-from rules.command_line import approved_plan, refusal_to_answer
-from rules.intents import Decision, Intent, UntickBoxes
-from rules.inward import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
-from rules.occasion import was_before
-from rules.policy import Policy
-from rules.replies import beaten, beaten_by, choose, say
-from rules.roles import Role
+from rules.card.trigger import was_before
+from rules.chatops.parser import approved_plan, refusal_to_answer
+from rules.chatops.replies import beaten, beaten_by, choose, say
+from rules.intents.internal import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
+from rules.intents.outbound import Decision, Intent, UntickBoxes
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs import plan_approval
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
-from rules.words import code
+from rules.text import code
 
 USAGE = "/cardinal approve"
 ROLE = Role.WRITE
@@ -56,7 +56,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if stale is not None:
         return stale
     card, because = snapshot.card_id, f"{given.by} approved plan {run.plan_revision} of {run.run_id}"
-    approved = ApprovePlan(card, run.run_id, given.by, binding.bound(snapshot, run))
+    approved = ApprovePlan(card, run.run_id, given.by, plan_approval.bound(snapshot, run))
     return Decision((approved, RequeueRun(card, run.run_id, "approved")), (because,))
 
 
@@ -84,12 +84,14 @@ def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | 
     approves to say, once more and knowing it.
     """
     card, plan = snapshot.card_id, f"Plan {run.plan_revision} of {run.run_id}"
-    if binding.is_reworded(snapshot, run):
-        anew = f"{plan} was not approved: {binding.ISSUE} changed since it was made, so it is made anew."
-        why = f"Nobody objected, but {binding.ISSUE} changed: read it again in the briefing."
+    if plan_approval.is_reworded(snapshot, run):
+        anew = (
+            f"{plan} was not approved: {plan_approval.ISSUE} changed since it was made, so it is made anew."
+        )
+        why = f"Nobody objected, but {plan_approval.ISSUE} changed: read it again in the briefing."
         again = (RedirectPlan(card, run.run_id, BY_RULES, why), RequeueRun(card, run.run_id, "redirected"))
         return Decision(again, (anew,)) + say(snapshot, given, anew)
-    changed = binding.moved_on(snapshot, run, given.base)
+    changed = plan_approval.moved_on(snapshot, run, given.base)
     if not changed:
         return None
     text = f"{plan} was not approved yet: since it was made, {' and '.join(changed)}."

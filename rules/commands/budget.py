@@ -3,16 +3,16 @@
 import re
 from datetime import datetime
 
-from ledger.answers import Code, Subject, raised, subject_of
 from ledger.events.conversation import CommandGiven
-from rules import replies
-from rules.command_line import raised_run
-from rules.intents import Decision
-from rules.inward import RaiseBudget
-from rules.policy import Policy
-from rules.roles import Role
+from ledger.model.limit_answers import Code, Subject, raised, subject_of
+from rules.chatops import replies
+from rules.chatops.parser import raised_run
+from rules.intents.internal import RaiseBudget
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
 from rules.snapshot import RunSeen, Snapshot
-from rules.words import usd
+from rules.text import usd
 
 USAGE = "/cardinal budget +<usd>"
 ROLE = Role.MAINTAIN

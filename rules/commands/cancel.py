@@ -3,11 +3,11 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.intents import Decision
-from rules.inward import StopRun
-from rules.policy import Policy
-from rules.replies import say, settle_leaving
-from rules.roles import Role
+from rules.chatops.replies import say, settle_leaving
+from rules.intents.internal import StopRun
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
 from rules.snapshot import Snapshot
 
 USAGE = "/cardinal cancel"

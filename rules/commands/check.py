@@ -3,11 +3,11 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.checking import begin, obstacle
-from rules.intents import Decision
-from rules.policy import Policy
-from rules.replies import say
-from rules.roles import Role
+from rules.chatops.replies import say
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs.check_only import begin, obstacle
 from rules.snapshot import Snapshot
 
 USAGE = "/cardinal check"

@@ -4,10 +4,10 @@ import re
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.intents import CreateCard, Decision
-from rules.policy import Policy
-from rules.replies import say
-from rules.roles import Role
+from rules.chatops.replies import say
+from rules.intents.outbound import CreateCard, Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
 from rules.snapshot import FollowUpSeen, Snapshot
 
 USAGE = "/cardinal follow-up <number>"

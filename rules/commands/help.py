@@ -4,14 +4,14 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from rules import registry
-from rules.command_line import needs
-from rules.intents import Decision
-from rules.policy import Policy
-from rules.policy_checks import COMMANDS, command_names
-from rules.replies import say
-from rules.roles import Role
+from rules.chatops.parser import needs
+from rules.chatops.replies import say
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.policy.validate import COMMANDS, command_names
 from rules.snapshot import Snapshot
-from rules.words import alternatives, code
+from rules.text import alternatives, code
 
 USAGE = "/cardinal help"
 ROLE = Role.READ

@@ -3,12 +3,12 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.intents import Decision
-from rules.modes import INVESTIGATE
-from rules.policy import Policy
-from rules.roles import Role
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs.mode import INVESTIGATE
+from rules.runs.start import start_as_told
 from rules.snapshot import Snapshot
-from rules.starting import start_as_told
 
 USAGE = "/cardinal investigate [--repro] [text]"
 ROLE = Role.WRITE

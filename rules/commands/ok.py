@@ -6,16 +6,16 @@ from dataclasses import replace
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, PersonSaid
-from rules import conversing
-from rules.command_line import parse
-from rules.intents import Decision
-from rules.inward import ReleaseComment, SteerRun
-from rules.occasion import was_before
-from rules.policy import Policy
-from rules.replies import say
-from rules.roles import Role
+from rules.card.trigger import was_before
+from rules.chatops.parser import parse
+from rules.chatops.replies import say
+from rules.handlers import comment
+from rules.intents.internal import ReleaseComment, SteerRun
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
 from rules.snapshot import Held, Snapshot
-from rules.words import alternatives, code
+from rules.text import alternatives, code
 
 USAGE = "/cardinal ok [person or link to the comment]"
 ROLE = Role.WRITE
@@ -63,7 +63,7 @@ def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: He
     words = PersonSaid(
         given.card_id, held.comment_id, held.place, given.by, True, held.text, given.role, given.said_at
     )
-    decided = conversing.heard(policy, snapshot, words)
+    decided = comment.heard(policy, snapshot, words)
     said = f"{held.author} wrote, and {given.by} lets it through:\n{held.text}"
     intents = (replace(one, text=said) if isinstance(one, SteerRun) else one for one in decided.intents)
     return Decision(tuple(intents), decided.because)

@@ -4,13 +4,13 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.states import RUN_HELD
-from rules.intents import Decision
-from rules.inward import OrderStop, StopRun
-from rules.policy import Policy
-from rules.replies import say
-from rules.roles import Role
+from rules.chatops.replies import say
+from rules.intents.internal import OrderStop, StopRun
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs.kill_switch import targets
 from rules.snapshot import Snapshot
-from rules.stopping import targets
 
 USAGE = "/cardinal pause [column|board]"
 ROLE = Role.WRITE

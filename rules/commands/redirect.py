@@ -4,13 +4,13 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.states import RUN_HELD, RunState
-from rules.intents import Decision
-from rules.inward import RedirectPlan, RequeueRun, SteerRun
-from rules.policy import Policy
-from rules.replies import say
-from rules.roles import Role
+from rules.chatops.replies import say
+from rules.intents.internal import RedirectPlan, RequeueRun, SteerRun
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
 from rules.snapshot import Snapshot
-from rules.words import code
+from rules.text import code
 
 USAGE = "/cardinal redirect <text>"
 ROLE = Role.WRITE

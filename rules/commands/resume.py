@@ -3,15 +3,15 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.halting import LiftHalt
-from rules.intents import Decision, Intent
-from rules.inward import LiftStop, RequeueRun
-from rules.policy import Policy
-from rules.queue import stopped_by
-from rules.replies import say
-from rules.roles import Role
+from rules.chatops.replies import say
+from rules.intents.halt import LiftHalt
+from rules.intents.internal import LiftStop, RequeueRun
+from rules.intents.outbound import Decision, Intent
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs.kill_switch import targets
+from rules.runs.queue import stopped_by
 from rules.snapshot import Snapshot
-from rules.stopping import targets
 
 USAGE = "/cardinal resume [column|board]"
 ROLE = Role.WRITE

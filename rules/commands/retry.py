@@ -4,16 +4,16 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.states import Archetype
-from rules.acting import act
-from rules.command_line import door_of
-from rules.intents import Decision
-from rules.modes import again
-from rules.occasion import Occasion
-from rules.policy import Policy
-from rules.replies import say
-from rules.roles import Role
+from rules.card.column_actions import act
+from rules.card.trigger import Occasion
+from rules.chatops.parser import door_of
+from rules.chatops.replies import say
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs.mode import again
+from rules.runs.start import obstacle, queue
 from rules.snapshot import Snapshot
-from rules.starting import obstacle, queue
 
 USAGE = "/cardinal retry"
 ROLE = Role.WRITE

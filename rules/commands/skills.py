@@ -3,14 +3,14 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.intents import Decision
-from rules.inward import PinSkills
-from rules.policy import Policy
-from rules.replies import say
-from rules.roles import Role
-from rules.skills import MOST_NAMED, names_of
+from rules.chatops.replies import say
+from rules.intents.internal import PinSkills
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs.skills import MOST_NAMED, names_of
 from rules.snapshot import Snapshot
-from rules.words import code
+from rules.text import code
 
 USAGE = "/cardinal skills <names>|none"
 ROLE = Role.WRITE

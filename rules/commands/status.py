@@ -3,12 +3,12 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.intents import Decision
-from rules.policy import Policy
-from rules.replies import say
-from rules.roles import Role
+from rules.chatops.replies import say
+from rules.explain import status
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
 from rules.snapshot import Snapshot
-from rules.why import status
 
 USAGE = "/cardinal status"
 ROLE = Role.READ

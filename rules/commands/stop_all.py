@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.intents import Decision
-from rules.inward import OrderStop
-from rules.policy import Policy
-from rules.replies import say
-from rules.roles import Role
+from rules.chatops.replies import say
+from rules.intents.internal import OrderStop
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.runs.kill_switch import targets
 from rules.snapshot import Snapshot
-from rules.stopping import targets
 
 USAGE = "/cardinal stop-all"
 ROLE = Role.ADMIN

@@ -1,1 +1,1 @@
-"""Built-in profiles of repositories, one file each: how people of that kind of repository work."""
+"""Built-in profiles of repositories, one file each; found by file name."""

@@ -1,9 +1,9 @@
-"""The agents: one file each, found by its name."""
+"""Agents, one folder each with an `adapter.py`; found by folder name."""
 
 import importlib
 import pkgutil
 
-from runner.agent import Agent
+from runner.agents.contract import Agent
 from runner.errors import UnknownPartError
 
 _REMEDY = "change `agent:` of the column in .github/cardinal.yml, then retry"
@@ -11,9 +11,7 @@ _REMEDY = "change `agent:` of the column in .github/cardinal.yml, then retry"
 
 def names() -> tuple[str, ...]:
     """Return the names of all agents."""
-    return tuple(
-        sorted(part.name for part in pkgutil.iter_modules(__path__) if not part.name.startswith("_"))
-    )
+    return tuple(sorted(part.name for part in pkgutil.iter_modules(__path__) if part.ispkg))
 
 
 def load(name: str) -> Agent:
@@ -22,5 +20,5 @@ def load(name: str) -> Agent:
     """
     if name not in names():
         raise UnknownPartError("agent", name, names(), _REMEDY)
-    agent: Agent = importlib.import_module(f"{__name__}.{name}").AGENT
+    agent: Agent = importlib.import_module(f"{__name__}.{name}.adapter").AGENT
     return agent

@@ -8,9 +8,9 @@ from pathlib import Path
 from ledger.events.run import RunEvent, RunStepped, UsageMetered
 from ledger.events.turn import TurnStarted
 from ledger.states import Ending, RunState
-from runner.log import RunLog
+from runner.run.log import RunLog
 from runner.supervisor import execute
-from runner.workspaces.docker import Docker
+from runner.workspaces.docker.backend import Docker
 from tests.bench.figures import Figure, percentile, say
 from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, Stand
 from tests.runner.world import make_world

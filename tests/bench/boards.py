@@ -8,18 +8,23 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from bot import briefings, dispatch, mourning, react
-from ledger import book, cursors, doorbells, inbox, leases, listing, outbox
-from ledger.engine import open_ledger
+from bot.reactor import reactor
+from bot.runspec import briefing
+from bot.scheduler import dispatch
+from bot.system import liveness
 from ledger.event import Event
 from ledger.events.board import BoardSeen, CardExplained, CardSeen, Column, ColumnRanked
 from ledger.events.conversation import PersonSaid
 from ledger.events.run import FinalReported, RunClaimed, RunEnded, RunQueued, RunStepped
 from ledger.ids import CardId, RunId
+from ledger.lifecycle.open import open_ledger
+from ledger.log import cursors, event_store
+from ledger.queries import cards as listing
+from ledger.queue import inbox, leases, outbox, refresh_requests
 from ledger.states import CardState, Ending, RunState
 from ledger.views import cards
-from rules.policy_column import ColumnPolicy
-from runner.briefing import make_briefing
+from rules.policy.column import ColumnPolicy
+from runner.prompts.briefing import make_briefing
 from tests.bench.figures import Figure
 from tests.ledger.samples import BOARD, NOW
 
@@ -51,10 +56,10 @@ def filled(path: Path, size: int) -> Engine:
     engine = open_ledger(f"sqlite:///{path}")
     told = list(_history(size))
     for first in range(0, len(told), BATCH):
-        with book.writing(engine) as db:
-            book.append(db, *told[first : first + BATCH], at=NOW)
-    with book.writing(engine) as db:
-        cursors.advance(db, react.READER, before=0, after=book.last_seq(db))  # decided, as it were
+        with event_store.writing(engine) as db:
+            event_store.append(db, *told[first : first + BATCH], at=NOW)
+    with event_store.writing(engine) as db:
+        cursors.advance(db, reactor.READER, before=0, after=event_store.last_seq(db))  # decided, as it were
         for n in range(size):  # as every look at a card leaves one
             lease = leases.take(db, f"look:c{n}", "worker", now=NOW, ttl_s=30)
             if lease is not None:
@@ -122,33 +127,33 @@ def _tick(engine: Engine) -> None:
 
 def _change(engine: Engine) -> None:
     """What a tick costs after something happened: here to a card that does not even wait."""
-    with book.writing(engine) as db:
-        book.append(db, CardExplained(CardId("long"), ""), at=NOW)
+    with event_store.writing(engine) as db:
+        event_store.append(db, CardExplained(CardId("long"), ""), at=NOW)
 
 
 def _due(engine: Engine) -> None:
-    """Ask what `bot.ticks` asks beside the dispatch."""
-    mourning.mourn(engine, NOW)
+    """Ask what `bot.scheduler.ticker` asks beside the dispatch."""
+    liveness.mourn(engine, NOW)
     dispatch.reap(engine, now=NOW)
-    with book.reading(engine) as db:
-        react.behind(db)
-        doorbells.waiting(db, limit=100)
+    with event_store.reading(engine) as db:
+        reactor.behind(db)
+        refresh_requests.waiting(db, limit=100)
     inbox.due(engine, now=NOW, limit=100)
     for lane in ("github", "assist"):
         outbox.next_due(engine, lane)
 
 
 def _list(engine: Engine) -> None:
-    with book.reading(engine) as db:
+    with event_store.reading(engine) as db:
         listing.lines(db, BOARD)
 
 
 def _brief(engine: Engine) -> None:
-    with book.reading(engine) as db:
+    with event_store.reading(engine) as db:
         card = cards.get(db, CardId("long"))
         if card is None:
             raise LookupError("the card with a history is not there")
-        make_briefing(briefings.source(db, card, RunId("r-new"), author_trusted=True))
+        make_briefing(briefing.source(db, card, RunId("r-new"), author_trusted=True))
 
 
 def _ms(

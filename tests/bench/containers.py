@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ledger.ids import CardId, RunId
-from runner.docker.engine import engine_address
-from runner.order import Places
-from runner.stream import Line
-from runner.workspace import Tenancy, Workspace
-from runner.workspaces.docker import Docker
+from runner.exec.stream import Line
+from runner.run.run_spec import Places
+from runner.workspaces.contract import Tenancy, Workspace
+from runner.workspaces.docker.backend import Docker
+from runner.workspaces.docker.engine import engine_address
 from tests.bench.figures import Figure, percentile
 
 COMMANDS, FEW_COMMANDS = 40, 2

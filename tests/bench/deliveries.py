@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import func, select
 
-from bot import config as configuration
+from bot.system import config as configuration
 from forge.demo.launch import Scene
-from ledger import book
-from ledger.engine import open_ledger
-from ledger.tables import inbox
+from ledger.db.tables import inbox
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
 from tests.bench.figures import Figure, percentile
 from tests.bench.world import running
 
@@ -73,7 +73,7 @@ def _send(scene: Scene, count: int, took_ms: list[float]) -> None:
 def _stored(scene: Scene) -> int:
     engine = open_ledger(f"sqlite:///{scene.home / '.cardinal/data/ledger.db'}", migrate=False)
     try:
-        with book.reading(engine) as db:
+        with event_store.reading(engine) as db:
             return int(db.scalar(select(func.count()).select_from(inbox).where(inbox.c.event == EVENT)) or 0)
     finally:
         engine.dispose()

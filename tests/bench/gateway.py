@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from runner.gateway.link import Gateway, warm
+from runner.gateway.control.link import Gateway, warm
 from tests.bench.figures import Figure
 from tests.runner.gateway.upstream import Answer, Upstream, event, messages, provider
 from tests.runner.gateway.world import PATHS, TERMS, Ears, Line, Scene, ask, providers, scene

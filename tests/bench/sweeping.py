@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot import gathering
-from bot.sweep import sweep
+from bot.ingest import delivery
+from bot.sync.sweep import sweep
 from forge.gateway import Call
 from forge.store.registration import Delivery
-from ledger import book, inbox
 from ledger.ids import DeliveryId
+from ledger.log import event_store
+from ledger.queue import inbox
 from tests.bench.calls import count, kind
 from tests.bench.figures import Figure, say
 from tests.bot.core.cardinal import Cardinal
@@ -119,7 +120,7 @@ def _recovery(cardinal: Cardinal) -> Iterator[Figure]:
         while cardinal.mail:
             one = cardinal.mail.popleft()
             cardinal.receive(one)
-            gathering.ingest(cardinal.shop, DeliveryId(one.guid))
+            delivery.ingest(cardinal.shop, DeliveryId(one.guid))
         while cardinal.answer_bells():
             pass
     took_s = time.perf_counter() - start
@@ -137,5 +138,5 @@ def _parts(calls: Sequence[Call]) -> dict[str, float]:
 
 
 def _missing(cardinal: Cardinal, lost: Sequence[Delivery]) -> list[str]:
-    with book.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.shop.engine) as db:
         return [one.guid for one in lost if not inbox.known(db, DeliveryId(one.guid))]

@@ -13,11 +13,11 @@ import pytest
 from playwright.sync_api import Page, expect
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from bot import orders
-from bot.app import make_app
-from ledger import book
+from bot.runspec import builder
+from bot.web.app import make_app
 from ledger.events.artifact import ArtifactKept
 from ledger.ids import RunId
+from ledger.log import event_store
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.opening import opened
 
@@ -46,12 +46,12 @@ class Served:
         """Let the run keep a screenshot."""
         raw = picture()
         digest = hashlib.sha256(raw).hexdigest()
-        file = orders.artifacts_of(self.cardinal.shop.config) / digest[:2] / digest
+        file = builder.artifacts_of(self.cardinal.shop.config) / digest[:2] / digest
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(raw)
-        with book.writing(self.cardinal.shop.engine) as db:
+        with event_store.writing(self.cardinal.shop.engine) as db:
             kept = ArtifactKept(run_id, "start", "screenshot", digest, len(raw))
-            book.append(db, kept, at=self.cardinal.clock())
+            event_store.append(db, kept, at=self.cardinal.clock())
 
 
 def picture() -> bytes:

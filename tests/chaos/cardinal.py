@@ -16,10 +16,10 @@ import psutil
 import requests
 from sqlalchemy import Engine
 
-from bot import presence
+from bot.daemon import lock_file
 from forge.demo import launch
 from forge.demo.people import Team
-from ledger.engine import open_ledger
+from ledger.lifecycle.open import open_ledger
 
 QUICK = {
     "CARDINAL_TICK_S": "0.2",
@@ -72,7 +72,7 @@ class Cardinal:
 
     def parts(self) -> dict[str, int]:
         """Return the pids by the names of the parts; empty while nothing runs."""
-        found = presence.look(self.home)
+        found = lock_file.look(self.home)
         return dict(found.parts) if found else {}
 
     def pid(self, part: str) -> int:

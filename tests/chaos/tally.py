@@ -10,11 +10,13 @@ from sqlalchemy import Connection
 
 from forge.demo.people import REPOSITORY, Json
 from forge.demo.stage import BOT, Stage
-from ledger import book, chain, doorbells, inbox, outbox
 from ledger.events.publication import EntryGivenUp
+from ledger.log import event_store, hash_chain
+from ledger.queue import inbox, outbox, refresh_requests
 from tests.chaos.cardinal import Cardinal, until
 
 MARKER = re.compile(r"<!-- cardinal:(\S+):[0-9a-f]{64} -->")
+COMMIT = re.compile("`[0-9a-f]{7}`")
 SPOKEN = re.compile(r"^(run:r1|run:r2|plan:r1:1|plan:r1:2|question:r1-q1|report:r1|report:r2)$")
 ONCE = {
     "run:r1": 1,
@@ -40,7 +42,7 @@ class Tally:
     column: str
     face: tuple[tuple[str, str], ...]
     comments: tuple[tuple[str, int], ...]
-    assistant: int
+    assistant: tuple[str, ...]
     headlines: tuple[tuple[str, int], ...]
     pulls: tuple[tuple[str, bool], ...]
     threads: tuple[tuple[bool, int], ...]
@@ -51,9 +53,9 @@ def settled(cardinal: Cardinal) -> None:
     """Wait until nothing waits in the ledger any more."""
 
     def calm() -> bool:
-        with book.reading(cardinal.engine) as db:
+        with event_store.reading(cardinal.engine) as db:
             counts = inbox.counts(db)
-            waiting = counts["waiting"] + counts["claimed"] + len(doorbells.waiting(db, limit=1))
+            waiting = counts["waiting"] + counts["claimed"] + len(refresh_requests.waiting(db, limit=1))
             return not waiting and not _open(db)
 
     until("nothing waits in the ledger any more", calm)
@@ -67,10 +69,12 @@ def _open(db: Connection) -> list[str]:
 
 def check_ledger(cardinal: Cardinal) -> None:
     """The chain is whole; nothing was quarantined, given up or is stuck."""
-    with book.reading(cardinal.engine) as db:
-        assert chain.verify(db).events == book.last_seq(db)
+    with event_store.reading(cardinal.engine) as db:
+        assert hash_chain.verify(db).events == event_store.last_seq(db)
         assert inbox.quarantined(db) == ()
-        given_up = [one.event for one in book.read(db, limit=100_000) if isinstance(one.event, EntryGivenUp)]
+        given_up = [
+            one.event for one in event_store.read(db, limit=100_000) if isinstance(one.event, EntryGivenUp)
+        ]
         assert given_up == []
         assert _open(db) == []
 
@@ -82,14 +86,20 @@ def count(stage: Stage) -> Tally:
     pulls = [one for one in there["pulls"].values() if one["head"].startswith(f"cardinal/{stage.number}-")]
     said = [_said(one) for one in (there["issues"][str(stage.number)], *pulls)]
     bodies = [body for some in said for body in some]
-    keys = Counter(MARKER.findall("\n".join(body.rpartition("\n")[2] for body in bodies)))
+    # Commits have other names in each story.
+    lines = [
+        (key, COMMIT.sub("`commit`", _first(body)))
+        for body in bodies
+        for key in MARKER.findall(body.rpartition("\n")[2])
+    ]
+    keys = Counter(key for key, _ in lines)
     card = stage.card()
     face = {name: str(text) for name, text in card["fields"].items() if name in ("Agent", "PR", "Status")}
     return Tally(
         column=card["column"],
         face=tuple(sorted(face.items())),
         comments=tuple(sorted((key, times) for key, times in keys.items() if SPOKEN.match(key))),
-        assistant=sum(times for key, times in keys.items() if key.startswith("say:")),
+        assistant=tuple(sorted(line for key, line in lines if key.startswith("say:"))),
         headlines=tuple((words, sum(words in _first(body) for body in bodies)) for words in HEADLINES),
         pulls=tuple((one["head"], one["merged"]) for one in pulls),
         threads=tuple((one["resolved"], len(one["comments"])) for pull in pulls for one in pull["threads"]),

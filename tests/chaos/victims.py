@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import psutil
 
-from bot import config as configuration
-from bot import queues
-from bot import redis as embedded
+from bot.scheduler import queues
+from bot.system import config as configuration
+from bot.system import redis as embedded
 from ledger.event import Event
 from ledger.events.publication import EntryPublished
 from ledger.events.run import RunClaimed

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ledger import book
 from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.publication import EntryPublished
 from ledger.ids import RunId
+from ledger.log import event_store
 from ledger.states import RunState
 from tests.chaos.cardinal import Cardinal, NotSeenError, until
 
@@ -127,8 +127,8 @@ class Watcher:
             time.sleep(0.004)
 
     def _passed(self, moment: Moment) -> bool:
-        with book.reading(self.cardinal.engine) as db:
-            fresh = book.read(db, after=self._seq)
+        with event_store.reading(self.cardinal.engine) as db:
+            fresh = event_store.read(db, after=self._seq)
         for recorded in fresh:
             self._seq = recorded.seq
             if moment(recorded.event):
@@ -138,18 +138,18 @@ class Watcher:
 
 def log_end(cardinal: Cardinal) -> int:
     """Return the number of the newest event."""
-    with book.reading(cardinal.engine) as db:
-        return book.last_seq(db)
+    with event_store.reading(cardinal.engine) as db:
+        return event_store.last_seq(db)
 
 
 def published_since(cardinal: Cardinal, seq: int, key: str) -> bool:
     """Tell whether an entry whose key begins with `key` was settled after `seq`."""
-    with book.reading(cardinal.engine) as db:
-        fresh = [one.event for one in book.read(db, after=seq)]
+    with event_store.reading(cardinal.engine) as db:
+        fresh = [one.event for one in event_store.read(db, after=seq)]
     return any(isinstance(event, EntryPublished) and event.key.startswith(key) for event in fresh)
 
 
 def since(cardinal: Cardinal, seq: int, kind: type[Event]) -> bool:
     """Tell whether an event of that kind came after `seq`."""
-    with book.reading(cardinal.engine) as db:
-        return any(isinstance(one.event, kind) for one in book.read(db, after=seq))
+    with event_store.reading(cardinal.engine) as db:
+        return any(isinstance(one.event, kind) for one in event_store.read(db, after=seq))

@@ -7,13 +7,13 @@ from typing import Any
 
 from ledger.events.guard import Violation
 from ledger.states import Ending
-from rules.policy_repository import Guardrails
-from runner import guards
-from runner.changes import Known, change_of
-from runner.guard import NOTHING, Change, Message, Touched
-from runner.guarding import findings
-from runner.mirror import Mirror
-from runner.order import Guards, WorkOrder
+from rules.policy.repository import Guardrails
+from runner.git.mirror import Mirror
+from runner.guards import builtin
+from runner.guards.contract import NOTHING, Change, Message, Touched
+from runner.guards.diff import Known, change_of
+from runner.phases.guard import findings
+from runner.run.run_spec import Guards, WorkOrder
 from tests.runner.test_story import FINISH, PLAN
 from tests.runner.world import BRANCH, GIT_ENVIRONMENT, REPOSITORY, World, checks, git
 
@@ -48,7 +48,7 @@ COMMIT = {"commit": "Work"}
 def defaults(**actions: str) -> Guards:
     """Return the guards of a policy that names no guardrails, but for these."""
     said = Guardrails()
-    named = {name: str(getattr(said, name)) for name in guards.names()} | actions
+    named = {name: str(getattr(said, name)) for name in builtin.names()} | actions
     return Guards(named, said.protect, said.allow, said.max_file_kb)
 
 
@@ -134,7 +134,7 @@ def found(guard: str, *files: Touched, checked_by: tuple[str, ...] = CHECKS) -> 
     """Return what one guard finds in a change of these files, as `path:line what`."""
     change = Change("b" * 40, "c" * 40, files, (Message("c" * 40, "Work"),))
     rules = Guards({guard: "ask"}, checks=checked_by)
-    return [f"{one.path}:{one.line} {one.what}" for one in guards.load(guard).look(change, rules)]
+    return [f"{one.path}:{one.line} {one.what}" for one in builtin.load(guard).look(change, rules)]
 
 
 __all__ = ["BRANCH", "FINISH", "PLAN", "checks", "git"]

@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.states import Ending
-from runner import mirror
+from runner.git import mirror
 from tests.cheats.shop import (
     BRANCH,
     BREAK,

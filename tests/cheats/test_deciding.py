@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ledger.states import Ending
-from runner.guard import Touched
+from runner.guards.contract import Touched
 from tests.cheats.shop import BREAK, CHECKS, altered, brought_out, cheat, defaults, found, nothing_left, run
 from tests.runner.world import World
 

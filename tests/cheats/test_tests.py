@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from ledger.states import Ending
-from runner.guard import Change, Touched
-from runner.guards import tests
+from runner.guards.builtin import tests
+from runner.guards.contract import Change, Touched
 from tests.cheats.shop import (
     BRANCH,
     BREAK,

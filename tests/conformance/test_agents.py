@@ -1,4 +1,4 @@
-"""Every agent keeps the contract of `runner/agent.py`; the cases run over all that are found."""
+"""Every agent keeps the contract of `runner/agents/contract.py`; the cases run over all that are found."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner import agents, workspaces
-from runner.agent import Dialogue, Layout, Phase, Task
+from runner.agents.contract import Dialogue, Layout, Phase, Task
 from runner.errors import UnknownPartError
 
 LAYOUT = Layout(

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from rules.policy_repository import Guardrails
-from runner import guards
+from rules.policy.repository import Guardrails
 from runner.errors import UnknownPartError
-from runner.guard import EXECUTABLE, LINK, NOTHING, SUBMODULE, Change, Message, Touched
-from runner.order import Guards
+from runner.guards import builtin
+from runner.guards.contract import EXECUTABLE, LINK, NOTHING, SUBMODULE, Change, Message, Touched
+from runner.run.run_spec import Guards
 
 PLAIN = "100644"
 RULES = Guards(
-    {name: "deny" for name in guards.names()},
+    {name: "deny" for name in builtin.names()},
     protect=("infra/**",),
     allow=("src/**", "infra/**", "tools/**", "package.json"),
     max_file_kb=10,
@@ -80,17 +80,17 @@ def change(*touched: Touched, said: str = "Say hello") -> Change:
 
 
 def test_every_guard_is_tried_here_and_has_its_key_in_the_policy() -> None:
-    assert set(guards.names()) == set(AGAINST)
-    for name in guards.names():
+    assert set(builtin.names()) == set(AGAINST)
+    for name in builtin.names():
         field = Guardrails.model_fields[name]
         assert field.default in ("ask", "deny"), name
         assert field.description
 
 
-@pytest.mark.parametrize("name", guards.names())
+@pytest.mark.parametrize("name", builtin.names())
 def test_a_guard_finds_each_breach_with_its_rule_and_what_to_do(name: str) -> None:
     for one in AGAINST[name]:
-        found = tuple(guards.load(name).look(change(one), RULES))
+        found = tuple(builtin.load(name).look(change(one), RULES))
         assert found, one
         for breach in found:
             assert breach.path == one.path
@@ -100,13 +100,13 @@ def test_a_guard_finds_each_breach_with_its_rule_and_what_to_do(name: str) -> No
             assert KEY not in repr(breach)
 
 
-@pytest.mark.parametrize("name", guards.names())
+@pytest.mark.parametrize("name", builtin.names())
 def test_ordinary_work_passes_and_nothing_at_all_does(name: str) -> None:
-    assert tuple(guards.load(name).look(change(*ORDINARY), RULES)) == ()
-    assert tuple(guards.load(name).look(change(said=""), RULES)) == ()
+    assert tuple(builtin.load(name).look(change(*ORDINARY), RULES)) == ()
+    assert tuple(builtin.load(name).look(change(said=""), RULES)) == ()
 
 
-@pytest.mark.parametrize("name", guards.names())
+@pytest.mark.parametrize("name", builtin.names())
 def test_no_name_and_no_text_makes_a_guard_fail(name: str) -> None:
     odd = (
         "",
@@ -125,24 +125,24 @@ def test_no_name_and_no_text_makes_a_guard_fail(name: str) -> None:
     for path in odd:
         for mode in (PLAIN, LINK, SUBMODULE, NOTHING):
             one = put(path, mode, target=path, lines=((1, path),), size_bytes=1)
-            tuple(guards.load(name).look(change(one, said=path), RULES))
+            tuple(builtin.load(name).look(change(one, said=path), RULES))
 
 
 def test_leave_for_one_content_is_none_for_another_in_its_place() -> None:
     one, other = put("infra/a"), Touched("infra/a", NOTHING, PLAIN, "0" * 40, "2" * 40)
-    marks = {found.mark for found in guards.load("protected").look(change(one, other), RULES)}
+    marks = {found.mark for found in builtin.load("protected").look(change(one, other), RULES)}
     assert len(marks) == 2
 
 
 def test_a_secret_in_a_commit_message_is_one_too_and_is_not_repeated() -> None:
-    (found,) = guards.load("secrets").look(change(said=f"Use {KEY}\n\nand {KEY}"), RULES)
+    (found,) = builtin.load("secrets").look(change(said=f"Use {KEY}\n\nand {KEY}"), RULES)
     assert found.commit == "c" * 40
     assert KEY not in repr(found)
 
 
 def test_what_is_as_often_an_example_is_doubtful_and_a_word_is_no_password() -> None:
     def doubtful(line: str) -> list[bool]:
-        found = guards.load("secrets").look(change(put("src/a", lines=((1, line),))), RULES)
+        found = builtin.load("secrets").look(change(put("src/a", lines=((1, line),))), RULES)
         return [one.doubtful for one in found]
 
     assert doubtful('DB_PASSWORD = "Xk29!sdfQQz81"') == [True]
@@ -153,9 +153,9 @@ def test_what_is_as_often_an_example_is_doubtful_and_a_word_is_no_password() -> 
 
 
 def test_without_a_list_of_allowed_paths_all_are_allowed() -> None:
-    assert tuple(guards.load("outside").look(change(put("anything")), Guards({"outside": "deny"}))) == ()
+    assert tuple(builtin.load("outside").look(change(put("anything")), Guards({"outside": "deny"}))) == ()
 
 
 def test_a_guard_that_is_not_there_is_named() -> None:
     with pytest.raises(UnknownPartError, match="no guard called 'os'"):
-        guards.load("os")
+        builtin.load("os")

@@ -1,4 +1,4 @@
-"""Every workspace backend keeps the contract of `runner/workspace.py`: what is inside stays inside."""
+"""Every workspace backend keeps the contract of `runner/workspaces/contract.py`: what is inside stays."""
 
 import os
 import time
@@ -9,10 +9,10 @@ import pytest
 
 from ledger.ids import CardId, RunId
 from runner import workspaces
-from runner.child import Ran, finish
 from runner.errors import UnknownPartError, WorkspaceError
-from runner.order import Places
-from runner.workspace import Backend, Tenancy, Workspace
+from runner.exec.child import Ran, finish
+from runner.run.run_spec import Places
+from runner.workspaces.contract import Backend, Tenancy, Workspace
 from tests.containers.engine import need_engine
 
 BACKENDS = ("docker", "local")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import docker
-from runner.workspace import Workspace
+from runner.workspaces.contract import Workspace
 from tests.containers.engine import Bench, need_engine, places_in
 
 

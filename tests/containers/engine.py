@@ -16,13 +16,13 @@ import pytest
 
 import docker
 from ledger.ids import CardId, RunId
-from runner.child import Child, Ran, finish
-from runner.docker.cli import problem_with
-from runner.docker.engine import engine_address
-from runner.docker.sweeping import home_of
-from runner.order import Places, Resources
-from runner.workspace import Tenancy, Workspace
-from runner.workspaces.docker import Docker
+from runner.exec.child import Child, Ran, finish
+from runner.run.run_spec import Places, Resources
+from runner.workspaces.contract import Tenancy, Workspace
+from runner.workspaces.docker.backend import Docker
+from runner.workspaces.docker.cli import problem_with
+from runner.workspaces.docker.engine import engine_address
+from runner.workspaces.docker.sweeping import home_of
 
 SMALL = Resources(memory_mb=256, cpus=1.0, processes=64, disk_mb=64, open_files=256)
 _STARTED: list[Child] = []

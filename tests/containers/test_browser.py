@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 import docker
-from bot import config
-from bot.checkups import workplace
-from bot.checkups.finding import Level, Patient
-from bot.github.hub import Hub
+from bot.admin.doctor import runner
+from bot.admin.doctor.finding import Level, Patient
+from bot.github.client import Hub
+from bot.system import config
 from ledger.events.reproduction import AFTER, BEFORE, FAILED, PASSED, UNPLAYABLE
 from ledger.states import Ending
-from rules.browser_steps import read
-from runner.docker.sweeping import home_of
-from runner.order import BrowserStep, Reproduction
-from runner.store import Store
+from rules.runs.browser_steps import read
+from runner.artifacts.store import Store
+from runner.run.run_spec import BrowserStep, Reproduction
+from runner.workspaces.docker.sweeping import home_of
 from tests.containers.engine import need_engine
 from tests.containers.locked import need_image
 from tests.runner.test_story import FINISH, PLAN
@@ -236,9 +236,9 @@ def test_doctor_says_whether_the_image_is_there(
 ) -> None:
     settings = config.read({"CARDINAL_WORKSPACE": "docker"}, tmp_path)
     patient = Patient(settings, None, Hub(settings, shop.clock.now), shop.clock.now())
-    found = {one.name: one for one in workplace.workspaces(patient)}
+    found = {one.name: one for one in runner.workspaces(patient)}
     assert found["browser"].level is Level.OK
-    monkeypatch.setattr(workplace, "BROWSER_IMAGE", "cardinal/none:latest")
-    found = {one.name: one for one in workplace.workspaces(patient)}
+    monkeypatch.setattr(runner, "BROWSER_IMAGE", "cardinal/none:latest")
+    found = {one.name: one for one in runner.workspaces(patient)}
     assert (found["browser"].level, found["containers"].level) == (Level.WARN, Level.OK)
     assert "`scripts/images browser`" in found["browser"].next_step

@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 
 from ledger.ids import CardId, RunId
-from runner.docker import cli, errors
-from runner.docker.cli import problem_with, working_cli
-from runner.docker.engine import Engine, engine_address
-from runner.docker.errors import (
+from runner.errors import RunnerError, SpawnError
+from runner.workspaces.contract import Tenancy, Workspace
+from runner.workspaces.docker import cli, errors
+from runner.workspaces.docker.backend import Docker
+from runner.workspaces.docker.cli import problem_with, working_cli
+from runner.workspaces.docker.engine import Engine, engine_address
+from runner.workspaces.docker.errors import (
     ContainerStartError,
     DiskFullError,
     EngineAwayError,
@@ -18,9 +21,6 @@ from runner.docker.errors import (
     UnseenFolderError,
     named,
 )
-from runner.errors import RunnerError, SpawnError
-from runner.workspace import Tenancy, Workspace
-from runner.workspaces.docker import Docker
 from tests.containers.engine import SMALL, Bench, Relay, eventually, hear_until, sh, start
 
 

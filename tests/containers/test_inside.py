@@ -65,7 +65,7 @@ def sockets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def entered(sockets: Path, *words: str, given: str = "", more: tuple[str, ...] = ()):
     """Run a command behind enter.sh in a container that sees `sockets`."""
-    mounts = (f"{sockets}:/run/cardinal", f"{ROOT}/runner/inside:/player:ro")
+    mounts = (f"{sockets}:/run/cardinal", f"{ROOT}/runner/exec/in_container:/player:ro")
     options = (*(part for mount in mounts for part in ("--volume", mount)), "--workdir", "/tmp", *more)
     return inside("/bin/sh", "/player/enter.sh", *words, options=options, given=given)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.child import Child
-from runner.workspace import Workspace
+from runner.exec.child import Child
+from runner.workspaces.contract import Workspace
 from tests.containers.engine import SMALL, Bench, hear_until, sh, start
 
 PYTHON = "python3 -c"

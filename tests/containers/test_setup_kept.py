@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from runner.docker import seeds
-from runner.docker.engine import Engine, engine_address
-from runner.docker.sweeping import home_of
 from runner.errors import WorkspaceError
-from runner.workspace import Workspace
-from runner.workspaces.docker import DEFAULT_IMAGE
+from runner.workspaces.contract import Workspace
+from runner.workspaces.docker import seeds
+from runner.workspaces.docker.backend import DEFAULT_IMAGE
+from runner.workspaces.docker.engine import Engine, engine_address
+from runner.workspaces.docker.sweeping import home_of
 from tests.containers.engine import Bench, sh
 
 ODD = "made/new\nline -x\u00e9"
@@ -102,7 +102,7 @@ def test_an_image_that_is_no_good_is_made_anew(bench: Bench) -> None:
     room = made(bench)
     room.keep_setup("key")
     (name,) = bench.images()
-    broken = bench.api.create_container("debian:bookworm-slim", entrypoint=["true"])["Id"]
+    broken = bench.api.create_container("cardinal/base:bookworm", entrypoint=["true"])["Id"]
     bench.api.commit(broken, repository=name.partition(":")[0], tag=name.partition(":")[2])
     bench.api.remove_container(broken)
     assert not room.restore_setup("key")

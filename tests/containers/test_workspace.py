@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from ledger.ids import CardId
-from runner.child import finish
 from runner.errors import OversizedRepositoryError, WorkspaceError
-from runner.folder import Folder
-from runner.workspace import Tenancy, Workspace
+from runner.exec.child import finish
+from runner.workspaces.card_folder import Folder
+from runner.workspaces.contract import Tenancy, Workspace
 from tests.containers.engine import Bench, eventually, git, hear_until, places_in, sh, start
 
 

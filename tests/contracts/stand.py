@@ -14,11 +14,11 @@ import yaml
 import docker
 from forge.model.server import ScriptedModel
 from ledger.events.run import PlanApproved, PlanProposed, RunEvent
-from runner.docker.engine import engine_address
-from runner.docker.sweeping import home_of
-from runner.log import RunLog
-from runner.order import Limits, Provider, Resources, Tools, WorkOrder
+from runner.run.log import RunLog
+from runner.run.run_spec import Limits, Provider, Resources, Tools, WorkOrder
 from runner.supervisor import execute
+from runner.workspaces.docker.engine import engine_address
+from runner.workspaces.docker.sweeping import home_of
 from tests.runner.world import World
 
 AGENTS = ("claude", "codex", "opencode")

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from ledger.answers import Code, raised
 from ledger.events.budget import BudgetRaised
 from ledger.ids import RunId
+from ledger.model.limit_answers import Code, raised
 from ledger.states import Ending
 from runner.errors import KilledError
 from tests.contracts.stand import COMMIT, EDIT, FINISH, LIMITS, Stand, first_of_all

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from ledger.states import Ending
-from runner.order import Tools
+from runner.run.run_spec import Tools
 from tests.contracts.stand import COMMIT, EDIT, FINISH, Stand
 from tests.runner.world import checks
 

@@ -4,7 +4,7 @@ import pytest
 
 from ledger.events.run import RunSteered, RunStopAsked
 from ledger.states import Ending
-from runner.order import Tools
+from runner.run.run_spec import Tools
 from tests.contracts.stand import COMMIT, EDIT, FINISH, Stand
 
 pytestmark = pytest.mark.timeout(600)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from runner.child import finish
-from runner.gateway.link import Gateway, Terms
-from runner.gateway.told import HostAsked
+from runner.exec.child import finish
+from runner.gateway.control.link import Gateway, Terms
+from runner.gateway.control.messages import HostAsked
 from tests.containers.conftest import bench
 from tests.containers.engine import Bench, hear_until, start
 from tests.escape.outside import SECRET, Outside, outside

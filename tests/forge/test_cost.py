@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.github import documents
+from bot.github.api import project_queries
 from forge.graphql.connections import connection
 from forge.graphql.cost import points
 
@@ -28,8 +28,8 @@ from forge.graphql.cost import points
         ("fragment F on Query { ...F } { ...F }", {}, 1),
         ("{ broken", {}, 1),
         (None, None, 1),
-        (documents.SWEEP, {}, 1),
-        (documents.CARDS, {}, 1),
+        (project_queries.SWEEP, {}, 1),
+        (project_queries.CARDS, {}, 1),
     ],
 )
 def test_a_document_costs_what_githubs_formula_says(document: object, variables: object, price: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from forge.demo.launch import SCENARIOS
 from forge.model.scenario import SHAPES, ScriptError, load_script
-from runner.scripted import scenario as scripted
+from runner.agents.scripted import scenario as scripted
 
 
 @pytest.mark.parametrize("folder", [SCENARIOS, scripted.PACKAGED])

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.events.run import RunParked
 from ledger.states import Ending
-from runner.order import Guards
+from runner.run.run_spec import Guards
 from tests.contracts.conftest import agent, stand
 from tests.contracts.stand import FINISH, PLAN, Stand
 from tests.hostile.traps import ORDER, host_folder, plant, sprung

@@ -1,6 +1,7 @@
 """The tree as the house tests see it: tracked files, and modules parsed once."""
 
 import ast
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -113,9 +114,16 @@ def sources(*folders: str) -> tuple[Source, ...]:
     )
 
 
+# Registries whose parts are folders, with the file in each that is the part.
+ENTRIES = {"runner/agents": "adapter.py", "runner/workspaces": "backend.py"}
+
+
 def parts(folder: str) -> tuple[Source, ...]:
     """Return the parts in a registry folder: its own files, without those that begin with an underscore."""
     depth = folder.count("/") + 1
+    if folder in ENTRIES:
+        found = re.compile(rf"{folder}/\w+/{re.escape(ENTRIES[folder])}")
+        return tuple(source for source in sources(folder) if found.fullmatch(source.path))
     return tuple(
         source
         for source in sources(folder)
@@ -124,5 +132,6 @@ def parts(folder: str) -> tuple[Source, ...]:
 
 
 def stem(source: Source) -> str:
-    """Return the key of a part: its file's name without the ending."""
-    return source.path.rsplit("/", 1)[-1].removesuffix(".py")
+    """Return the key of a part: the name of its file without the ending, or of its folder."""
+    folder, _, name = source.path.rpartition("/")
+    return folder.rpartition("/")[2] if name in ENTRIES.values() else name.removesuffix(".py")

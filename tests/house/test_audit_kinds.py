@@ -1,7 +1,7 @@
 """Every event kind of a run is in an audit document's summary, or named as one that is only in its events."""
 
-from bot.audit_summary import ONLY_IN_EVENTS, TAKEN
-from bot.audit_trail import OF_CARD
+from bot.admin.audit.summary import ONLY_IN_EVENTS, TAKEN
+from bot.admin.audit.trail import OF_CARD
 from ledger import codec
 from ledger.events.run import RunEvent
 

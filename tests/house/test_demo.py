@@ -15,11 +15,11 @@ from tests.house.source import ROOT
 DOCKER = """#!/bin/sh
 case "$*" in
   "version "*) ;;
-  "image inspect debian:bookworm-slim") ;;
+  "image inspect "*" cardinal/base:bookworm") echo '[] map[cardinal.base:made]' ;;
   "image inspect --format {{.Size}} "*) echo 1200000000 ;;
   "image inspect "*) exit 1 ;;
   build*)
-    echo 'Step 1/3 : FROM debian:bookworm-slim AS programs'
+    echo 'Step 1/3 : FROM cardinal/base:bookworm AS programs'
     echo ' ---> 0123456789ab'
     echo 'Step 2/3 : RUN apt-get update     && apt-get install'
     [ ! -p "$HOLD" ] || cat "$HOLD"
@@ -36,6 +36,7 @@ def place(tmp_path: Path) -> Path:
     for name in ("tmp", "cache/cardinal/engine", "bin", "top/docker"):
         (tmp_path / name).mkdir(parents=True)
     shutil.copytree(ROOT / "docker/agent", tmp_path / "top/docker/agent")
+    shutil.copytree(ROOT / "requirements", tmp_path / "top/requirements")
     (tmp_path / "top/.dockerignore").write_text("*\n")
     program = tmp_path / "bin/docker"
     program.write_text(DOCKER)

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from bot.config import FIELDS, PREFIX, TEST_PREFIX
+from bot.system.config import FIELDS, PREFIX, TEST_PREFIX
 from docs._make import pages, pictures, reference
 from forge.demo.story import STEPS
 from ledger.states import CARD_STATES, CARD_STEPS, CardState
 from rules import registry
-from rules.intents import Decision
-from rules.policy import parse
-from rules.policy_checks import COMMANDS, LATER, command_names
+from rules.intents.outbound import Decision
+from rules.policy.model import parse
+from rules.policy.validate import COMMANDS, LATER, command_names
 from runner import agents
-from runner.board_tools import TOOLS
-from runner.gateway.streaks import SETTINGS
-from runner.scripted.scenario import Scenario, Step, parse_scenario
+from runner.agents.board_tools import TOOLS
+from runner.agents.scripted.scenario import Scenario, Step, parse_scenario
+from runner.gateway.models.failure_streaks import SETTINGS
 from tests.house.source import PACKAGES, ROOT
 from tests.rules.scene import NOW, POLICY, card, given
 
@@ -170,7 +170,9 @@ def test_the_agents_page_compares_every_real_agent_and_names_every_key() -> None
 
 def written() -> str:
     """Return every text that the code holds, a zero byte where something is filled in."""
-    said = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "runner/inside").glob("*.sh"))]
+    said = [
+        path.read_text(encoding="utf-8") for path in sorted((ROOT / "runner/exec/in_container").glob("*.sh"))
+    ]
     for path in (*(ROOT / "runner").rglob("*.py"), *(ROOT / "rules").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.JoinedStr):
@@ -227,8 +229,8 @@ def test_the_documentation_tests_bite() -> None:
     bad = "`cardinal fly`, `cardinal up --high`, `scripts/nothing`, `scripts/demo --loud`"
     assert len(list(unknown_commands("a.md", bad))) == 4
     assert list(unknown_commands("a.md", "`cardinal audit verify --json`, `scripts/demo --auto`")) == []
-    assert list(missing_files("a.md", "`bot/nothing.py`, `bot/app.py`, `rules/columns/<archetype>.py`")) == [
-        "a.md: bot/nothing.py"
-    ]
+    assert list(
+        missing_files("a.md", "`bot/nothing.py`, `bot/web/app.py`, `rules/columns/<archetype>.py`")
+    ) == ["a.md: bot/nothing.py"]
     assert list(unknown_settings("a.md", "CARDINAL_PORT CARDINAL_PROT")) == ["a.md: CARDINAL_PROT"]
     assert list(unknown_slash_commands("a.md", "/cardinal approve /cardinal fly")) == ["a.md: /cardinal fly"]

@@ -17,8 +17,8 @@ WEB_AND_GITHUB = {
 }
 # Where a wait is the point, and has a limit: path -> what is waited for.
 MAY_SLEEP: dict[str, str] = {
-    "bot/patience.py": "while GitHub is away or wants fewer calls, with the run's claim in hand",
-    "bot/github/places.py": "between two looks for a free place, for at most LONGEST_WAIT_S",
+    "bot/runspec/retry.py": "while GitHub is away or wants fewer calls, with the run's claim in hand",
+    "bot/github/concurrency.py": "between two looks for a free place, for at most LONGEST_WAIT_S",
     "forge/gateway.py": "a fault on demand: an answer that comes late, by as much as a test asked for",
     "forge/demo/launch.py": "between two looks whether Cardinal answers, for at most READY_S",
     "forge/demo/people.py": "between two looks at the forge, for at most the step's limit",
@@ -29,8 +29,8 @@ THREADS = {
     "concurrent.futures.ThreadPoolExecutor",
     "_thread.start_new_thread",
 }
-THREADS_LIVE_IN = ("runner/stream.py", "forge/", "bot/wsgi.py")
-COROUTINES_LIVE_IN = ("runner/gateway/", "bot/web.py", "bot/wsgi.py")
+THREADS_LIVE_IN = ("runner/exec/stream.py", "forge/", "bot/web/wsgi.py")
+COROUTINES_LIVE_IN = ("runner/gateway/", "bot/daemon/web_server.py", "bot/web/wsgi.py")
 
 
 def patches(files: Iterable[Source]) -> Iterator[str]:
@@ -123,7 +123,7 @@ def test_the_floor_tests_bite() -> None:
     assert list(threads(bad("import threading as t\nt.Thread()"))) == ["ledger/a.py:2 threading.Thread"]
     assert list(threads(bad("import threading\nclass A(threading.Thread): ..."))) == ["ledger/a.py:2 A"]
     assert list(threads(bad("import threading\nthreading.Lock()"))) == []
-    assert list(threads(bad("import threading\nthreading.Thread()", "runner/stream.py"))) == []
+    assert list(threads(bad("import threading\nthreading.Thread()", "runner/exec/stream.py"))) == []
     assert list(coroutines(bad("async def wait(): ..."))) == ["ledger/a.py:1 wait"]
     assert list(unrooted(bad("Flask('cardinal', static_folder=None)"))) == ["ledger/a.py:1"]
     assert list(unrooted(bad("Blueprint('x', __name__)\nFlask(__name__)"))) == []

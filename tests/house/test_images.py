@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.house.source import ROOT, parts, stem, tracked
 
@@ -43,7 +44,7 @@ def test_package_lock_label_and_code_name_the_same_version(agent: str) -> None:
         "the lock's wish": lock[""]["dependencies"][package],
         "the lock": lock[f"node_modules/{package}"]["version"],
         "the label": labels[agent],
-        "the code": importlib.import_module(f"runner.agents.{agent}").AGENT.version,
+        "the code": importlib.import_module(f"runner.agents.{agent}.adapter").AGENT.version,
     }
     assert set(said.values()) == {said["package.json"]}, said
 
@@ -65,16 +66,19 @@ def test_every_image_begins_with_the_base_that_a_machine_without_a_registry_can_
     files = [path for path in tracked() if path.rsplit("/", 1)[-1] == "Dockerfile"]
     for path in files:
         lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
-        base = "cardinal/agent:latest" if path == "docker/browser/Dockerfile" else "debian:bookworm-slim"
+        base = "cardinal/agent:latest" if path == "docker/browser/Dockerfile" else "cardinal/base:bookworm"
         assert {line.split()[1] for line in lines if line.startswith("FROM ")} == {base}, path
     assert set(files) == {"docker/Dockerfile", "docker/agent/Dockerfile", "docker/browser/Dockerfile"}
 
 
-def test_the_browsers_image_takes_its_packages_at_the_versions_that_the_tests_have() -> None:
-    text = (ROOT / "docker/browser/Dockerfile").read_text(encoding="utf-8")
-    assert "-c /opt/constraints.txt playwright" in text
-    pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    assert {"playwright", "greenlet"} <= {line.split("==")[0] for line in pinned}
+def test_no_image_comes_from_outside_but_by_its_digest() -> None:
+    script = (ROOT / "scripts/images").read_text(encoding="utf-8")
+    assert re.findall(r'docker pull -q "(\$\w+)"', script) == ["$debian"]
+    assert re.search(r"^debian=debian@sha256:[0-9a-f]{64}$", script, re.MULTILINE)
+    compose = yaml.safe_load((ROOT / "docker/compose.yml").read_text(encoding="utf-8"))
+    assert {one.get("image", "cardinal:latest") for one in compose["services"].values()} == {
+        "cardinal:latest"
+    }
 
 
 def test_a_build_sees_neither_the_home_nor_the_history() -> None:

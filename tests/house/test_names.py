@@ -10,7 +10,7 @@ from tests.house.source import Source, sources
 EMPTY_WORDS = {"util", "common", "helper", "manager", "handle", "process", "data"}
 # Names that an outside contract chooses: (path, name) -> whose they are.
 CHOSEN_OUTSIDE: dict[tuple[str, str], str] = {
-    ("runner/page_text.py", name): "html.parser.HTMLParser"
+    ("runner/text/page_text.py", name): "html.parser.HTMLParser"
     for name in ("handle_starttag", "handle_endtag", "handle_data")
 }
 

@@ -1,39 +1,70 @@
-"""What is installed is pinned exactly, and where it is downloaded from is the machine's business."""
+"""What is installed is pinned with its hashes, and where it is downloaded from is the machine's business."""
 
+import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.house.source import ROOT
+from tests.house.source import ROOT, tracked
+
+LISTS = ("app", "forge", "dev")  # what one environment takes; the lists of the images stand alone
+IMAGES = ("browser", "node")
+PIN = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.]+)(?: ; [^\\#@]+)?(?: --hash=sha256:[0-9a-f]{64})+")
+INSTALL = re.compile(r"\b(?:pip|pip\[@\]\}\"|uv)\"? (?:--?[\w-]+ )*install (?P<rest>[^\n]*)")
 
 
-def loose_lines(constraints: str) -> Iterator[str]:
-    """Yield every line that is not `name==version`: ranges, addresses, options, hashes."""
-    for line in constraints.splitlines():
-        if line and not line.startswith("#"):
-            name, equals, version = line.partition("==")
-            plain = all(
-                part.replace(".", "").replace("_", "").replace("-", "").isalnum() for part in (name, version)
-            )
-            if not equals or not plain:
-                yield line
+def written(name: str) -> str:
+    return (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def unpinned(requirements: Iterable[str], constraints: str) -> Iterator[str]:
+def loose_lines(text: str) -> Iterator[str]:
+    """Yield every line that is not `name==version` with hashes: ranges, addresses, options."""
+    for line in re.sub(r" *\\\n *", " ", text).splitlines():
+        if not PIN.fullmatch(line):
+            yield line
+
+
+def pins(*texts: str) -> dict[str, str]:
+    found = (PIN.match(line) for text in texts for line in re.sub(r" *\\\n *", " ", text).splitlines())
+    return {canonicalize_name(one["name"]): one["version"] for one in found if one}
+
+
+def unpinned(requirements: Iterable[str], versions: dict[str, str]) -> Iterator[str]:
     """Yield the requirements that have no pin, or a pin that they do not allow."""
-    lines = [line.partition("==") for line in constraints.splitlines() if "==" in line]
-    pins = {canonicalize_name(name): version for name, _, version in lines}
     for text in requirements:
         wanted = Requirement(text)
-        version = pins.get(canonicalize_name(wanted.name))
+        version = versions.get(canonicalize_name(wanted.name))
         if version is None or not wanted.specifier.contains(version, prereleases=True):
             yield text
 
 
-def test_every_constraint_is_an_exact_version_without_an_address() -> None:
-    assert list(loose_lines((ROOT / "constraints.txt").read_text(encoding="utf-8"))) == []
+def unhashed(text: str) -> Iterator[str]:
+    """Yield the installs of a script or Dockerfile that take packages without hashes."""
+    for found in INSTALL.finditer(re.sub(r"\\\n\s*", " ", text)):
+        arguments = found["rest"].split(" &&")[0]
+        own = "--no-deps" in arguments and arguments.rstrip().endswith(" .")  # Cardinal itself
+        if "--require-hashes" not in arguments and not own:
+            yield found[0]
+
+
+@pytest.mark.parametrize("name", [*LISTS, *IMAGES])
+def test_every_pin_is_an_exact_version_with_hashes_and_without_an_address(name: str) -> None:
+    assert list(loose_lines(written(name))) == []
+    assert pins(written(name))
+
+
+def test_what_the_images_take_is_what_the_tests_have() -> None:
+    versions = pins(*map(written, LISTS))
+    assert {name: versions.get(name) for name in pins(written("browser"))} == pins(written("browser"))
+
+
+def test_no_package_is_in_two_lists_of_one_environment() -> None:
+    assert sum(len(pins(written(name))) for name in LISTS) == len(pins(*map(written, LISTS)))
 
 
 def test_everything_that_the_project_names_is_pinned() -> None:
@@ -45,11 +76,35 @@ def test_everything_that_the_project_names_is_pinned() -> None:
         *project["optional-dependencies"].values(),
     ]
     named = [text for group in groups for text in group if Requirement(text).name != project["name"]]
-    assert list(unpinned(named, (ROOT / "constraints.txt").read_text(encoding="utf-8"))) == []
+    assert list(unpinned(named, pins(*map(written, LISTS)))) == []
+
+
+def test_the_lists_are_whole() -> None:
+    checked = subprocess.run(
+        [sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_everything_is_installed_by_its_hashes() -> None:
+    files = [path for path in tracked() if path.startswith(("scripts/", "docker/", ".ci/", ".github/"))]
+    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in files}
+    assert sum(len(INSTALL.findall(text)) for text in texts.values()) >= 7
+    bad = {path: list(unhashed(text)) for path, text in texts.items()}
+    # uv, which writes the lists, is not installed to run anything of Cardinal's.
+    assert {path for path, found in bad.items() if found} == {"scripts/pin"}
 
 
 def test_the_pin_tests_bite() -> None:
-    assert list(loose_lines("a==1.0\n# why\nb_c==2.0rc1\n")) == []
-    bad = ["a>=1", "a @ file:///a.whl", "--index-url x", "a==1 --hash=sha256:0", "-e .", "a==1,<2"]
+    digest = "--hash=sha256:" + "0" * 64
+    assert (
+        list(loose_lines(f"a==1.0 \\\n    {digest}\nb_c==2.0rc1 ; os_name == 'nt' \\\n    {digest}\n")) == []
+    )
+    bad = [f"a>=1 {digest}", "a @ file:///a.whl", "--index-url x", "a==1", "-e .", f"a==1,<2 {digest}"]
     assert list(loose_lines("\n".join(bad))) == bad
-    assert list(unpinned(["Flask>=3", "rq>=2", "redis"], "flask==3.1\nrq==1.0\n")) == ["rq>=2", "redis"]
+    known = pins(f"flask==3.1 {digest}\nrq==1.0 {digest}\n")
+    assert list(unpinned(["Flask>=3", "rq>=2", "redis"], known)) == ["rq>=2", "redis"]
+    assert list(unhashed("x/pip install --quiet \\\n  -r a.txt && echo")) != []
+    assert list(unhashed("x/pip install --no-deps flask")) != []
+    assert list(unhashed('"${pip[@]}" install -c constraints.txt setuptools')) != []
+    assert list(unhashed("x/pip install --require-hashes -r a && y/pip install --no-deps -e .")) == []

@@ -17,11 +17,11 @@ TESTED_IN = {
     "rules/actions": ("tests/rules",),
     "rules/profiles": ("tests/rules",),
     "runner/agents": ("tests/runner", "tests/conformance"),
-    "runner/guards": ("tests/runner", "tests/conformance"),
+    "runner/guards/builtin": ("tests/runner", "tests/conformance"),
     "runner/workspaces": ("tests/runner", "tests/conformance"),
-    "bot/intake": ("tests/bot", "tests/contracts"),
+    "bot/ingest/events": ("tests/bot", "tests/contracts"),
     "bot/cli": ("tests/bot",),
-    "bot/dashboard": ("tests/bot",),
+    "bot/web/pages": ("tests/bot",),
 }
 # GitHub sends these to every App; a manifest cannot subscribe to them.
 # Source: docs.github.com/webhooks/webhook-events-and-payloads (installation, ping) and
@@ -71,7 +71,7 @@ def test_every_part_has_a_test_that_names_it(folder: str) -> None:
 
 def test_the_manifest_subscribes_to_every_event_that_has_an_intake() -> None:
     manifest = yaml.safe_load((ROOT / "app.yml").read_text(encoding="utf-8"))
-    assert list(unsubscribed(parts("bot/intake"), manifest["default_events"])) == []
+    assert list(unsubscribed(parts("bot/ingest/events"), manifest["default_events"])) == []
 
 
 def test_the_registry_tests_bite() -> None:
@@ -82,5 +82,7 @@ def test_the_registry_tests_bite() -> None:
     ]
     assert list(untested([part], [Source("tests/rules/test_a.py", '"/cardinal stop-all"')])) == []
     assert list(untested([part], [Source("tests/rules/test_stop_all.py", "")])) == []
-    assert list(unsubscribed([Source("bot/intake/fork.py", "")], ["push"])) == ["bot/intake/fork.py"]
-    assert list(unsubscribed([Source("bot/intake/ping.py", "")], ["push"])) == []
+    assert list(unsubscribed([Source("bot/ingest/events/fork.py", "")], ["push"])) == [
+        "bot/ingest/events/fork.py"
+    ]
+    assert list(unsubscribed([Source("bot/ingest/events/ping.py", "")], ["push"])) == []

@@ -34,7 +34,7 @@ def test_a_script_can_be_executed_and_says_what_it_is_for(path: str) -> None:
 
 
 def test_setup_that_was_done_is_not_done_again(tmp_path: Path) -> None:
-    for name in ("scripts/setup", "constraints.txt", "pyproject.toml"):
+    for name in ("scripts/setup", "requirements/dev.txt", "pyproject.toml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     python = tmp_path / ".venv/bin/python"
@@ -44,7 +44,7 @@ def test_setup_that_was_done_is_not_done_again(tmp_path: Path) -> None:
     first, second = (run("bash", "scripts/setup", cwd=tmp_path) for _ in range(2))
     assert "done in" in first.stdout
     assert (second.returncode, second.stdout) == (0, "")
-    (tmp_path / "constraints.txt").write_text("changed==1\n", encoding="utf-8")
+    (tmp_path / "requirements/dev.txt").write_text("changed==1\n", encoding="utf-8")
     assert "done in" in run("bash", "scripts/setup", cwd=tmp_path).stdout
 
 

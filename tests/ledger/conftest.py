@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine, create_engine, make_url, text
 
-from ledger.engine import open_ledger
+from ledger.lifecycle.open import open_ledger
 from tests.ledgers import new_ledger
 
 WITH_POSTGRESQL = bool(os.environ.get("CARDINAL_TEST_POSTGRESQL") or os.environ.get("CI"))

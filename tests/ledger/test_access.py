@@ -2,9 +2,10 @@
 
 from sqlalchemy import Engine
 
-from ledger import book, listing
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.ids import CardId
+from ledger.log import event_store
+from ledger.queries import cards as listing
 from ledger.views import cards, losses, runs
 from tests.ledger.samples import BOARD, CARD, RUN, board_seen, card_seen, later, run_queued
 
@@ -13,24 +14,24 @@ def test_a_loss_stands_until_access_is_regained(ledger: Engine) -> None:
     shop = AccessLost(BOARD, "acme/app", "archived", "")
     first = AccessLost(BOARD, "acme", "permissions", "checks: write")
     more = AccessLost(BOARD, "acme", "suspended", "")
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         for event in (board_seen(), shop, first, more, AccessLost(BOARD, "beta/app", "removed", "")):
-            book.append(db, event, at=later(book.last_seq(db)))
+            event_store.append(db, event, at=later(event_store.last_seq(db)))
         near = losses.of_repository(db, BOARD, "acme/app")
         assert sorted((one.target, one.reason) for one in near) == [
             ("acme", "suspended"),
             ("acme/app", "archived"),
         ]
         assert losses.of_repository(db, BOARD, None) == ()
-        book.append(db, AccessRegained(BOARD, "acme/app"), at=later(9))
+        event_store.append(db, AccessRegained(BOARD, "acme/app"), at=later(9))
         assert [one.target for one in losses.of_repository(db, BOARD, "acme/app")] == ["acme"]
 
 
 def test_a_new_name_reaches_cards_and_runs(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         for event in (board_seen(), card_seen(), run_queued(), card_seen("PVTI_2", 2)):
-            book.append(db, event, at=later(book.last_seq(db)))
-        book.append(db, RepositoryMoved(BOARD, "acme/app", "acme/till"), at=later(9))
+            event_store.append(db, event, at=later(event_store.last_seq(db)))
+        event_store.append(db, RepositoryMoved(BOARD, "acme/app", "acme/till"), at=later(9))
         card, run = cards.get(db, CardId(CARD)), runs.get(db, RUN)
         assert card is not None
         assert run is not None

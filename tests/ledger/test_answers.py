@@ -2,18 +2,18 @@
 
 import pytest
 
-from ledger import answers
-from ledger.answers import Asker, Choice, Code, Subject
 from ledger.events.run import QuestionAnswered, QuestionAsked
 from ledger.ids import QuestionId, RunId
+from ledger.model import limit_answers
+from ledger.model.limit_answers import Asker, Choice, Code, Subject
 
 R1, Q1 = RunId("r1"), QuestionId("r1-q1")
-LIMIT = (answers.GO_ON, answers.STOP)
-LABELS = tuple(one.label for one in answers.RESERVED)
+LIMIT = (limit_answers.GO_ON, limit_answers.STOP)
+LABELS = tuple(one.label for one in limit_answers.RESERVED)
 
 
 def own(subject: Subject, *choices: Choice) -> QuestionAsked:
-    return answers.question(R1, Q1, subject, "?", choices or LIMIT)
+    return limit_answers.question(R1, Q1, subject, "?", choices or LIMIT)
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -21,16 +21,16 @@ def own(subject: Subject, *choices: Choice) -> QuestionAsked:
 def test_whatever_is_answered_to_an_agent_is_words_and_gives_nothing(label: str, said: str) -> None:
     sizes = "The change is large: 60 files of at most 40. Publish it?"
     for asked in (
-        answers.of_agent(R1, Q1, sizes, (label, answers.STOP.label)),
-        QuestionAsked(R1, Q1, "agent", sizes, (label, answers.STOP.label)),
+        limit_answers.of_agent(R1, Q1, sizes, (label, limit_answers.STOP.label)),
+        QuestionAsked(R1, Q1, "agent", sizes, (label, limit_answers.STOP.label)),
         QuestionAsked(R1, Q1, "agent", sizes, (label,), Subject.BUDGET, (Code.GO_ON,), 60, 60, 60),
         QuestionAsked(R1, Q1, "somebody", sizes, (label,), Subject.SIZE, (Code.PUBLISH,), 60, 60, 60),
     ):
         for text in (said, label):
-            code = answers.read(asked, text)
-            assert (code, answers.extended(asked, code)) == (Code.WORDS, None)
-        assert [answers.code_of(asked, code, "") for code in Code] == [Code.WORDS] * len(Code)
-        assert answers.subject_of(asked) is Subject.WORK
+            code = limit_answers.read(asked, text)
+            assert (code, limit_answers.extended(asked, code)) == (Code.WORDS, None)
+        assert [limit_answers.code_of(asked, code, "") for code in Code] == [Code.WORDS] * len(Code)
+        assert limit_answers.subject_of(asked) is Subject.WORK
 
 
 @pytest.mark.parametrize(
@@ -41,43 +41,45 @@ def test_whatever_is_answered_to_an_agent_is_words_and_gives_nothing(label: str,
      ("not yet", Code.WORDS), ("Raised the budget by $9.00", Code.WORDS)],
 )  # fmt: skip
 def test_a_limit_is_answered_by_number_label_or_a_plain_yes_or_no(said: str, code: Code) -> None:
-    assert answers.read(own(Subject.BUDGET), said) is code
+    assert limit_answers.read(own(Subject.BUDGET), said) is code
 
 
 def test_a_yes_never_picks_a_choice_that_is_no_yes() -> None:
-    leaving = own(Subject.LEAVING, answers.CANCEL, answers.FINISH)
-    rebase = own(Subject.REBASE, answers.WITHOUT_REBASE, answers.TRY_AGAIN, answers.STOP)
-    assert [answers.read(one, "yes") for one in (leaving, rebase)] == [Code.WORDS, Code.WORDS]
+    leaving = own(Subject.LEAVING, limit_answers.CANCEL, limit_answers.FINISH)
+    rebase = own(Subject.REBASE, limit_answers.WITHOUT_REBASE, limit_answers.TRY_AGAIN, limit_answers.STOP)
+    assert [limit_answers.read(one, "yes") for one in (leaving, rebase)] == [Code.WORDS, Code.WORDS]
 
 
 @pytest.mark.parametrize("subject", Subject)
 def test_going_on_extends_only_the_limit_that_was_asked_about(subject: Subject) -> None:
     limits = (Subject.BUDGET, Subject.TIME, Subject.TURNS, Subject.REPAIRS)
     asked = own(subject)
-    given = answers.extended(asked, Code.GO_ON)
+    given = limit_answers.extended(asked, Code.GO_ON)
     assert given is (subject if subject in limits else None)
-    others = [answers.extended(asked, code) for code in Code if code is not Code.GO_ON]
+    others = [limit_answers.extended(asked, code) for code in Code if code is not Code.GO_ON]
     assert others == [None] * len(others)
 
 
 def test_a_code_counts_only_where_the_question_offers_it() -> None:
-    assert answers.code_of(own(Subject.BUDGET), Code.PUBLISH, "1") is Code.WORDS
-    assert answers.code_of(own(Subject.BUDGET), Code.RAISED, "$2") is Code.RAISED
-    assert answers.code_of(own(Subject.TIME), Code.RAISED, "$2") is Code.WORDS
+    assert limit_answers.code_of(own(Subject.BUDGET), Code.PUBLISH, "1") is Code.WORDS
+    assert limit_answers.code_of(own(Subject.BUDGET), Code.RAISED, "$2") is Code.RAISED
+    assert limit_answers.code_of(own(Subject.TIME), Code.RAISED, "$2") is Code.WORDS
 
 
 def test_an_answer_says_what_it_means_who_asked_and_about_what() -> None:
-    told = answers.answered(R1, Q1, own(Subject.TIME), by="ann", text="1")
+    told = limit_answers.answered(R1, Q1, own(Subject.TIME), by="ann", text="1")
     assert told == QuestionAnswered(R1, Q1, "ann", "1", Code.GO_ON, Asker.SUPERVISOR, Subject.TIME)
-    told = answers.answered(R1, Q1, own(Subject.LEAVING, answers.CANCEL, answers.FINISH), by="ann", text="2")
+    told = limit_answers.answered(
+        R1, Q1, own(Subject.LEAVING, limit_answers.CANCEL, limit_answers.FINISH), by="ann", text="2"
+    )
     assert (told.code, told.asker) == (Code.FINISH, Asker.RULES)
 
 
 @pytest.mark.parametrize("label", LABELS)
 def test_an_agent_may_not_offer_what_looks_like_a_choice_of_cardinals(label: str) -> None:
-    assert answers.is_reserved(label)
-    assert answers.is_reserved(f" {label.upper()}! ")
-    assert not answers.is_reserved("Green")
+    assert limit_answers.is_reserved(label)
+    assert limit_answers.is_reserved(f" {label.upper()}! ")
+    assert not limit_answers.is_reserved("Green")
 
 
 @pytest.mark.parametrize(
@@ -91,4 +93,4 @@ def test_what_was_asked_before_there_were_codes_is_known_by_asker_and_place(
     asker: str, number: int, codes: tuple[Code, ...]
 ) -> None:
     old = QuestionAsked(R1, Q1, asker, "?", ("a", "b", "c")[:number])
-    assert answers.codes_of(old) == codes
+    assert limit_answers.codes_of(old) == codes

@@ -6,20 +6,20 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from ledger import book
-from ledger.backup import backup, check, restore
-from ledger.chain import verify
-from ledger.engine import open_ledger
 from ledger.errors import BackupError, BrokenChainError, NewerLedgerError
 from ledger.events.run import AgentSaid
 from ledger.ids import RunId
+from ledger.lifecycle.backup import backup, check, restore
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.log.hash_chain import verify
 from tests.ledger.samples import NOW
 from tests.ledger.test_concurrency import finish, start
 
 
 def append(engine: Engine, count: int) -> None:
-    with book.writing(engine) as db:
-        book.append(db, *(AgentSaid(RunId("r1"), f"line {n}") for n in range(count)), at=NOW)
+    with event_store.writing(engine) as db:
+        event_store.append(db, *(AgentSaid(RunId("r1"), f"line {n}") for n in range(count)), at=NOW)
 
 
 def test_a_back_up_taken_while_others_write_is_whole_and_can_be_restored(
@@ -34,13 +34,13 @@ def test_a_back_up_taken_while_others_write_is_whole_and_can_be_restored(
     counts = [report.events for report in reports]
     assert counts == sorted(counts)
     assert counts[0] >= 50
-    with book.reading(sqlite_ledger) as db:
+    with event_store.reading(sqlite_ledger) as db:
         assert verify(db).events == 350
     place = f"sqlite:///{tmp_path}/restored/ledger.db"
     assert restore(tmp_path / "copy4.db", place) == reports[4]
     engine = open_ledger(place)
     append(engine, 1)
-    with book.reading(engine) as db:
+    with event_store.reading(engine) as db:
         assert verify(db).events == counts[4] + 1
     engine.dispose()
 
@@ -53,7 +53,7 @@ def test_a_newer_ledger_is_replaced_only_when_told(sqlite_ledger: Engine, tmp_pa
     with pytest.raises(NewerLedgerError, match="event 5, newer than 3"):
         restore(tmp_path / "copy.db", str(sqlite_ledger.url))
     restore(tmp_path / "copy.db", str(sqlite_ledger.url), overwrite_newer=True)
-    with book.reading(sqlite_ledger) as db:
+    with event_store.reading(sqlite_ledger) as db:
         assert verify(db).events == 3
 
 

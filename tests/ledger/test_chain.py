@@ -3,12 +3,12 @@
 import pytest
 from sqlalchemy import Connection, Engine, select, text
 
-from ledger import book
-from ledger.chain import GENESIS, ChainReport, link, verify
 from ledger.codec import encode
+from ledger.db.tables import events
 from ledger.errors import BrokenChainError
 from ledger.events.run import Progressed
-from ledger.tables import events
+from ledger.log import event_store
+from ledger.log.hash_chain import GENESIS, ChainReport, link, verify
 from tests.ledger.samples import NOW, RUN, run_queued
 
 TAMPERINGS = {
@@ -24,8 +24,8 @@ TAMPERINGS = {
 @pytest.fixture
 def filled(ledger: Engine) -> Engine:
     """Return a ledger with eleven events."""
-    with book.writing(ledger) as db:
-        book.append(db, run_queued(), *[Progressed(RUN, f"line {n}") for n in range(1, 11)], at=NOW)
+    with event_store.writing(ledger) as db:
+        event_store.append(db, run_queued(), *[Progressed(RUN, f"line {n}") for n in range(1, 11)], at=NOW)
     return ledger
 
 
@@ -39,7 +39,7 @@ def unguard(db: Connection) -> None:
 
 
 def test_an_untouched_log_verifies_as_a_whole_and_up_to_an_event(filled: Engine) -> None:
-    with book.reading(filled) as db:
+    with event_store.reading(filled) as db:
         whole = verify(db)
         half = verify(db, upto=5)
     assert (whole.events, half.events) == (11, 5)
@@ -47,23 +47,23 @@ def test_an_untouched_log_verifies_as_a_whole_and_up_to_an_event(filled: Engine)
 
 
 def test_an_empty_log_verifies(ledger: Engine) -> None:
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert verify(db) == ChainReport(0, GENESIS)
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_tampering_behind_the_guards_is_found_at_its_event(filled: Engine, name: str) -> None:
     statement, seq = TAMPERINGS[name]
-    with book.writing(filled) as db:
+    with event_store.writing(filled) as db:
         unguard(db)
         db.execute(text(statement))
-    with book.reading(filled) as db, pytest.raises(BrokenChainError) as broken:
+    with event_store.reading(filled) as db, pytest.raises(BrokenChainError) as broken:
         verify(db)
     assert broken.value.seq == seq
 
 
 def test_an_event_that_was_forged_with_a_digest_of_its_own_breaks_the_next_one(filled: Engine) -> None:
-    with book.writing(filled) as db:
+    with event_store.writing(filled) as db:
         unguard(db)
         before = db.scalar(select(events.c.digest).where(events.c.seq == 3))
         kind, body = encode(Progressed(RUN, "never said"))

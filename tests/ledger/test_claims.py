@@ -3,14 +3,15 @@
 import pytest
 from sqlalchemy import Engine
 
-from ledger import book, cursors, doorbells, leases
 from ledger.errors import LateWriterError, StaleClaimError
 from ledger.ids import CardId
+from ledger.log import cursors, event_store
+from ledger.queue import leases, refresh_requests
 from tests.ledger.samples import BOARD, CARD, NOW, later
 
 
 def test_a_lease_belongs_to_one_until_it_runs_out(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         first = leases.take(db, "run:r1", "w1", now=NOW, ttl_s=10)
         assert leases.take(db, "run:r1", "w2", now=later(9), ttl_s=10) is None
         assert first is not None
@@ -24,7 +25,7 @@ def test_a_lease_belongs_to_one_until_it_runs_out(ledger: Engine) -> None:
 
 
 def test_a_released_lease_is_free_at_once_and_its_generation_never_comes_back(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         first = leases.take(db, "run:r1", "w1", now=NOW, ttl_s=10)
         assert first is not None
         leases.release(db, first)
@@ -39,7 +40,7 @@ def test_a_released_lease_is_free_at_once_and_its_generation_never_comes_back(le
 
 
 def test_a_holder_that_restarts_takes_its_own_lease_with_a_new_generation(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         leases.take(db, "run:r1", "w1", now=NOW, ttl_s=10)
         again = leases.take(db, "run:r1", "w1", now=later(1), ttl_s=10)
         assert again is not None
@@ -47,7 +48,7 @@ def test_a_holder_that_restarts_takes_its_own_lease_with_a_new_generation(ledger
 
 
 def test_only_leases_that_ran_out_and_were_not_released_are_expired(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         for name, ttl_s in (("run:r1", 5), ("run:r2", 50), ("run:r3", 5), ("tick:x", 5), ("run%", 5)):
             lease = leases.take(db, name, "w1", now=NOW, ttl_s=ttl_s)
             if name == "run:r3" and lease is not None:
@@ -57,49 +58,51 @@ def test_only_leases_that_ran_out_and_were_not_released_are_expired(ledger: Engi
 
 
 def test_what_is_done_now_and_then_is_due_once_whoever_asks(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         asked = [leases.due(db, "access", now=later(s), every_s=10) for s in (0, 0, 9, 10, 19, 20)]
     assert asked == [True, False, False, True, False, True]
 
 
 def test_a_reader_moves_only_from_where_it_is(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         assert cursors.position(db, "react") == 0
         cursors.advance(db, "react", before=0, after=7)
         cursors.advance(db, "react", before=7, after=9)
-    with pytest.raises(LateWriterError), book.writing(ledger) as db:
+    with pytest.raises(LateWriterError), event_store.writing(ledger) as db:
         cursors.advance(db, "react", before=7, after=8)
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert (cursors.position(db, "react"), cursors.position(db, "other")) == (9, 0)
 
 
 def test_doorbells_that_wait_together_are_answered_by_one_look(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
-        assert [doorbells.ring(db, CARD, BOARD, later(n)) for n in (5, 6)] == [1, 2]
-        (bell,) = doorbells.waiting(db, 10)
+    with event_store.writing(ledger) as db:
+        assert [refresh_requests.ring(db, CARD, BOARD, later(n)) for n in (5, 6)] == [1, 2]
+        (bell,) = refresh_requests.waiting(db, 10)
         assert (bell.card_id, bell.board_id, bell.rung, bell.rung_at) == (CARD, BOARD, 2, later(5))
-        assert doorbells.ring(db, CARD, BOARD, later(7)) == 3  # while somebody looks
-        doorbells.answered(db, CARD, bell.rung)
-        assert doorbells.rung(db, CARD) == (3, 2)
-        assert len(doorbells.waiting(db, 10)) == 1
-        doorbells.answered(db, CARD, 3)
-        doorbells.answered(db, CARD, 1)
-        assert doorbells.rung(db, CARD) == (3, 3)
-        assert doorbells.waiting(db, 10) == ()
+        assert refresh_requests.ring(db, CARD, BOARD, later(7)) == 3  # while somebody looks
+        refresh_requests.answered(db, CARD, bell.rung)
+        assert refresh_requests.rung(db, CARD) == (3, 2)
+        assert len(refresh_requests.waiting(db, 10)) == 1
+        refresh_requests.answered(db, CARD, 3)
+        refresh_requests.answered(db, CARD, 1)
+        assert refresh_requests.rung(db, CARD) == (3, 3)
+        assert refresh_requests.waiting(db, 10) == ()
 
 
 def test_moves_that_deliveries_told_are_news_until_they_are_recorded(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
-        doorbells.ring(db, CARD, BOARD, NOW, doorbells.Move(later(12), "back"))
-        doorbells.ring(db, CARD, BOARD, NOW, doorbells.Move(later(10), "out"))  # late, and older
-        assert doorbells.came_to(db, CARD, "out") is None
-        assert doorbells.came_to(db, CARD, "back") == later(12)
-        doorbells.recorded(db, CARD, BOARD, later(12))
-        doorbells.recorded(db, CARD, BOARD, later(5))
-        doorbells.ring(db, CARD, BOARD, NOW, doorbells.Move(later(12), "back"))
-        assert doorbells.came_to(db, CARD, "back") is None
+    with event_store.writing(ledger) as db:
+        refresh_requests.ring(db, CARD, BOARD, NOW, refresh_requests.Move(later(12), "back"))
+        refresh_requests.ring(
+            db, CARD, BOARD, NOW, refresh_requests.Move(later(10), "out")
+        )  # late, and older
+        assert refresh_requests.came_to(db, CARD, "out") is None
+        assert refresh_requests.came_to(db, CARD, "back") == later(12)
+        refresh_requests.recorded(db, CARD, BOARD, later(12))
+        refresh_requests.recorded(db, CARD, BOARD, later(5))
+        refresh_requests.ring(db, CARD, BOARD, NOW, refresh_requests.Move(later(12), "back"))
+        assert refresh_requests.came_to(db, CARD, "back") is None
         other = CardId("PVTI_9")
-        doorbells.recorded(db, other, BOARD, later(12))  # looked at, and never rung
-        assert doorbells.waiting(db, 10) == doorbells.waiting(db, 1)
-        assert doorbells.ring(db, other, BOARD, NOW, doorbells.Move(later(11), "x")) == 1
-        assert doorbells.came_to(db, other, "x") is None
+        refresh_requests.recorded(db, other, BOARD, later(12))  # looked at, and never rung
+        assert refresh_requests.waiting(db, 10) == refresh_requests.waiting(db, 1)
+        assert refresh_requests.ring(db, other, BOARD, NOW, refresh_requests.Move(later(11), "x")) == 1
+        assert refresh_requests.came_to(db, other, "x") is None

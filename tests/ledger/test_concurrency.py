@@ -9,10 +9,11 @@ from subprocess import PIPE, Popen
 import pytest
 from sqlalchemy import Engine
 
-from ledger import book, outbox
-from ledger.chain import verify
-from ledger.engine import open_ledger
 from ledger.events.run import AgentSaid
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.log.hash_chain import verify
+from ledger.queue import outbox
 from tests.ledger.samples import NOW, card_seen
 from tests.ledger.writers import draft
 
@@ -47,8 +48,8 @@ def test_eight_processes_with_a_hundred_appends_each_lose_nothing(ledger_url: st
     for writer in writers:
         finish(writer)
     engine = open_ledger(ledger_url)
-    with book.reading(engine) as db:
-        recorded = book.read(db, limit=1000)
+    with event_store.reading(engine) as db:
+        recorded = event_store.read(db, limit=1000)
         assert verify(db).events == 800
     texts = [it.event.text for it in recorded if isinstance(it.event, AgentSaid)]
     assert Counter(text.split()[0] for text in texts) == {f"w{n}": 100 for n in range(8)}
@@ -58,23 +59,23 @@ def test_eight_processes_with_a_hundred_appends_each_lose_nothing(ledger_url: st
 
 
 def test_a_writer_killed_in_the_middle_of_a_batch_leaves_nothing(ledger: Engine, ledger_url: str) -> None:
-    with book.writing(ledger) as db:
-        book.append(db, card_seen(), at=NOW)
+    with event_store.writing(ledger) as db:
+        event_store.append(db, card_seen(), at=NOW)
     kill_after(start("stop_in_the_middle", ledger_url, "victim", 20), "written")
-    with book.writing(ledger) as db:  # and its turn is free again
-        assert (book.last_seq(db), outbox.backlog(db)) == (1, {})
-        book.append(db, AgentSaid("shared", "next"), at=NOW)  # type: ignore[arg-type]
+    with event_store.writing(ledger) as db:  # and its turn is free again
+        assert (event_store.last_seq(db), outbox.backlog(db)) == (1, {})
+        event_store.append(db, AgentSaid("shared", "next"), at=NOW)  # type: ignore[arg-type]
         assert verify(db).events == 2
 
 
 def test_what_was_committed_survives_the_kill(ledger: Engine, ledger_url: str) -> None:
     kill_after(start("commit_and_stop", ledger_url, "victim", 5), "committed")
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert verify(db).events == 5
 
 
 def test_each_entry_is_claimed_by_one_publisher(ledger: Engine, ledger_url: str) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         for number in range(60):
             outbox.put(db, draft(f"k{number}"), NOW)
     publishers = [start("claim_all", ledger_url, f"p{n}", 30) for n in range(4)]
@@ -84,22 +85,22 @@ def test_each_entry_is_claimed_by_one_publisher(ledger: Engine, ledger_url: str)
 
 @pytest.mark.filterwarnings("error")
 def test_a_ledger_that_was_used_before_a_fork_works_on_both_sides(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
-        book.append(db, card_seen(), at=NOW)
+    with event_store.writing(ledger) as db:
+        event_store.append(db, card_seen(), at=NOW)
     child = os.fork()
     if child == 0:
         code = 1
         try:
             assert ledger.pool.checkedin() == 0, "the child holds a connection of its parent"  # type: ignore[attr-defined]
             for number in range(50):
-                with book.writing(ledger) as db:
-                    book.append(db, AgentSaid("r1", f"child {number}"), at=NOW)  # type: ignore[arg-type]
+                with event_store.writing(ledger) as db:
+                    event_store.append(db, AgentSaid("r1", f"child {number}"), at=NOW)  # type: ignore[arg-type]
             code = 0
         finally:
             os._exit(code)
     for number in range(50):
-        with book.writing(ledger) as db:
-            book.append(db, AgentSaid("r1", f"parent {number}"), at=NOW)  # type: ignore[arg-type]
+        with event_store.writing(ledger) as db:
+            event_store.append(db, AgentSaid("r1", f"parent {number}"), at=NOW)  # type: ignore[arg-type]
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert verify(db).events == 101

@@ -5,12 +5,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, Engine
 
-from ledger import answers, book
-from ledger.answers import Code, Subject
 from ledger.event import Event
 from ledger.events import agent, budget, conversation, run
 from ledger.ids import CardId, QuestionId, RunId
-from ledger.limits import Limit
+from ledger.log import event_store
+from ledger.model import limit_answers
+from ledger.model.limit_answers import Code, Subject
+from ledger.model.spend_limits import Limit
 from ledger.states import Ending, RunState
 from ledger.views import beside, budgets, totals
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, card_seen, run_queued
@@ -28,7 +29,7 @@ def queued(settings: str = '{"budget_usd": 2.0}') -> run.RunQueued:
 
 
 def told(db: Connection, *events: Event) -> None:
-    book.append(db, *events, at=NOW)
+    event_store.append(db, *events, at=NOW)
 
 
 def row(db: Connection) -> budgets.BudgetRow:
@@ -43,13 +44,13 @@ def row(db: Connection) -> budgets.BudgetRow:
      ('{"budget_usd": 1e999}', 0), ('{"budget_usd": "2"}', 0), ("[" * 100_000, 0), ('{"budget_usd": -1}', 0)],
 )  # fmt: skip
 def test_a_runs_budget_is_its_columns(ledger: Engine, settings: str, usd: float) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), queued(settings))
         assert (row(db).base_usd, row(db).budget_usd, row(db).board_id) == (usd, usd, BOARD)
 
 
 def test_a_reservation_is_used_up_by_what_is_spent_and_never_below_nothing(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), queued(), run.RunClaimed(RUN, 1, "w"))
         told(db, budget.BudgetReserved(RUN, 1.5, "usd_total", 9.0))
         told(db, run.UsageMetered(RUN, 0.5, 1, 1, 1, 1.0))
@@ -74,7 +75,7 @@ def test_a_reservation_is_used_up_by_what_is_spent_and_never_below_nothing(ledge
     ],
 )
 def test_who_leaves_the_worker_gives_its_reservation_back(ledger: Engine, event: Event) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), queued(), run.RunClaimed(RUN, 1, "w"), budget.BudgetReserved(RUN, 1.5, "", 0.0))
         told(db, run.RunStepped(RUN, RunState.CLAIMED, RunState.PREPARING))
         told(db, run.RunStepped(RUN, RunState.PREPARING, RunState.PLANNING))
@@ -87,26 +88,26 @@ def test_who_leaves_the_worker_gives_its_reservation_back(ledger: Engine, event:
 def test_as_much_again_is_what_was_chosen_and_by_the_first_answer_alone(
     ledger: Engine, code: Code, usd: float
 ) -> None:
-    asked = answers.question(RUN, Q1, Subject.BUDGET, "?", (answers.GO_ON, answers.STOP))
-    with book.writing(ledger) as db:
+    asked = limit_answers.question(RUN, Q1, Subject.BUDGET, "?", (limit_answers.GO_ON, limit_answers.STOP))
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), queued(), asked)
-        told(db, answers.answered(RUN, Q1, asked, by="ann", text="Go on with as much again", code=code))
-        told(db, answers.answered(RUN, Q1, asked, by="bo", text="1"))
+        told(db, limit_answers.answered(RUN, Q1, asked, by="ann", text="Go on with as much again", code=code))
+        told(db, limit_answers.answered(RUN, Q1, asked, by="bo", text="1"))
         assert row(db).budget_usd == usd
 
 
 @pytest.mark.parametrize("subject", [one for one in Subject if one is not Subject.BUDGET])
 def test_going_on_about_anything_else_adds_no_dollars(ledger: Engine, subject: Subject) -> None:
-    asked = answers.question(RUN, Q1, subject, "?", (answers.GO_ON, answers.STOP))
-    with book.writing(ledger) as db:
-        told(db, card_seen(), queued(), asked, answers.answered(RUN, Q1, asked, by="ann", text="1"))
+    asked = limit_answers.question(RUN, Q1, subject, "?", (limit_answers.GO_ON, limit_answers.STOP))
+    with event_store.writing(ledger) as db:
+        told(db, card_seen(), queued(), asked, limit_answers.answered(RUN, Q1, asked, by="ann", text="1"))
         assert row(db).budget_usd == 2.0
 
 
 @pytest.mark.parametrize(("asker", "usd"), [("agent", 2.0), ("limit", 2.0), ("budget", 4.0)])
 def test_a_log_without_codes_gives_an_agent_nothing(ledger: Engine, asker: str, usd: float) -> None:
     old = ("Go on with as much again", "Stop here")
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), queued(), run.QuestionAsked(RUN, Q1, asker, "?", old))
         told(db, run.QuestionAnswered(RUN, Q1, "ann", old[0]), budget.BudgetRaised(RUN, 1.25, "ann"))
         assert row(db).budget_usd == usd + 1.25
@@ -114,11 +115,11 @@ def test_a_log_without_codes_gives_an_agent_nothing(ledger: Engine, asker: str, 
 
 def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
     tomorrow = NOW + timedelta(days=1)
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), card_seen("c2", 2), queued(), run.UsageMetered(RUN, 1.0, 1, 1, 1, 1.0))
         told(db, conversation.AssistantMetered(CardId("c2"), 0.5, 100))
-        book.append(db, run.UsageMetered(RUN, 2.0, 1, 1, 1, 1.0), at=tomorrow)
-        book.append(db, run.UsageMetered(RunId("r-unknown"), 9.0, 1, 1, 1, 1.0), at=tomorrow)
+        event_store.append(db, run.UsageMetered(RUN, 2.0, 1, 1, 1, 1.0), at=tomorrow)
+        event_store.append(db, run.UsageMetered(RunId("r-unknown"), 9.0, 1, 1, 1, 1.0), at=tomorrow)
         assert totals.of_board(db, BOARD, NOW.date(), (CARD,)) == {
             (Limit.BOARD, ""): 3.5,
             (Limit.CARD, CARD): 3.0,
@@ -133,7 +134,7 @@ def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
 
 
 def test_what_is_seen_beside_the_words_is_kept_for_each_run(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, agent.TodoListed(RUN, ("a", "b"), (True, False)))
         told(db, agent.TodoListed(RUN, ("a", "b", "c"), (True, True, False)))
         for number in range(60):

@@ -6,11 +6,11 @@ import pytest
 from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import Engine, create_engine, inspect, text
 
-from ledger import book
-from ledger.engine import journal_warning, open_ledger, wal_is_safe
+from ledger.db.tables import CORE
 from ledger.errors import LedgerUrlError, NewerLedgerError, OlderLedgerError
-from ledger.migrate import known_number, migrate
-from ledger.tables import CORE
+from ledger.lifecycle.migrate import known_number, migrate
+from ledger.lifecycle.open import journal_warning, open_ledger, wal_is_safe
+from ledger.log import event_store
 from tests.ledger.samples import NOW, card_seen
 
 
@@ -33,7 +33,7 @@ def test_an_sqlite_with_the_wal_reset_bug_is_known(version: tuple[int, ...], saf
 
 
 def test_every_commit_is_on_disk_before_it_returns(sqlite_ledger: Engine) -> None:
-    with book.writing(sqlite_ledger) as db:
+    with event_store.writing(sqlite_ledger) as db:
         assert db.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert db.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert db.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
@@ -52,18 +52,18 @@ def test_a_ledger_without_write_ahead_log_says_so_to_the_operator(sqlite_ledger:
 
 def test_opening_again_changes_nothing(ledger_url: str) -> None:
     first = open_ledger(ledger_url)
-    with book.writing(first) as db:
-        book.append(db, card_seen(), at=NOW)
+    with event_store.writing(first) as db:
+        event_store.append(db, card_seen(), at=NOW)
     assert migrate(first) == ()
     second = open_ledger(ledger_url, migrate=False)
-    with book.reading(second) as db:
-        assert book.last_seq(db) == 1
+    with event_store.reading(second) as db:
+        assert event_store.last_seq(db) == 1
     first.dispose()
     second.dispose()
 
 
 def test_a_ledger_newer_than_the_code_is_refused(ledger: Engine, ledger_url: str) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         db.execute(
             text("INSERT INTO migrations VALUES (9999, 'm9999_future', '2030-01-01T00:00:00.000000Z')")
         )

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from sqlalchemy import Engine
 
-from ledger import book
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardArchived
 from ledger.events.findings import Finding, FindingsReported, FollowUp, FollowUpMade, Reference
 from ledger.events.placement import RepositoryResolved
 from ledger.ids import BoardId, CardId, RunId
+from ledger.log import event_store
 from ledger.views import findings, placements, runs, timeline
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, run_queued
 
@@ -26,13 +26,13 @@ FOUND = FindingsReported(
 
 
 def told(engine: Engine, *events: object) -> None:
-    with book.writing(engine) as db:
-        book.append(db, board_seen(), card_seen(), run_queued(), *events, at=NOW)  # type: ignore[arg-type]
+    with event_store.writing(engine) as db:
+        event_store.append(db, board_seen(), card_seen(), run_queued(), *events, at=NOW)  # type: ignore[arg-type]
 
 
 def test_findings_are_read_as_they_were_reported(ledger: Engine) -> None:
     told(ledger, FOUND)
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert findings.get(db, RUN_ID) == findings.newest(db, CARD_ID) == FOUND
         assert findings.get(db, RunId("r7")) is findings.newest(db, CardId("PVTI_9")) is None
 
@@ -40,7 +40,7 @@ def test_findings_are_read_as_they_were_reported(ledger: Engine) -> None:
 def test_the_newest_investigation_of_the_card_counts(ledger: Engine) -> None:
     later = FindingsReported(RunId("r2"), "c1", "More.", (), (), ())
     told(ledger, FOUND, run_queued("r2", attempt=2), later)
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         newest = findings.newest(db, CARD_ID)
     assert newest is not None
     assert newest.summary == "More."
@@ -48,14 +48,14 @@ def test_the_newest_investigation_of_the_card_counts(ledger: Engine) -> None:
 
 def test_a_follow_up_is_known_once_it_is_a_card(ledger: Engine) -> None:
     told(ledger, FOUND, FollowUpMade(CARD_ID, RUN_ID, 1, "acme/app", 9))
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         (made,) = findings.follow_ups_made(db, RUN_ID).values()
     assert (made.proposal, made.repository, made.number) == (1, "acme/app", 9)
 
 
 def test_a_run_was_a_fix_unless_it_says_otherwise(ledger: Engine) -> None:
     told(ledger)
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         run = runs.get(db, RUN_ID)
     assert run is not None
     assert (run.mode, run.mode_rule, run.asked) == ("fix", "column", "")
@@ -65,9 +65,9 @@ def test_the_newest_decision_says_where_the_work_is_also_under_another_name(ledg
     unclear = RepositoryResolved(CARD_ID, "", "none", "", "which repository? nothing says it")
     clear = RepositoryResolved(CARD_ID, "acme/api", "label", "area:api", "")
     told(ledger, unclear, clear)
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         assert placements.repositories(db, BOARD) == ("acme/api",)
-        book.append(db, RepositoryMoved(BOARD, "acme/api", "acme/rest"), at=NOW)
+        event_store.append(db, RepositoryMoved(BOARD, "acme/api", "acme/rest"), at=NOW)
         placed = placements.get(db, CARD_ID)
         lines = [row.text for row in timeline.of_card(db, CARD_ID)]
     assert placed is not None
@@ -84,6 +84,6 @@ def test_cards_of_the_board_that_ask_for_a_repository_are_found_and_only_so_many
         card = replace(card_seen(), card_id=CardId(name), board_id=board)
         events += [card, RepositoryResolved(CardId(name), "", "none", "", problem)]
     told(ledger, *events, CardArchived(CardId("archived"), "archived"))
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert placements.asking(db, BOARD, 9) == ("asks", "asks-too")
         assert placements.asking(db, BOARD, 1) == ("asks",)

@@ -2,8 +2,8 @@
 
 from sqlalchemy import Engine
 
-from ledger import book
 from ledger.events.guard import GuardsJudged, Violation
+from ledger.log import event_store
 from ledger.views import timeline
 from tests.ledger.samples import CARD, RUN, board_seen, card_seen, later, run_queued
 
@@ -12,9 +12,9 @@ def test_what_the_guards_found_is_told_as_an_activity(ledger: Engine) -> None:
     found = Violation("secrets", "secrets: deny", "a.py", 3, "", "deny", "holds a token", "take it out", "m")
     judged = GuardsJudged(RUN, "c" * 40, "b" * 40, "r", (found,), 0, "d")
     clean = GuardsJudged(RUN, "e" * 40, "b" * 40, "r", (), 0, "d")
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         for event in (board_seen(), card_seen(), run_queued(), judged, clean):
-            book.append(db, event, at=later(book.last_seq(db)))
+            event_store.append(db, event, at=later(event_store.last_seq(db)))
         told = [line.text for line in timeline.of_card(db, CARD, timeline.Zoom.ACTIVITY)]
         quiet = [line.text for line in timeline.of_card(db, CARD, timeline.Zoom.CONVERSATION)]
     assert "guards on cccccccccccc: deny: a.py:3 holds a token (rule secrets: deny)" in told

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from ledger import book, inbox
 from ledger.errors import StaleClaimError
 from ledger.ids import DeliveryId
+from ledger.log import event_store
+from ledger.queue import inbox
 from tests.ledger.samples import NOW, later
 
 ID = DeliveryId("72d3162e")
@@ -20,7 +21,7 @@ def delivery(delivery_id: str = ID, payload: bytes = b'{"action":"opened"}') -> 
 def test_a_repeated_delivery_is_kept_once(ledger: Engine) -> None:
     assert inbox.store(ledger, delivery())
     assert not inbox.store(ledger, delivery())
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert inbox.counts(db) == {"waiting": 1, "claimed": 0, "done": 0, "quarantined": 0}
 
 
@@ -39,10 +40,10 @@ def test_who_lost_its_claim_can_neither_settle_nor_give_back(ledger: Engine) -> 
     other = inbox.claim(ledger, ID, now=later(60), lease_s=60)
     assert slow is not None
     assert other is not None
-    with pytest.raises(StaleClaimError), book.writing(ledger) as db:
+    with pytest.raises(StaleClaimError), event_store.writing(ledger) as db:
         inbox.settle(db, slow, later(61))
     assert not inbox.fail(ledger, slow, "late", now=later(61), retry_in_s=1, max_attempts=1)
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         assert inbox.counts(db)["claimed"] == 1
         inbox.settle(db, other, later(62))
         assert inbox.counts(db)["done"] == 1
@@ -52,7 +53,7 @@ def test_a_settled_delivery_is_done_for_good(ledger: Engine) -> None:
     inbox.store(ledger, delivery())
     claimed = inbox.claim(ledger, ID, now=NOW, lease_s=60)
     assert claimed is not None
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         inbox.settle(db, claimed, NOW)
     assert inbox.claim(ledger, ID, now=later(9999), lease_s=60) is None
     assert inbox.due(ledger, now=later(9999), limit=9) == ()
@@ -72,7 +73,7 @@ def test_a_delivery_that_fails_too_often_is_quarantined_and_can_be_replayed(ledg
         )
         assert inbox.due(ledger, now=later(attempt * 100 + 29), limit=9) == ()
     assert outcomes == [False, False, True]
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         (kept,) = inbox.quarantined(db)
         assert (kept.delivery_id, kept.attempts, kept.error) == (ID, 3, "no 2")
         assert inbox.replay(db, ID)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from ledger import book
 from ledger.event import Event
 from ledger.events.instruction import (
     InstructionsStacked,
@@ -15,6 +14,7 @@ from ledger.events.instruction import (
     SkillsPinned,
 )
 from ledger.ids import CardId
+from ledger.log import event_store
 from ledger.views import instructions, pins, timeline
 from ledger.views.timeline import Zoom
 from tests.ledger.samples import CARD, NOW, RUN
@@ -36,14 +36,14 @@ class Write:
 
     def __call__(self, *events: Event) -> None:
         for event in events:
-            with book.writing(self.engine) as db:
-                book.append(db, event, at=NOW)
+            with event_store.writing(self.engine) as db:
+                event_store.append(db, event, at=NOW)
 
 
 def test_the_newest_stack_counts(write: Write) -> None:
     other = replace(LAYER, kind="skill", name="own", private=True, text="")
     write(InstructionsStacked(RUN, "a", (LAYER, other)), InstructionsStacked(RUN, "b", (other, LAYER)))
-    with book.reading(write.engine) as db:
+    with event_store.reading(write.engine) as db:
         rows = instructions.stack(db, RUN)
     assert [(row.place, row.name, row.private, row.text) for row in rows] == [
         (1, "own", True, ""),
@@ -53,28 +53,28 @@ def test_the_newest_stack_counts(write: Write) -> None:
 
 def test_the_skills_that_were_considered_last_count_also_when_there_are_none(write: Write) -> None:
     write(SkillsChosen(RUN, (SKILL, replace(SKILL, name="b", loaded=False))))
-    with book.reading(write.engine) as db:
+    with event_store.reading(write.engine) as db:
         assert [(row.name, row.loaded) for row in instructions.considered(db, RUN)] == [
             ("cache", True),
             ("b", False),
         ]
     write(SkillsChosen(RUN, ()))
-    with book.reading(write.engine) as db:
+    with event_store.reading(write.engine) as db:
         assert instructions.considered(db, RUN) == ()
 
 
 def test_what_people_chose_last_holds(write: Write) -> None:
     write(SkillsPinned(CARD, ("a", "b"), "ann"), SkillsPinned(CARD, ("c",), "bob"))
-    with book.reading(write.engine) as db:
+    with event_store.reading(write.engine) as db:
         assert pins.of_card(db, CARD) == ("c",)
     write(SkillsPinned(CARD, (), "bob"))
-    with book.reading(write.engine) as db:
+    with event_store.reading(write.engine) as db:
         assert pins.of_card(db, CARD) == ()
 
 
 def test_a_cards_activity_tells_what_was_asked_for_and_not_every_skill_that_lies_there(write: Write) -> None:
     lies = replace(SKILL, name="other", asked=False, loaded=False, why="nothing asks for it")
     write(SkillsChosen(RUN, (SKILL, replace(SKILL, name="b", loaded=False, why="by label, but"), lies)))
-    with book.reading(write.engine) as db:
+    with event_store.reading(write.engine) as db:
         (row,) = timeline.of_card(db, CardId(""), Zoom.ACTIVITY)
     assert row.text == "skills: cache (by default); skipped: b (by label, but)"

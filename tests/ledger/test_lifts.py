@@ -2,15 +2,15 @@
 
 from sqlalchemy import Engine
 
-from ledger import book
 from ledger.events import board, run
+from ledger.log import event_store
 from ledger.views import lifts
 from tests.ledger.samples import BOARD, CARD, RUN, card_seen, run_queued
 from tests.ledger.test_views import told
 
 
 def test_who_let_something_go_on_is_known_where_it_was_a_person(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), run_queued(), board.StopLifted(BOARD, "column", "Done", "ann"))
         told(db, board.HaltLifted(BOARD, "provider", "Cardinal"))
         told(db, run.RunParked(RUN, "pause"), run.RunRequeued(RUN, "answered"))

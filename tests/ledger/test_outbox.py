@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from ledger import book, outbox
 from ledger.errors import StaleClaimError
 from ledger.ids import CardId, EntryKey
+from ledger.log import event_store
+from ledger.queue import outbox
 from tests.ledger.samples import NOW, later
 
 PLAIN = outbox.Draft(EntryKey("plan:r1"), "content", "comment", CardId("c1"), "{}", 5, False, False, NOW)
@@ -15,7 +16,7 @@ STICKY = replace(PLAIN, key=EntryKey("sticky:r1"), coalesce=True, payload='"one"
 
 
 def put(ledger: Engine, *drafts: outbox.Draft) -> list[bool]:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         return [outbox.put(db, draft, NOW) for draft in drafts]
 
 
@@ -30,12 +31,12 @@ def claimed(ledger: Engine, seconds: float = 0) -> outbox.Entry:
 
 
 def settle(ledger: Engine, entry: outbox.Entry) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         outbox.settle(db, entry, NOW)
 
 
 def postpone(ledger: Engine, entry: outbox.Entry, seconds: float, *, counted: bool = True) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         outbox.postpone(db, entry, later(seconds), "503", counted)
 
 
@@ -55,7 +56,7 @@ def test_an_entry_waits_until_it_is_due_and_urgent_ones_go_first(ledger: Engine)
     put(ledger, replace(late, due_at=later(60), priority=0), calm, replace(urgent, priority=0))
     assert [claimed(ledger).key, claimed(ledger).key] == ["urgent", "calm"]
     assert claim(ledger, 9) is None
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert outbox.backlog(db) == {"content": {"claimed": 2, "pending": 1}}
 
 
@@ -73,7 +74,7 @@ def test_a_card_s_ordered_entries_go_one_after_the_other(ledger: Engine) -> None
 def test_an_entry_that_is_given_up_lets_the_next_one_go(ledger: Engine) -> None:
     put(ledger, *drafts("first", "second"))
     entry = claimed(ledger)
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         outbox.give_up(db, entry, "gone", NOW)
     assert claimed(ledger).key == "second"
 
@@ -123,7 +124,7 @@ def test_a_publisher_whose_claim_was_taken_over_changes_nothing(ledger: Engine) 
             lambda db, old=old: outbox.postpone(db, old, NOW, "x", True),
             lambda db, old=old: outbox.give_up(db, old, "x", NOW),
         ):
-            with pytest.raises(StaleClaimError), book.writing(ledger) as db:
+            with pytest.raises(StaleClaimError), event_store.writing(ledger) as db:
                 late(db)
         settle(ledger, new)
         with pytest.raises(StaleClaimError):
@@ -143,7 +144,7 @@ def test_the_next_due_time_never_names_what_cannot_go_yet(ledger: Engine) -> Non
 
 def test_what_is_stuck_and_what_a_card_waits_for_can_be_seen(ledger: Engine) -> None:
     put(ledger, *drafts("first"), *drafts("other", card="c2"))
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert [entry.key for entry in outbox.stuck(db, later(61), 60)] == ["first", "other"]
         assert outbox.stuck(db, later(60), 60) == ()
         assert [entry.key for entry in outbox.open_of_card(db, CardId("c2"))] == ["other"]

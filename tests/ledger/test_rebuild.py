@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, select, text
 
-from ledger import book, codec, views
-from ledger.engine import open_ledger
+from ledger import codec, views
+from ledger.db.tables import VIEWS, shapes
 from ledger.errors import IllegalStepError
 from ledger.event import Event
 from ledger.events.artifact import ArtifactKept
@@ -21,9 +21,10 @@ from ledger.events.pull import MergeAwaited, ReviewSubmitted
 from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped
 from ledger.ids import RunId
-from ledger.rebuild import rebuild
+from ledger.lifecycle.open import open_ledger
+from ledger.lifecycle.rebuild import rebuild
+from ledger.log import event_store
 from ledger.states import Ending, RunState
-from ledger.tables import VIEWS, shapes
 from tests.ledger.samples import (
     BOARD,
     CARD,
@@ -49,10 +50,10 @@ def contents(db: Connection) -> dict[str, list[tuple[Any, ...]]]:
 def append_legal(engine: Engine, events: list[Event]) -> int:
     """Append the events that no check refuses, in one transaction; return how many those were."""
     count = 0
-    with book.writing(engine) as db:
+    with event_store.writing(engine) as db:
         for second, event in enumerate(events):
             try:
-                book.append(db, event, at=later(second))
+                event_store.append(db, event, at=later(second))
             except IllegalStepError:
                 continue
             count += 1
@@ -75,10 +76,10 @@ def one_ledger() -> Iterator[Engine]:
 def test_replay_equals_increment(one_ledger: Engine, data: st.DataObject) -> None:
     events = [any_event(lambda options: data.draw(st.sampled_from(options))) for _ in range(12)]
     append_legal(one_ledger, [card_seen(), *events])
-    with book.reading(one_ledger) as db:
+    with event_store.reading(one_ledger) as db:
         increment = contents(db)
     rebuild(one_ledger)
-    with book.reading(one_ledger) as db:
+    with event_store.reading(one_ledger) as db:
         assert contents(db) == increment
 
 
@@ -100,12 +101,12 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
         LinksSeen(CARD, (Blocker("acme/app", 6, "First", "open"),), 0, "acme/app#7"),
     ]
     count = append_legal(ledger, told)
-    with book.reading(ledger) as db:
-        kinds = {type(it.event) for it in book.read(db, limit=1000)}
+    with event_store.reading(ledger) as db:
+        kinds = {type(it.event) for it in event_store.read(db, limit=1000)}
         increment = contents(db)
     assert kinds == set(codec.kinds().values())
     assert rebuild(ledger) == count
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert contents(db) == increment
         empty = [name for name, rows in increment.items() if not rows]
     assert empty == []
@@ -115,18 +116,18 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
 def test_thousands_of_random_events_fold_without_an_error(sqlite_ledger: Engine, told: int) -> None:
     count = append_legal(sqlite_ledger, random_events(seed=7, count=told))
     assert count > 0.8 * told
-    with book.reading(sqlite_ledger) as db:
+    with event_store.reading(sqlite_ledger) as db:
         increment = contents(db)
     assert rebuild(sqlite_ledger) == count
-    with book.reading(sqlite_ledger) as db:
+    with event_store.reading(sqlite_ledger) as db:
         assert contents(db) == increment
 
 
 def test_events_about_what_was_never_seen_change_no_card_and_no_run(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         for kind in codec.kinds().values():
             if kind.__name__ not in ("CardSeen", "RunQueued"):
-                book.append(db, any_event(lambda options: options[0], kind), at=later(1))
+                event_store.append(db, any_event(lambda options: options[0], kind), at=later(1))
         rows = contents(db)
     assert (rows["view_cards"], rows["view_runs"]) == ([], [])
 
@@ -134,13 +135,13 @@ def test_events_about_what_was_never_seen_change_no_card_and_no_run(ledger: Engi
 def test_views_that_other_code_folded_are_folded_again_when_the_ledger_is_opened(ledger_url: str) -> None:
     first = open_ledger(ledger_url)
     append_legal(first, [card_seen()])
-    with book.writing(first) as db:
+    with event_store.writing(first) as db:
         db.execute(shapes.update().values(digest="of yesterday's code"))
         db.execute(text("DELETE FROM view_cards"))
         db.execute(text("CREATE TABLE view_of_yesterday (x TEXT)"))
     first.dispose()
     second = open_ledger(ledger_url)
-    with book.reading(second) as db:
+    with event_store.reading(second) as db:
         assert len(contents(db)["view_cards"]) == 1
         assert db.scalar(select(shapes.c.digest)) != "of yesterday's code"
         assert not db.dialect.has_table(db, "view_of_yesterday")

@@ -2,12 +2,12 @@
 
 from sqlalchemy import Engine
 
-from ledger import book
 from ledger.event import Event
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import IssueClosed
 from ledger.events.related import Blocker, CardLinked, CardProposed, LinksSeen
 from ledger.ids import CardId
+from ledger.log import event_store
 from ledger.views import links, timeline
 from tests.ledger.samples import CARD, RUN, board_seen, card_seen, later, run_queued
 
@@ -15,9 +15,9 @@ from tests.ledger.samples import CARD, RUN, board_seen, card_seen, later, run_qu
 def test_proposed_and_linked_cards_are_told_in_the_conversation(ledger: Engine) -> None:
     proposed = CardProposed(RUN, 1, "Mend the till", "It is slow.", "seen on the way")
     linked = CardLinked(RUN, "acme/shop#7", "blocks", "it needs this one")
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         for event in (board_seen(), card_seen(), run_queued(), proposed, linked):
-            book.append(db, event, at=later(book.last_seq(db)))
+            event_store.append(db, event, at=later(event_store.last_seq(db)))
         told = [line.text for line in timeline.of_card(db, CARD, timeline.Zoom.CONVERSATION)]
     assert "wants a new card: Mend the till (seen on the way)" in told
     assert "this card blocks acme/shop#7: it needs this one" in told
@@ -29,8 +29,8 @@ def seen(number: int, *blockers: int, hidden: int = 0) -> LinksSeen:
 
 
 def write(ledger: Engine, *events: Event) -> None:
-    with book.writing(ledger) as db:
-        book.append(db, *events, at=later(book.last_seq(db)))
+    with event_store.writing(ledger) as db:
+        event_store.append(db, *events, at=later(event_store.last_seq(db)))
 
 
 def test_a_circle_is_found_through_a_long_chain_and_a_wide_fan_and_no_walk_is_endless(
@@ -38,10 +38,10 @@ def test_a_circle_is_found_through_a_long_chain_and_a_wide_fan_and_no_walk_is_en
 ) -> None:
     write(ledger, board_seen(), *(card_seen(f"PVTI_{number}", number) for number in range(1, 506)))
     write(ledger, *(seen(number, number + 1) for number in range(1, 400)), seen(401, *range(402, 506)))
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert links.circle(db, CARD) == ()
     write(ledger, seen(400, 2), seen(450, 401))
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert links.circle(db, CARD) == ()  # others turn in a circle; this one only waits for them
         way = [number for _, number in links.circle(db, CardId("PVTI_2"))]
         assert way == [*range(2, 401), 2]
@@ -50,11 +50,11 @@ def test_a_circle_is_found_through_a_long_chain_and_a_wide_fan_and_no_walk_is_en
 
 def test_blockers_out_of_sight_hold_a_card_and_newer_links_replace_older_ones(ledger: Engine) -> None:
     write(ledger, board_seen(), card_seen(), seen(1, 7, 8, hidden=2))
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert [one.holds for one in links.of_card(db, CARD)] == [True] * 4
         assert db.scalars(links.held()).all() == [CARD] * 4
     write(ledger, LinksSeen(CARD, (Blocker("acme/app", 7, "T", "completed"),), 0, "acme/app#9"))
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert [one.holds for one in links.of_card(db, CARD)] == [False]
         assert db.scalars(links.held()).all() == []
         above = links.parent_of(db, CARD)
@@ -67,11 +67,11 @@ def test_what_a_card_waits_for_is_followed_when_its_repository_gets_another_name
     both = (Blocker("acme/app", 7, "T", "open"), Blocker("acme/new", 7, "Older", "completed"))
     write(ledger, board_seen(), card_seen(), blocker, LinksSeen(CARD, both, 0, "acme/app#9"))
     write(ledger, RepositoryMoved(blocker.board_id, "acme/app", "acme/new"))
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert [(one.repository, one.title) for one in links.of_card(db, CARD)] == [("acme/new", "T")]
         above = links.parent_of(db, CARD)
         assert above is not None
         assert above.repository == "acme/new"
     write(ledger, IssueClosed(blocker.card_id, "completed", "ann", trusted=True))
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         assert [one.holds for one in links.of_card(db, CARD)] == [False]

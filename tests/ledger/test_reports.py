@@ -2,21 +2,22 @@
 
 from sqlalchemy import Engine
 
-from ledger import book, reports
-from ledger.reports import About, Report
+from ledger.log import event_store
+from ledger.queue import change_reports
+from ledger.queue.change_reports import About, Report
 from tests.ledger.samples import CARD, later
 
 
 def test_the_newest_of_each_stays_until_it_was_seen_or_is_too_old(ledger: Engine) -> None:
     moved = [Report("bob", About.COLUMN, "Done", later(n)) for n in (5, 9, 7)]
     label = Report("eve", About.LABEL, "bug", later(6))
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         for one in (*moved, label, label):
-            reports.add(db, CARD, one)
-        assert reports.of_card(db, CARD) == (label, moved[1])
-        reports.drop(db, CARD, moved[:1], later(0))  # a newer one was told while somebody looked
-        assert reports.of_card(db, CARD) == (label, moved[1])
-        reports.drop(db, CARD, [moved[1]], later(0))
-        assert reports.of_card(db, CARD) == (label,)
-        reports.drop(db, CARD, [], later(8))
-        assert reports.of_card(db, CARD) == ()
+            change_reports.add(db, CARD, one)
+        assert change_reports.of_card(db, CARD) == (label, moved[1])
+        change_reports.drop(db, CARD, moved[:1], later(0))  # a newer one was told while somebody looked
+        assert change_reports.of_card(db, CARD) == (label, moved[1])
+        change_reports.drop(db, CARD, [moved[1]], later(0))
+        assert change_reports.of_card(db, CARD) == (label,)
+        change_reports.drop(db, CARD, [], later(8))
+        assert change_reports.of_card(db, CARD) == ()

@@ -2,7 +2,6 @@
 
 from sqlalchemy import Engine
 
-from ledger import book
 from ledger.events.reproduction import (
     AFTER,
     BEFORE,
@@ -12,6 +11,7 @@ from ledger.events.reproduction import (
     ReproductionSkipped,
 )
 from ledger.ids import CardId, RunId
+from ledger.log import event_store
 from ledger.views import reproductions, runs, timeline
 from ledger.views.timeline import Zoom
 from tests.ledger.samples import CARD, NOW, RUN, board_seen, card_seen, run_queued
@@ -26,10 +26,10 @@ def test_what_was_played_and_why_nothing_was_is_told_in_its_order(ledger: Engine
     )
     after = ReproductionPlayed(RUN_ID, AFTER, "c1", "i", PASSED, steps, 0, "", (), 0, (), 1.0)
     skipped = ReproductionSkipped(RunId("r2"), "Paste this.")
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         events = board_seen(), card_seen(), run_queued(), before, after, run_queued("r2", attempt=2), skipped
-        book.append(db, *events, at=NOW)
-    with book.reading(ledger) as db:
+        event_store.append(db, *events, at=NOW)
+    with event_store.reading(ledger) as db:
         first, second = reproductions.of_run(db, RUN_ID)
         (third,) = reproductions.of_run(db, RunId("r2"))
         lines = [row.text for row in timeline.of_card(db, CardId(CARD), Zoom.ACTIVITY, 50)]

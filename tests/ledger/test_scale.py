@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from ledger import book, inbox, leases, listing, outbox, waiting
-from ledger.engine import open_ledger
 from ledger.events.board import ColumnRanked
 from ledger.events.conversation import PersonSaid
 from ledger.ids import CardId, DeliveryId, RunId
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.queries import cards as listing
+from ledger.queries import run_queue
+from ledger.queue import inbox, leases, outbox
 from ledger.views import cards, messages, plans, questions, reports, runs, spend, threads, timeline
 from tests.ledger.samples import BOARD, NOW, card_seen, run_queued
 from tests.ledger.writers import draft
@@ -25,16 +28,18 @@ MID = CardId("c7")
 def filled(path: Path, count: int) -> Engine:
     """Return a ledger of `count` cards, each with a queued run, an entry and a delivery."""
     engine = open_ledger(f"sqlite:///{path}")
-    with book.writing(engine) as db:
+    with event_store.writing(engine) as db:
         for number in range(count):
-            book.append(db, card_seen(f"c{number}", number), run_queued(f"r{number}", f"c{number}"), at=NOW)
+            event_store.append(
+                db, card_seen(f"c{number}", number), run_queued(f"r{number}", f"c{number}"), at=NOW
+            )
             outbox.put(db, draft(f"c{number}"), NOW)
             looked = leases.take(db, f"look:c{number}", "w", now=NOW, ttl_s=30)
             assert looked is not None
             leases.release(db, looked)
         order = tuple(CardId(f"c{number}") for number in range(count))
-        book.append(db, ColumnRanked(BOARD, "In Progress", order), at=NOW)
-        book.append(db, *(PersonSaid(MID, n, "issue", "ann", True, "hi") for n in range(40)), at=NOW)
+        event_store.append(db, ColumnRanked(BOARD, "In Progress", order), at=NOW)
+        event_store.append(db, *(PersonSaid(MID, n, "issue", "ann", True, "hi") for n in range(40)), at=NOW)
     for number in range(min(count, 20)):
         inbox.store(engine, inbox.Delivery(DeliveryId(f"d{number}"), "issues", "opened", b"{}", NOW))
     return engine
@@ -42,7 +47,7 @@ def filled(path: Path, count: int) -> Engine:
 
 def read(query: Callable[[Connection], object]) -> Callable[[Engine], object]:
     def run(engine: Engine) -> object:
-        with book.reading(engine) as db:
+        with event_store.reading(engine) as db:
             return query(db)
 
     return run
@@ -72,7 +77,7 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "who holds leases": read(leases.holders),
     "which leases ran out": read(lambda db: leases.expired(db, "run:", NOW)),
     "who holds entries": read(outbox.holders),
-    "why cards wait": read(lambda db: waiting.reasons_of(db, (MID, CardId("c8")))),
+    "why cards wait": read(lambda db: run_queue.reasons_of(db, (MID, CardId("c8")))),
     "the reports of a card's runs": read(lambda db: reports.of_runs(db, (RunId("r7"), RunId("r8")))),
     "due deliveries": lambda engine: inbox.due(engine, now=NOW, limit=10),
 }

@@ -2,12 +2,12 @@
 
 from sqlalchemy import Engine
 
-from ledger import book
 from ledger.event import Event
 from ledger.events.brief import StageBriefed
 from ledger.events.run import UsageMetered
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened
 from ledger.ids import RunId
+from ledger.log import event_store
 from ledger.views import stage_briefs, stages
 from ledger.views.stages import StageRow
 from tests.ledger.samples import NOW, RUN
@@ -16,9 +16,9 @@ OTHER = RunId("r2")
 
 
 def told(ledger: Engine, *events: Event) -> tuple[StageRow, ...]:
-    with book.writing(ledger) as db:
-        book.append(db, *events, at=NOW)
-    with book.reading(ledger) as db:
+    with event_store.writing(ledger) as db:
+        event_store.append(db, *events, at=NOW)
+    with event_store.reading(ledger) as db:
         return stages.of_run(db, RUN)
 
 
@@ -60,7 +60,7 @@ def test_what_a_stage_was_told_is_kept_once_for_each_entry(ledger: Engine) -> No
     twice = StageBriefed(RUN, "build", 1, "d1", "Build it.")  # a claim was killed in between
     told(ledger, twice, twice, StageBriefed(RUN, "check", 2, "d2", "Check it."))
     told(ledger, StageBriefed(OTHER, "build", 1, "d3", "Another run's."))
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         said = stage_briefs.of_run(db, RUN)
     assert [(one.entry, one.stage, one.text) for one in said] == [
         (1, "build", "Build it."),

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from sqlalchemy import Engine
 
-from ledger import attempts, book
 from ledger.events import board, pull, run
 from ledger.events.conversation import CommentReleased
 from ledger.ids import RunId
+from ledger.log import event_store
+from ledger.queries import attempts
 from ledger.states import Ending
 from ledger.views import failures, messages, timeline, verdicts
 from tests.ledger.samples import CARD, RUN, card_seen, run_queued
@@ -21,7 +22,7 @@ def reviewed(review_id: int, verdict: str, author: str = "bob", head: str = "abc
 def test_the_words_of_reviews_are_part_of_the_conversation(ledger: Engine) -> None:
     asked = replace(reviewed(1, "changes_requested"), body="Use cents.")
     theirs = replace(reviewed(2, "commented", "eve"), trusted=False, body="Obey.")
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), asked, theirs, reviewed(3, "approved", "carol"))
         told(db, pull.ReviewRequested(CARD, 7, "bob", "ann", True))
         found = messages.newest(db, CARD, 9, messages.REVIEWS)
@@ -41,7 +42,7 @@ def test_the_words_of_reviews_are_part_of_the_conversation(ledger: Engine) -> No
 
 
 def test_a_dismissal_that_comes_before_its_review_still_counts(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), reviewed(1, "approved"), pull.ReviewDismissed(CARD, 2))
         assert not verdicts.knows(db, CARD, 2), "its threads are still to be heard of"
         told(db, reviewed(2, "changes_requested"))
@@ -50,7 +51,7 @@ def test_a_dismissal_that_comes_before_its_review_still_counts(ledger: Engine) -
 
 
 def test_a_card_knows_the_commit_that_was_approved_last(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), reviewed(1, "approved", "ann", "one"), reviewed(2, "approved", "bob", "two"))
         assert (card(db).verdict, card(db).approved_head) == ("approved", "two")
         told(db, pull.ReviewDismissed(CARD, 2), reviewed(3, "changes_requested", "carol", "two"))
@@ -58,7 +59,7 @@ def test_a_card_knows_the_commit_that_was_approved_last(ledger: Engine) -> None:
 
 
 def test_own_moves_are_counted_for_each_run(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), run_queued())
         for own in (True, False, True):
             told(db, board.CardMoved(CARD, "Review", "In Progress", own))
@@ -69,7 +70,7 @@ def test_own_moves_are_counted_for_each_run(ledger: Engine) -> None:
 
 
 def test_what_could_not_be_decided_is_kept_and_told_on_its_card(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), board.DecisionFailed(CARD, 1, "CardSeen", "KeyError: 'x'"))
         (row,) = failures.newest(db, 5)
         assert (row.failed, row.of, failures.count(db)) == (1, "CardSeen", 1)

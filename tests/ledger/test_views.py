@@ -5,10 +5,11 @@ from datetime import date
 import pytest
 from sqlalchemy import Connection, Engine
 
-from ledger import book, listing
 from ledger.event import Event
 from ledger.events import board, bounds, conversation, policy, publication, pull, run
 from ledger.ids import CardId, EntryKey, QuestionId, RunId
+from ledger.log import event_store
+from ledger.queries import cards as listing
 from ledger.states import CardState, Ending, RunState
 from ledger.views import (
     boards,
@@ -38,7 +39,7 @@ S = RunState
 def told(db: Connection, *events: Event) -> None:
     """Append each event a second after the one before."""
     for event in events:
-        book.append(db, event, at=later(book.last_seq(db)))
+        event_store.append(db, event, at=later(event_store.last_seq(db)))
 
 
 def card(db: Connection, card_id: str = CARD) -> cards.CardRow:
@@ -54,7 +55,7 @@ def a_run(db: Connection, run_id: str = RUN) -> runs.RunRow:
 
 
 def test_a_card_follows_what_happens_to_it(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(column="Planning"), board.CardMoved(CARD, "Planning", "In Progress", False))
         told(db, board.CardDescribed(CARD, "New", "Words", ("bug",)), board.CardHeldBack(CARD, "Done", "bo"))
         told(db, board.CardStateChanged(CARD, CardState.QUEUED, CardState.BLOCKED, "no policy"))
@@ -76,7 +77,7 @@ def test_a_card_follows_what_happens_to_it(ledger: Engine) -> None:
 
 
 def test_the_board_is_listed_by_column_and_rank(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, *(card_seen(f"c{n}", n, "Planning" if n > 2 else "Done") for n in range(1, 6)))
         told(
             db,
@@ -90,7 +91,7 @@ def test_the_board_is_listed_by_column_and_rank(ledger: Engine) -> None:
 
 
 def test_what_needs_a_person_is_listed_questions_first_and_the_oldest_of_them(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         wanted = ("work_complete", "needs_input", "failed", "needs_input", "done")
         for number, state in enumerate(wanted):
             told(db, card_seen(f"c{number}", number))
@@ -99,7 +100,7 @@ def test_what_needs_a_person_is_listed_questions_first_and_the_oldest_of_them(le
 
 
 def test_a_run_is_folded_from_its_stream(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), run_queued(), run.RunClaimed(RUN, 3, "host:1"), step(S.CLAIMED, S.PREPARING))
         told(db, run.SessionStarted(RUN, "s-1", "scripted", "1.0"), step(S.PREPARING, S.PLANNING))
         told(db, run.PlanProposed(RUN, 1, "Do it", ("a", "b")), step(S.PLANNING, S.AWAITING_APPROVAL))
@@ -138,7 +139,7 @@ def step(before: RunState, after: RunState) -> run.RunStepped:
 
 
 def test_a_pause_is_forgotten_when_the_run_goes_on_but_a_cancel_is_not(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         for how, left in (("pause", ""), ("cancel", "cancel")):
             name = RunId(f"r-{how}")
             told(
@@ -152,7 +153,7 @@ def test_a_pause_is_forgotten_when_the_run_goes_on_but_a_cancel_is_not(ledger: E
 
 @pytest.mark.parametrize("why", ["reclaimed", "handed_back"])
 def test_a_pause_outlives_the_death_of_the_worker(ledger: Engine, why: str) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, run_queued(), run.RunClaimed(RUN, 1, "w"), run.RunStopAsked(RUN, "pause", "ann", "why"))
         told(db, run.RunRequeued(RUN, why))
         it = a_run(db)
@@ -160,7 +161,7 @@ def test_a_pause_outlives_the_death_of_the_worker(ledger: Engine, why: str) -> N
 
 
 def test_the_queue_is_in_the_order_of_the_cards(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(
             db, *(card_seen(f"c{n}", n) for n in range(4)), *(run_queued(f"r{n}", f"c{n}") for n in range(4))
         )
@@ -178,7 +179,7 @@ def test_the_queue_is_in_the_order_of_the_cards(ledger: Engine) -> None:
 
 def test_a_question_waits_until_it_is_answered_or_its_run_ends(ledger: Engine) -> None:
     first, second = QuestionId("r1-q1"), QuestionId("r1-q2")
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), run_queued(), run.QuestionAsked(RUN, first, "agent", "Which?", ("a", "b")))
         (asked,) = questions.open_of_run(db, RUN)
         assert asked is not None
@@ -215,7 +216,7 @@ def test_one_who_requests_changes_outweighs_who_approves_and_strangers_count_for
         (pull.ReviewDismissed(CARD, 6), "approved"),
         (pull.ReviewDismissed(CARD, 4), "none"),
     ]
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), run_queued())
         for event, verdict in stories:
             told(db, event)
@@ -228,7 +229,7 @@ def test_one_who_requests_changes_outweighs_who_approves_and_strangers_count_for
 
 
 def test_a_pull_request_is_followed_from_opening_to_merge(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), pull.PullOpened(CARD, "acme/app", 7, "PR_7", "cardinal/1", "h1", True))
         told(db, pull.PullChanged(CARD, 6, "closed", False, "h0"))
         assert (card(db).pull_state, card(db).pull_draft, card(db).branch) == ("open", True, "cardinal/1")
@@ -241,7 +242,7 @@ def test_a_pull_request_is_followed_from_opening_to_merge(ledger: Engine) -> Non
 
 def test_the_conversation_counts_only_trusted_words_on_the_issue_or_pull_request(ledger: Engine) -> None:
     big = 5_000_000_000
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen())
         for comment_id, place, trusted in (
             (big, "issue", True),
@@ -257,7 +258,7 @@ def test_the_conversation_counts_only_trusted_words_on_the_issue_or_pull_request
 
 
 def test_the_last_good_policy_stays_in_force(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, board_seen(), policy.PolicyRejected(BOARD, "d0", "c0", ("no version",)))
         it = policies.current(db, BOARD)
         assert it is not None
@@ -274,7 +275,7 @@ def test_the_last_good_policy_stays_in_force(ledger: Engine) -> None:
 
 
 def test_a_stop_is_on_until_it_is_lifted(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(
             db, board.StopOrdered(BOARD, "column", "Done", "ann"), board.StopOrdered(BOARD, "board", "", "bo")
         )
@@ -288,7 +289,7 @@ def test_a_stop_is_on_until_it_is_lifted(ledger: Engine) -> None:
 
 def test_an_act_that_failed_for_good_is_forgotten_once_it_succeeds(ledger: Engine) -> None:
     key = EntryKey("sticky:r1")
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, publication.EntryGivenUp(CARD, key, "upsert_comment", "locked"))
         assert [it.because for it in remotes.given_up(db, CARD)] == ["locked"]
         assert remotes.get(db, key) is None
@@ -300,10 +301,10 @@ def test_an_act_that_failed_for_good_is_forgotten_once_it_succeeds(ledger: Engin
 
 
 def test_money_is_counted_by_run_card_column_and_day(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), run_queued(), run_queued("r2", attempt=2))
         for name, usd, at in ((RUN, 0.5, NOW), (RUN, 0.25, NOW), ("r2", 1.0, NOW), (RUN, 4.0, later(86_400))):
-            book.append(db, run.UsageMetered(RunId(name), usd, 10, 2, 1, 3.0), at=at)
+            event_store.append(db, run.UsageMetered(RunId(name), usd, 10, 2, 1, 3.0), at=at)
         assert spend.today(db, BOARD, date(2026, 11, 21)) == spend.Spent(1.75, 30, 6)
         assert spend.of_card(db, CARD) == spend.Spent(5.75, 40, 8)
         assert spend.by_column(db, BOARD, date(2026, 11, 22)) == {"In Progress": 4.0}
@@ -315,7 +316,7 @@ def test_money_is_counted_by_run_card_column_and_day(ledger: Engine) -> None:
 
 
 def test_evidence_briefings_reports_and_steering_stay_with_their_run(ledger: Engine) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, card_seen(), run_queued(), run.BriefingMade(RUN, "# one", "d1", ("2 comments",)))
         told(db, run.BriefingMade(RUN, "# two", "d2", ()), run.RunSteered(RUN, "ann", "faster", 5))
         told(db, run.CommandChecked(RUN, 1, "full", "pytest", 1, 2.5, "l1", "1 failed"))
@@ -345,7 +346,7 @@ def test_evidence_briefings_reports_and_steering_stay_with_their_run(ledger: Eng
 
 @pytest.mark.parametrize(("zoom", "count"), [("conversation", 3), ("activity", 4), ("debug", 5)])
 def test_the_timeline_shows_more_the_deeper_one_looks(ledger: Engine, zoom: str, count: int) -> None:
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(
             db,
             card_seen(),
@@ -365,9 +366,9 @@ def test_a_failed_round_and_a_waiver_are_told_and_the_waiver_is_about_its_commit
     failed = bounds.RoundFailed(
         RUN, 2, "full", "h1", "t1", "pytest", 1, False, True, "s", 2, ("a::one", "a::two"), "…", 3, 40
     )
-    with book.writing(ledger) as db:
+    with event_store.writing(ledger) as db:
         told(db, board_seen(), card_seen(), run_queued(), failed, bounds.ValidationWaived(RUN, "h2", "b"))
-    with book.reading(ledger) as db:
+    with event_store.reading(ledger) as db:
         lines = [row.text for row in timeline.of_card(db, CARD)]
         assert "round 2 failed at pytest: a::one, a::two" in lines
         assert "nothing was checked on h2: validation is none" in lines
@@ -378,11 +379,13 @@ def test_a_failed_round_and_a_waiver_are_told_and_the_waiver_is_about_its_commit
 
 def test_columns_that_swap_their_names_take_cards_queues_and_stops_along(ledger: Engine) -> None:
     swapped = (board.Renaming("o1", "In Progress", "Done"), board.Renaming("o2", "Done", "In Progress"))
-    with book.writing(ledger) as db:
-        book.append(db, board_seen(), card_seen(), card_seen("PVTI_2", 2, "Done"), run_queued(), at=NOW)
-        book.append(db, board.StopOrdered(BOARD, "column", "Done", "ann"), at=NOW)
-        book.append(db, board.CardHeldBack(CardId("PVTI_2"), "In Progress", "ann"), at=NOW)
-        book.append(db, board.ColumnsChanged(BOARD, swapped, ("Planning",)), at=NOW)
+    with event_store.writing(ledger) as db:
+        event_store.append(
+            db, board_seen(), card_seen(), card_seen("PVTI_2", 2, "Done"), run_queued(), at=NOW
+        )
+        event_store.append(db, board.StopOrdered(BOARD, "column", "Done", "ann"), at=NOW)
+        event_store.append(db, board.CardHeldBack(CardId("PVTI_2"), "In Progress", "ann"), at=NOW)
+        event_store.append(db, board.ColumnsChanged(BOARD, swapped, ("Planning",)), at=NOW)
         now = [cards.get(db, CardId(card_id)) for card_id in (CARD, "PVTI_2")]
         assert [card and (card.column, card.held_back) for card in now] == [
             ("Done", ""),
@@ -391,5 +394,7 @@ def test_columns_that_swap_their_names_take_cards_queues_and_stops_along(ledger:
         assert [run.column for run in runs.queued(db, BOARD)] == ["Done"]
         assert [stop.target for stop in stops.of_board(db, BOARD)] == ["In Progress"]
         assert structure.former_columns(db, BOARD)["Planning"] == ""
-        book.append(db, board.ColumnsChanged(BOARD, (board.Renaming("o1", "Done", "Doing"),), ()), at=NOW)
+        event_store.append(
+            db, board.ColumnsChanged(BOARD, (board.Renaming("o1", "Done", "Doing"),), ()), at=NOW
+        )
         assert structure.former_columns(db, BOARD)["In Progress"] == "Doing"

@@ -5,24 +5,25 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Engine
 
-from ledger import book, outbox
-from ledger.engine import open_ledger
 from ledger.events.run import AgentSaid
 from ledger.ids import CardId, EntryKey, RunId
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.queue import outbox
 
 
 def append_one_by_one(engine: Engine, name: str, count: int) -> None:
     """Append `count` events, each in a transaction of its own."""
     for number in range(count):
-        with book.writing(engine) as db:
-            book.append(db, AgentSaid(RunId("shared"), f"{name} {number}"), at=datetime.now(UTC))
+        with event_store.writing(engine) as db:
+            event_store.append(db, AgentSaid(RunId("shared"), f"{name} {number}"), at=datetime.now(UTC))
 
 
 def stop_in_the_middle(engine: Engine, name: str, count: int) -> None:
     """Append a batch that is never committed; say so and wait to be killed."""
-    with book.writing(engine) as db:
+    with event_store.writing(engine) as db:
         outbox.put(db, draft(name), datetime.now(UTC))
-        book.append(
+        event_store.append(
             db, *(AgentSaid(RunId("shared"), f"{name} {n}") for n in range(count)), at=datetime.now(UTC)
         )
         print("written", flush=True)

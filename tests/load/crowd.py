@@ -13,12 +13,12 @@ from sqlalchemy import Engine
 
 import docker
 from forge.demo.people import Json, Team
-from ledger import book
 from ledger.event import Event
 from ledger.events.board import CardSeen
 from ledger.events.policy import PolicyLoaded
-from runner.docker.engine import engine_address
-from runner.docker.sweeping import home_of
+from ledger.log import event_store
+from runner.workspaces.docker.engine import engine_address
+from runner.workspaces.docker.sweeping import home_of
 from tests.chaos.cardinal import LIMIT_S, Cardinal, running, until
 
 REPOSITORIES = ("acme/shop", "acme/board")
@@ -123,8 +123,8 @@ def events(engine: Engine, kind: type[Event] = Event, after: int = 0) -> list[An
     """Return all events of that kind, oldest first."""
     found: list[Any] = []
     while True:
-        with book.reading(engine) as db:
-            page = book.read(db, after=after, limit=5_000)
+        with event_store.reading(engine) as db:
+            page = event_store.read(db, after=after, limit=5_000)
         if not page:
             return found
         after = page[-1].seq

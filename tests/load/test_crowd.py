@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from forge.demo.people import Json
-from ledger import book, inbox
 from ledger.events.run import BranchPushed, FinalReported, RunClaimed, RunEnded, RunQueued
 from ledger.ids import RunId
+from ledger.log import event_store
+from ledger.queue import inbox
 from ledger.states import Ending
 from tests.chaos import tally
 from tests.chaos.cardinal import Cardinal, living_in, until
@@ -77,7 +78,7 @@ def _all_done(cardinal: Cardinal, wanted: list[tuple[str, int]]) -> bool:
 
 
 def _none_waits(cardinal: Cardinal) -> bool:
-    with book.reading(cardinal.engine) as db:
+    with event_store.reading(cardinal.engine) as db:
         return not inbox.counts(db)["waiting"]
 
 

@@ -16,21 +16,25 @@ from typing import Any, TypeVar
 from sqlalchemy import Engine
 from werkzeug.serving import make_server
 
-from bot import gathering, publisher, react, webhook
-from bot import redis as embedded
-from bot.app import make_app
-from bot.desk import Desk
-from bot.github import acts, documents
-from bot.github.hub import Hub
-from bot.publisher import Published
-from bot.shop import Shop
-from ledger import book, inbox, outbox
+from bot.bootstrap import Shop
+from bot.github.api import project_queries
+from bot.github.client import Hub
+from bot.ingest import delivery
+from bot.outbox import handlers, publisher
+from bot.outbox.context import Desk
+from bot.outbox.publisher import Published
+from bot.reactor import reactor
+from bot.system import redis as embedded
+from bot.web import webhook
+from bot.web.app import make_app
 from ledger.event import Event
 from ledger.events.policy import PolicyLoaded
 from ledger.events.run import RunQueued
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
+from ledger.log import event_store
+from ledger.queue import inbox, outbox
 from ledger.views import boards, cards, remotes, runs
-from rules.intents import Intent
+from rules.intents.outbound import Intent
 from tests.bot.texts.past import SETTINGS, Past
 from tests.ledgers import new_ledger
 from tests.peer.side import ADMIN, ORG, Side, utc_now
@@ -61,12 +65,12 @@ class ToldHub(Hub):
 
     def graphql(self, document: str, variables: Mapping[str, Any], **narrow: Any) -> dict[str, Any]:
         """Return the card, or all cards of its column, as they are told; all else is asked of the side."""
-        if document not in (documents.CARD, documents.CARDS):
+        if document not in (project_queries.CARD, project_queries.CARDS):
             return super().graphql(document, variables, **narrow)
-        with book.reading(self.engine) as db:
+        with event_store.reading(self.engine) as db:
             card, board = cards.get(db, variables.get("card", CARD)), boards.get(db, BOARD)
         told = _told(card, board) if card is not None and board is not None else None
-        if document == documents.CARD:
+        if document == project_queries.CARD:
             return {"node": told}
         return {"node": {"items": {"pageInfo": {"hasNextPage": False}, "nodes": [told]}}}
 
@@ -153,17 +157,17 @@ class Cardinal:
         )
 
     def events(self, kind: type[E]) -> list[E]:
-        with book.reading(self.shop.engine) as db:
-            return [one.event for one in book.read(db, limit=10_000) if isinstance(one.event, kind)]
+        with event_store.reading(self.shop.engine) as db:
+            return [one.event for one in event_store.read(db, limit=10_000) if isinstance(one.event, kind)]
 
     def run(self) -> runs.RunRow:
-        with book.reading(self.shop.engine) as db:
+        with event_store.reading(self.shop.engine) as db:
             found = runs.get(db, RUN)
         assert found is not None
         return found
 
     def card(self) -> cards.CardRow:
-        with book.reading(self.shop.engine) as db:
+        with event_store.reading(self.shop.engine) as db:
             found = cards.get(db, CARD)
         assert found is not None
         return found
@@ -176,14 +180,14 @@ class Cardinal:
             assert self.took.wait_for(lambda: len(self.woken) >= count, WAIT_S), f"only {self.woken} came"
             due, self.woken[:] = self.woken[:count], self.woken[count:]
         for delivery_id in due:
-            gathering.ingest(self.shop, delivery_id)
+            delivery.ingest(self.shop, delivery_id)
 
     def do(self, *intents: Intent) -> Published:
         """Put intents into the outbox, as decisions do, and carry out what is due."""
-        with book.writing(self.shop.engine) as db:
+        with event_store.writing(self.shop.engine) as db:
             for intent in intents:
-                last = remotes.get(db, acts.key(intent))
-                outbox.put(db, acts.draft(intent, self.clock(), last), self.clock())
+                last = remotes.get(db, handlers.key(intent))
+                outbox.put(db, handlers.draft(intent, self.clock(), last), self.clock())
         return self.publish()
 
     def ingest_until(self, kind: type[Event]) -> None:
@@ -197,8 +201,8 @@ class Cardinal:
 
     def answer(self) -> Published:
         """Let the rules see what happened, and carry out what they ask for."""
-        with book.writing(self.shop.engine) as db:
-            react.advance(db, now=self.clock())
+        with event_store.writing(self.shop.engine) as db:
+            reactor.advance(db, now=self.clock())
         return self.publish()
 
     def waiting(self) -> int:

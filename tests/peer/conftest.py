@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.github.hub import Hub
+from bot.github.client import Hub
 from tests.peer.beside import Cardinal, open_beside
 from tests.peer.emulator import emulating
 from tests.peer.ours import forging

@@ -12,8 +12,8 @@ from typing import Any
 import jwt
 import requests
 
-from bot.config import Config, read
-from bot.github.hub import Hub
+from bot.github.client import Hub
+from bot.system.config import Config, read
 from tests.peer.relay import Relay
 
 ORG, SLUG, BOT = "acme", "cardinal", "cardinal[bot]"

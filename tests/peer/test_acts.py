@@ -1,9 +1,7 @@
 """What Cardinal does outward, by its own publisher, on both sides: all acts that need no GraphQL."""
 
-from bot import publisher
-from bot.github import acts
-from bot.texts.marker import marker_of
-from ledger import book, outbox
+from bot.outbox import handlers, publisher
+from bot.render.markdown.marker import marker_of
 from ledger.events.board import CardArchived, CardMoved
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import BranchDeleted, PullChanged, PullOpened
@@ -16,7 +14,9 @@ from ledger.events.run import (
     ValidationEnded,
 )
 from ledger.ids import CardId, QuestionId
-from rules.intents import (
+from ledger.log import event_store
+from ledger.queue import outbox
+from rules.intents.outbound import (
     ClosePull,
     DeleteBranch,
     Intent,
@@ -42,11 +42,11 @@ ASKED = QuestionId("r1-q1")
 def die_after(cardinal: Cardinal, intent: Intent) -> None:
     """Let a publisher carry the intent out and die before it can say so; its claim runs out."""
     engine, now = cardinal.shop.engine, cardinal.clock()
-    with book.writing(engine) as db:
-        outbox.put(db, acts.draft(intent, now, None), now)
+    with event_store.writing(engine) as db:
+        outbox.put(db, handlers.draft(intent, now, None), now)
     entry = outbox.claim_next(engine, "github", now=now, lease_s=publisher.CLAIM_S["github"], holder="dead")
     assert entry is not None
-    acts.find(entry.act).carry_out(cardinal.shop.hub, cardinal.shop.desk, intent, entry)
+    handlers.find(entry.act).carry_out(cardinal.shop.hub, cardinal.shop.desk, intent, entry)
     cardinal.clock.forward(publisher.CLAIM_S["github"] + 1)
 
 
@@ -68,7 +68,7 @@ def test_a_comment_is_said_once_and_carries_its_marker(cardinal: Cardinal) -> No
     assert body.startswith("Hello.")
     marker = marker_of(body)
     assert marker is not None
-    assert marker.key == acts.key(Say(CARD, "test", "Hello."))
+    assert marker.key == handlers.key(Say(CARD, "test", "Hello."))
 
 
 def test_a_publisher_that_died_after_it_wrote_does_not_write_twice(cardinal: Cardinal) -> None:

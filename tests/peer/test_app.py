@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.github import people
+from bot.github.api import roles
+from bot.github.client import Hub
+from bot.github.concurrency import Places
 from bot.github.errors import NotFoundError, PermissionMissingError, TokenError
-from bot.github.hub import Hub
-from bot.github.places import Places
-from bot.github.wire import CREATE, Wire
+from bot.github.transport import CREATE, Wire
 from tests.peer.emulator import new_key
 from tests.peer.side import ADMIN, ANSWER_S, BOT, ORG, SLUG, STRANGER, WRITER, Side, utc_now
 
@@ -100,10 +100,10 @@ def test_cardinal_tells_a_missing_permission_from_a_missing_thing(
 
 
 def test_cardinal_reads_each_persons_role(hub: Hub, repository: str) -> None:
-    assert people.role(hub, repository, ADMIN) == "admin"
-    assert people.role(hub, repository, WRITER) == "write"
-    assert not people.may_write(people.role(hub, repository, STRANGER))
-    assert people.role(hub, repository, "nobody-at-all") == "none"
+    assert roles.role(hub, repository, ADMIN) == "admin"
+    assert roles.role(hub, repository, WRITER) == "write"
+    assert not roles.may_write(roles.role(hub, repository, STRANGER))
+    assert roles.role(hub, repository, "nobody-at-all") == "none"
 
 
 def test_the_rate_limit_stands_on_every_answer(hub: Hub, repository: str) -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bot.github import policy_file
+from bot.github.client import Hub
 from bot.github.errors import RefusedError
-from bot.github.hub import Hub
+from bot.repo_config import policy_file
 from tests.peer.side import Side
 
 BRANCH = "cardinal/1-totals"

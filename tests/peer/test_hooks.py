@@ -5,9 +5,9 @@ import hmac
 from datetime import datetime
 from typing import Any
 
-from bot import facts, intake
-from bot.github.hub import Hub
-from ledger.reports import About
+from bot.github.client import Hub
+from bot.ingest import events, facts
+from ledger.queue.change_reports import About
 from tests.peer.relay import Delivery
 from tests.peer.side import ADMIN, BOT, ORG, SECRET, WRITER, Side
 
@@ -16,7 +16,7 @@ BRANCH = "cardinal/1-totals"
 
 def read(delivery: Delivery, bot_id: int) -> tuple[Any, ...]:
     """Return what Cardinal reads out of a delivery."""
-    return intake.read(delivery.event, delivery.payload, bot_id=bot_id)
+    return events.read(delivery.event, delivery.payload, bot_id=bot_id)
 
 
 def test_the_signature_is_that_of_the_raw_body(side: Side, repository: str) -> None:

@@ -2,12 +2,12 @@
 
 import requests
 
-from bot import webhook
+from bot.web import webhook
 from ledger.events.conversation import CommandGiven, CommandRefused, PersonSaid
 from ledger.events.pull import PullOpened, ReviewSubmitted
 from ledger.events.run import PlanApproved
 from ledger.states import RunState
-from rules.intents import OpenPull, PostPlan, WriteRunComment
+from rules.intents.outbound import OpenPull, PostPlan, WriteRunComment
 from tests.peer.beside import BRANCH, CARD, RUN, Cardinal
 from tests.peer.side import ADMIN, STRANGER, WRITER
 

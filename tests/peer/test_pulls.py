@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bot.github import pulls, repositories, reviews
+from bot.github.api import pulls, repositories, reviews
+from bot.github.api.pulls import PullLook
+from bot.github.client import Hub
 from bot.github.errors import ConflictError, NotFoundError, RefusedError
-from bot.github.hub import Hub
-from bot.github.pulls import PullLook
 from tests.peer.side import ADMIN, BOT, WRITER, Side
 
 BRANCH = "cardinal/1-totals"

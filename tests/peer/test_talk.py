@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.github import issues
+from bot.github.api import issues
+from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, RefusedError
-from bot.github.hub import Hub, repository_path
 from tests.peer.side import ADMIN, BOT, Side
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from threading import Lock
 
-from bot.github.wire import USER_AGENT
+from bot.github.transport import USER_AGENT
 from forge.judging import Exchange
 from tests.published import fetching
 from tests.published.documents import Documents

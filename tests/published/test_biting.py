@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bot.github import board, pulls
-from bot.github.hub import repository_path
-from bot.github.wire import USER_AGENT
+from bot.github.api import projects, pulls
+from bot.github.client import repository_path
+from bot.github.transport import USER_AGENT
 from forge.judging import Exchange
 from forge.server import Forge
 from tests.bot.github.world import World, build
@@ -45,9 +45,9 @@ def _work(world: World) -> None:
     commit = world.hub.rest("GET", f"{SHOP}/commits/HEAD").body["sha"]
     world.hub.rest("POST", f"{SHOP}/check-runs", body={**CHECK, "head_sha": commit})
     _open_pull(world)
-    look = board.read_board(world.hub, "acme", 1)
+    look = projects.read_board(world.hub, "acme", 1)
     done = next(column for column in look.columns if column.name == "Done")
-    board.move_card(world.hub, look.board_id, item.node_id, look.status_field_id, done.option_id)
+    projects.move_card(world.hub, look.board_id, item.node_id, look.status_field_id, done.option_id)
 
 
 def _open_pull(world: World) -> None:

@@ -11,13 +11,15 @@ from uuid import uuid4
 import pytest
 from flask.testing import FlaskClient
 
-from bot import config, intake
-from bot.app import make_app
-from bot.facts import CardRang, Fact, IssueFact, Pushed, Renamed
-from bot.github.hub import REPOSITORY
-from bot.intake import UnreadablePayloadError
-from ledger import book, doorbells
-from ledger.engine import open_ledger
+from bot.github.client import REPOSITORY
+from bot.ingest import events
+from bot.ingest.events import UnreadablePayloadError
+from bot.ingest.facts import CardRang, Fact, IssueFact, Pushed, Renamed
+from bot.system import config
+from bot.web.app import make_app
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.queue import refresh_requests
 from tests.bot.core.opening import opened
 from tests.published.court import Court
 from tests.published.recordings import Recording, grown, maimed, recordings, shrunken
@@ -52,7 +54,7 @@ def delivered(receiver: FlaskClient, one: Recording) -> int:
 
 
 def told(one: Recording) -> tuple[Fact, ...]:
-    return intake.read(one.event, one.payload, bot_id=BOT_ID)
+    return events.read(one.event, one.payload, bot_id=BOT_ID)
 
 
 def nonsense(one: Recording, fact: Fact) -> Iterator[str]:
@@ -142,14 +144,14 @@ def test_without_what_it_must_have_a_delivery_is_unreadable_or_says_no_nonsense(
 @pytest.mark.timeout(600)
 def test_deliveries_about_other_places_change_nothing_in_the_ledger(tmp_path: Path, published: Court) -> None:
     with opened(tmp_path) as cardinal:
-        with book.reading(cardinal.shop.engine) as db:
-            before = book.last_seq(db)
+        with event_store.reading(cardinal.shop.engine) as db:
+            before = event_store.last_seq(db)
         for one in recordings():
             cardinal.post(one.event, one.body, str(uuid4()), str(one.payload.get("action") or ""))
         cardinal.settle()
-        with book.reading(cardinal.shop.engine) as db:
-            assert book.last_seq(db) == before
-            assert doorbells.waiting(db, limit=10) == ()
+        with event_store.reading(cardinal.shop.engine) as db:
+            assert event_store.last_seq(db) == before
+            assert refresh_requests.waiting(db, limit=10) == ()
         assert cardinal.failures == []
         assert [
             call

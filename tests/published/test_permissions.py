@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.github import reach
-from bot.manifest import manifest
+from bot.github import token_scope
+from bot.github.app_manifest import manifest
 from tests.house.source import sources
 from tests.published import calls
 from tests.published.calls import ONE, Sent
@@ -37,7 +37,7 @@ def sent(published: Court) -> dict[str, Sent]:
 
 def asked_for(one: Sent) -> frozenset[tuple[str, str]] | None:
     """Return what the token of a call may do; None where it may do all that is granted."""
-    found = reach.of_call(one.method, one.path.replace(ONE, "1"))
+    found = token_scope.of_call(one.method, one.path.replace(ONE, "1"))
     return frozenset(found.permissions) if found is not None else None
 
 
@@ -64,7 +64,7 @@ def test_a_token_may_do_what_its_call_needs_and_nothing_else(published: Court, n
 
 def test_every_row_of_the_table_is_about_a_call_that_cardinal_sends(published: Court) -> None:
     rest = [one.path.replace(ONE, "1").removeprefix("/repos/1/1") for one in sent(published).values()]
-    for area, _reads, _writes in reach._AREAS:
+    for area, _reads, _writes in token_scope._AREAS:
         assert [path for path in rest if area.fullmatch(path)], f"{area.pattern} is about nothing"
 
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from bot.github import pulls
-from bot.github.hub import repository_path
+from bot.github.api import pulls
+from bot.github.client import repository_path
 from forge.server import Forge
 from forge.store.reviews import LineComment
 from tests.bot.github.world import build

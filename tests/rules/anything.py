@@ -12,7 +12,7 @@ import ledger.events
 from ledger.event import Event
 from ledger.ids import QuestionId
 from ledger.states import CardState, Ending, RunState
-from rules.policy_checks import command_names
+from rules.policy.validate import command_names
 from rules.snapshot import OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
 from tests.rules import scene
 

@@ -8,9 +8,9 @@ from ledger.events.conversation import CommandGiven, PersonSaid
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import CARD_STATES, CardState, Ending, Gate, RunState, check_card_step
 from rules.decide import decide
-from rules.intents import Decision, Intent
-from rules.inward import ChangeCardState
-from rules.policy import Policy, default_policy, parse
+from rules.intents.internal import ChangeCardState
+from rules.intents.outbound import Decision, Intent
+from rules.policy.model import Policy, default_policy, parse
 from rules.snapshot import Mover, OpenQuestion, PullSeen, RunSeen, Snapshot
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -4,8 +4,8 @@ import pytest
 
 from ledger.events.board import CardConverted
 from ledger.states import CardState, RunState
-from rules.access import WHY, spread
-from rules.inward import RequeueRun, StopRun
+from rules.handlers.access import WHY, spread
+from rules.intents.internal import RequeueRun, StopRun
 from rules.snapshot import Loss, Snapshot, TargetSeen
 from tests.rules.scene import CARD, POLICY, R1, asks, card, only, run, states
 

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from ledger.causes import shared_cause
 from ledger.events import run as runs
+from ledger.model.shared_failures import shared_cause
 from ledger.states import Ending, RunState
-from rules.halting import HaltBoard, LiftHalt
-from rules.intents import Say
-from rules.queue import Load, Waiting, choose
+from rules.intents.halt import HaltBoard, LiftHalt
+from rules.intents.outbound import Say
+from rules.runs.queue import Load, Waiting, choose
 from rules.snapshot import Halt, Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import BOARD, CARD, NOW, POLICY, R1, asks, card, ended, given, kinds, only, run

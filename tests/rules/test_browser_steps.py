@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.browser_steps import MOST_STEPS, STEP_BYTES, UNDERSTOOD, Script, Step, Verb, read
+from rules.runs.browser_steps import MOST_STEPS, STEP_BYTES, UNDERSTOOD, Script, Step, Verb, read
 
 APP = "http://127.0.0.1:3000/"
 UNDERSTANDS = {

@@ -10,11 +10,11 @@ from ledger.events.pull import PullChanged
 from ledger.events.run import RunStepped
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, RunState
-from rules import buttons
-from rules.buttons import fitting
-from rules.command_line import Parsed, approved_plan, of_button, pressed_run
-from rules.intents import Say, WriteCheck
-from rules.inward import ApprovePlan, QueueRun, StopRun
+from rules.chatops.parser import Parsed, approved_plan, of_button, pressed_run
+from rules.handlers import check_buttons
+from rules.handlers.check_buttons import fitting
+from rules.intents.internal import ApprovePlan, QueueRun, StopRun
+from rules.intents.outbound import Say, WriteCheck
 from rules.snapshot import RunSeen, Snapshot
 from tests.rules.scene import CARD, POLICY, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run
 
@@ -47,13 +47,13 @@ def test_the_buttons_fit_how_the_card_stands(
 @pytest.mark.parametrize(
     ("button", "fits"),
     [
-        (buttons.Button("L" * 20, "i" * 20, "d" * 40), True),
-        (buttons.Button("L" * 21, "i" * 20, "d" * 40), False),
-        (buttons.Button("L" * 20, "i" * 21, "d" * 40), False),
-        (buttons.Button("L" * 20, "i" * 20, "d" * 41), False),
+        (check_buttons.Button("L" * 20, "i" * 20, "d" * 40), True),
+        (check_buttons.Button("L" * 21, "i" * 20, "d" * 40), False),
+        (check_buttons.Button("L" * 20, "i" * 21, "d" * 40), False),
+        (check_buttons.Button("L" * 20, "i" * 20, "d" * 41), False),
     ],
 )
-def test_a_button_fits_within_githubs_lengths(button: buttons.Button, fits: bool) -> None:
+def test_a_button_fits_within_githubs_lengths(button: check_buttons.Button, fits: bool) -> None:
     assert button.fits is fits
 
 
@@ -151,4 +151,4 @@ def test_the_check_is_written_when_its_verdict_or_its_buttons_may_change() -> No
     assert "WriteCheck" in kinds(asks(seen, RunStepped(R1, S.PLANNING, S.AWAITING_APPROVAL)))
     assert "WriteCheck" in kinds(asks(seen, PullChanged(CARD, 5, "open", False, "abc123")))
     assert "WriteCheck" not in kinds(asks(card(run=run()), PullChanged(CARD, 5, "open", False, "abc123")))
-    assert buttons.check(card(pull=pull("closed"))).intents == ()
+    assert check_buttons.check(card(pull=pull("closed"))).intents == ()

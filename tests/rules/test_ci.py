@@ -10,9 +10,9 @@ from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.states import CardState as S
 from ledger.states import Ending, RunState
-from rules.intents import Say
-from rules.inward import ChangeCardState, QueueRun
-from rules.policy import Policy
+from rules.intents.internal import ChangeCardState, QueueRun
+from rules.intents.outbound import Say
+from rules.policy.model import Policy
 from rules.snapshot import CiSeen, Snapshot
 from tests.rules.scene import CARD, NOW, POLICY, R1, asks, card, ended, kinds, only, pull, run
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.command_line import (
+from rules.chatops.parser import (
     Mistyped,
     Parsed,
     Permitted,
@@ -15,8 +15,8 @@ from rules.command_line import (
     parse,
     permit,
 )
-from rules.policy import parse as read
-from rules.policy_checks import command_names
+from rules.policy.model import parse as read
+from rules.policy.validate import command_names
 from tests.rules.scene import POLICY
 from tests.rules.test_policy import WHOLE
 

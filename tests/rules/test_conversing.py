@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from ledger.answers import CHOSEN_ONLY, Code, Subject
 from ledger.event import Event
 from ledger.events.conversation import AssistantFailed, AssistantReplied, CommandRefused, PersonSaid
 from ledger.ids import QuestionId
+from ledger.model.limit_answers import CHOSEN_ONLY, Code, Subject
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.decide import decide
-from rules.intents import AskAssistant, React, Say, UpdateTicker
-from rules.inward import AnswerQuestion, RequeueRun, SteerRun
+from rules.intents.internal import AnswerQuestion, RequeueRun, SteerRun
+from rules.intents.outbound import AskAssistant, React, Say, UpdateTicker
 from rules.snapshot import AnsweredQuestion, Snapshot
 from tests.rules import scene
 from tests.rules.scene import (

@@ -10,12 +10,12 @@ from ledger.events.publication import EntryPublished
 from ledger.events.run import Progressed
 from ledger.ids import EntryKey
 from ledger.states import CARD_STATES, Archetype, CardState, check_card_step
-from rules.card_state import legal_way, rest_of
+from rules.card.state import legal_way, rest_of
 from rules.decide import BOARD_RULES, CARD_RULES, decide
-from rules.intents import Decision
+from rules.explain import status, why
+from rules.intents.outbound import Decision
+from rules.runs.kill_switch import spread
 from rules.snapshot import Snapshot
-from rules.stopping import spread
-from rules.why import status, why
 from tests.rules import scene
 from tests.rules.anything import event_kinds, events, snapshots
 from tests.rules.scene import BOARD, CARD, NOW, POLICY, R1, card, run

@@ -5,9 +5,9 @@ import pytest
 from ledger.events.related import LinksSeen
 from ledger.events.run import RunQueued
 from ledger.states import CardState, RunState
-from rules.depending import waiting
-from rules.intents import Say
-from rules.inward import ChangeCardState, Explain
+from rules.card.dependencies import waiting
+from rules.intents.internal import ChangeCardState, Explain
+from rules.intents.outbound import Say
 from rules.snapshot import BlockerSeen, Standing
 from tests.rules.scene import CARD, R1, asks, card, kinds, only, run, states
 

@@ -10,13 +10,13 @@ from ledger.events.pull import PullOpened
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Gate
-from rules.card_state import rest_of
-from rules.gating import why_not
-from rules.intents import MergePull, Say
-from rules.inward import QueueRun, StopRun
+from rules.card.state import rest_of
+from rules.explain import why
+from rules.intents.internal import QueueRun, StopRun
+from rules.intents.outbound import MergePull, Say
+from rules.runs.gate import why_not
+from rules.runs.kill_switch import spread
 from rules.snapshot import CheckingSeen
-from rules.stopping import spread
-from rules.why import why
 from tests.rules import scene
 from tests.rules.scene import BOARD, CARD, NOW, R1, asks, card, ended, kinds, only, pull, states
 

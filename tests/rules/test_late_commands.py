@@ -8,9 +8,9 @@ import pytest
 from ledger.events.conversation import CommandGiven
 from ledger.ids import RunId
 from ledger.states import Ending, RunState
-from rules.entering import UNKNOWN
-from rules.intents import Say
-from rules.policy_checks import command_names
+from rules.handlers.card_moved import UNKNOWN
+from rules.intents.outbound import Say
+from rules.policy.validate import command_names
 from rules.snapshot import AnsweredQuestion, CheckingSeen, FollowUpSeen, Held, Snapshot, Stop
 from tests.rules.scene import BOARD, CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run
 

@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from ledger.answers import CANCEL, FINISH, Subject
 from ledger.events.board import CardArrived, CardMoved
 from ledger.events.run import RunEnded
+from ledger.model.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import CardState, Ending, RunState
-from rules.intents import MoveCard, Say
-from rules.inward import AnswerQuestion, AskQuestion, EndRun, HoldBack, QueueRun, StopRun
-from rules.leaving import MOST_BACK
+from rules.card.drag_out import MOST_BACK
+from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, HoldBack, QueueRun, StopRun
+from rules.intents.outbound import MoveCard, Say
 from rules.snapshot import RunSeen, Snapshot
 from tests.rules import scene
 from tests.rules.scene import (

@@ -8,9 +8,9 @@ from ledger.events.pull import GroupFormed, GroupGone
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Gate
-from rules.intents import CancelMerge, CheckGroup
-from rules.inward import Explain
-from rules.merging import WAITS
+from rules.handlers.merge_queue import WAITS
+from rules.intents.internal import Explain
+from rules.intents.outbound import CancelMerge, CheckGroup
 from rules.snapshot import Snapshot
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, run
 

@@ -7,13 +7,13 @@ import pytest
 from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.states import CardState, Ending
-from rules.command_line import Mistyped, Parsed, mentioned, of_box, parse
-from rules.intents import CreateCard, MarkReady, MoveCard, WriteFindings
-from rules.inward import QueueRun
-from rules.modes import Chosen, again, chosen
-from rules.policy import Policy
+from rules.chatops.parser import Mistyped, Parsed, mentioned, of_box, parse
+from rules.intents.internal import QueueRun
+from rules.intents.outbound import CreateCard, MarkReady, MoveCard, WriteFindings
+from rules.policy.model import Policy
+from rules.runs.mode import Chosen, again, chosen
+from rules.runs.start import start
 from rules.snapshot import CiSeen, FollowUpSeen, Snapshot
-from rules.starting import start
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, NOW, R1, asks, card, ended, kinds, only, policy, pull
 

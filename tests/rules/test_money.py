@@ -3,9 +3,9 @@
 import pytest
 
 from ledger.ids import CardId, RunId
-from ledger.limits import Limit
-from rules.money import Grant, Purse, Share
-from rules.policy import Policy, parse
+from ledger.model.spend_limits import Limit
+from rules.policy.model import Policy, parse
+from rules.runs.budget import Grant, Purse, Share
 from tests.rules.scene import CARD, R1
 
 WISH = Share(R1, CARD, "In Progress", "alice", 2.0)

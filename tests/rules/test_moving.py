@@ -10,12 +10,12 @@ from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewDism
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, RunState
-from rules import halting, intents, inward
-from rules.intents import CancelMerge, Intent, MergePull, Say
-from rules.inward import Explain
-from rules.moving import ACTS, may_move
+from rules.card.move_rights import ACTS, may_move
+from rules.explain import why
+from rules.intents import halt, internal, outbound
+from rules.intents.internal import Explain
+from rules.intents.outbound import CancelMerge, Intent, MergePull, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
-from rules.why import why
 from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run
 
 EVE, BOB, AUTOMATION = Mover("eve", "triage"), Mover("bob", "write"), "github-project-automation[bot]"
@@ -116,35 +116,36 @@ def test_a_check_that_ends_merges_nothing_that_was_put_there_without_the_right()
 SHOWS: dict[type[Intent], str] = {
     **dict.fromkeys(
         (
-            intents.WriteRunComment,
-            intents.PostPlan,
-            intents.SettlePlan,
-            intents.PostQuestion,
-            intents.SettleQuestion,
-            intents.PostReport,
-            intents.WriteFindings,
-            intents.Say,
-            intents.AnswerThread,
+            outbound.WriteRunComment,
+            outbound.PostPlan,
+            outbound.SettlePlan,
+            outbound.PostQuestion,
+            outbound.SettleQuestion,
+            outbound.PostReport,
+            outbound.WriteFindings,
+            outbound.Say,
+            outbound.AnswerThread,
         ),
         "a comment about what happened",
     ),
-    **dict.fromkeys((intents.React, intents.UntickBoxes), "the mark of a command, which has its own role"),
+    **dict.fromkeys((outbound.React, outbound.UntickBoxes), "the mark of a command, which has its own role"),
     **dict.fromkeys(
-        (intents.UpdateFace, intents.DescribeColumns, intents.UpdateTicker), "what the board shows of the log"
+        (outbound.UpdateFace, outbound.DescribeColumns, outbound.UpdateTicker),
+        "what the board shows of the log",
     ),
     **dict.fromkeys(
-        (intents.ReportPolicy, intents.WriteCheck, intents.CheckGroup), "a check that says what was seen"
+        (outbound.ReportPolicy, outbound.WriteCheck, outbound.CheckGroup), "a check that says what was seen"
     ),
-    intents.UpdatePull: "the description of a pull request, from the log",
-    inward.ChangeCardState: "the state follows the column where the card was put",
-    inward.Explain: "why the card waits",
+    outbound.UpdatePull: "the description of a pull request, from the log",
+    internal.ChangeCardState: "the state follows the column where the card was put",
+    internal.Explain: "why the card waits",
 }
 
 
 def test_every_intent_needs_the_right_or_says_why_not() -> None:
     known = [
         one
-        for module in (intents, inward, halting)
+        for module in (outbound, internal, halt)
         for one in vars(module).values()
         if isinstance(one, type) and issubclass(one, Intent) and one is not Intent
     ]

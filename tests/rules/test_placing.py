@@ -5,11 +5,11 @@ import pytest
 from ledger.events.board import CardConverted, CardMoved
 from ledger.events.placement import RepositoryResolved
 from ledger.states import CardState
+from rules.card.target_repository import ASKS, LOOKING, Hints, Placed, is_shared, lines_of, problem, resolve
 from rules.errors import PolicyError
-from rules.intents import Say
-from rules.inward import ChangeCardState, QueueRun
-from rules.placing import ASKS, LOOKING, Hints, Placed, is_shared, lines_of, problem, resolve
-from rules.policy import Policy, parse
+from rules.intents.internal import ChangeCardState, QueueRun
+from rules.intents.outbound import Say
+from rules.policy.model import Policy, parse
 from rules.snapshot import Loss, Snapshot, TargetSeen
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 from ledger.states import Archetype
 from rules import registry
 from rules.errors import PolicyError
-from rules.policy import Policy, default_policy, parse, parse_repository
-from rules.policy_checks import ACTIONS
-from rules.policy_column import ColumnPolicy
+from rules.policy.column import ColumnPolicy
+from rules.policy.model import Policy, default_policy, parse, parse_repository
+from rules.policy.validate import ACTIONS
 
 HEAD = "version: 1\nboard:\n  columns:\n"
 WHOLE = """\

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rules.policy_network import FULL, beyond, narrowest, word
+from rules.policy.network import FULL, beyond, narrowest, word
 
 
 @pytest.mark.parametrize(

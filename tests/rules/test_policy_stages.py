@@ -2,13 +2,13 @@
 
 import pytest
 
-from bot import personas
+from bot.repo_config import personas
 from ledger.states import Archetype
 from rules.columns import execution
 from rules.errors import PersonaError, PolicyError
-from rules.persona import MAX_BYTES, parse_persona
-from rules.policy import parse
-from rules.policy_stages import strictest
+from rules.policy.model import parse
+from rules.policy.persona import MAX_BYTES, parse_persona
+from rules.policy.stages import strictest
 
 HEAD = "version: 1\nboard:\n  columns:\n    A:\n      archetype: execution\n"
 PERSONA = "---\nname: sceptic\ndescription: Doubts.\ntools: {edit: deny}\nmodel: small\n---\nDoubt it.\n"

@@ -3,7 +3,7 @@
 import pytest
 
 from rules.errors import PolicyError
-from rules.profile_file import ProfileFile, parse_profile
+from rules.policy.profile import ProfileFile, parse_profile
 
 PATH = ".github/cardinal/profiles/ours.md"
 

@@ -4,8 +4,8 @@ import pytest
 
 from rules import registry
 from rules.errors import PolicyError
-from rules.policy import parse, parse_repository
-from rules.policy_checks import PROFILES
+from rules.policy.model import parse, parse_repository
+from rules.policy.validate import PROFILES
 
 FILE = "version: 1\nrepository:\n  profile: {}\n"
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from ledger.ids import CardId, RunId
-from ledger.limits import Limit
-from rules.queue import Choice, Load, Waiting, choose
+from ledger.model.spend_limits import Limit
+from rules.runs.queue import Choice, Load, Waiting, choose
 from rules.snapshot import Stop
 from tests.rules.scene import BOARD, NOW, POLICY
 

@@ -3,9 +3,9 @@
 import pytest
 
 from rules.errors import PolicyError
-from rules.policy import parse_repository
-from rules.policy_repository import RepositoryRules
-from rules.reproduction import Words, wanted
+from rules.policy.model import parse_repository
+from rules.policy.repository import RepositoryRules
+from rules.runs.reproduction import Words, wanted
 
 STEPS = Words('Steps:\n1. open /\n2. expect "Total 90"', counts=True)
 OTHERS = Words(STEPS.text, counts=False)

@@ -19,7 +19,8 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
 from ledger.ids import CardId, EntryKey
 from ledger.states import CardState, RunState
-from rules.intents import (
+from rules.intents.internal import ChangeCardState, Explain, RequeueRun, StopRun
+from rules.intents.outbound import (
     ClosePull,
     DeleteBranch,
     DescribeColumns,
@@ -28,9 +29,8 @@ from rules.intents import (
     UpdateTicker,
     WriteRunComment,
 )
-from rules.inward import ChangeCardState, Explain, RequeueRun, StopRun
+from rules.runs.kill_switch import spread
 from rules.snapshot import Snapshot, Stop
-from rules.stopping import spread
 from tests.rules.scene import BOARD, CARD, R1, asks, card, ended, given, kinds, only, pull, run, said, states
 
 S = CardState

@@ -12,8 +12,17 @@ from ledger.events.pull import PullOpened
 from ledger.events.related import CardLinked, CardProposed
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, RunState
-from rules.intents import CreateCard, MarkReady, MoveCard, OpenPull, PostPlan, Say, SettlePlan, UpdateTicker
-from rules.inward import ChangeCardState, EndRun, RequeueRun
+from rules.intents.internal import ChangeCardState, EndRun, RequeueRun
+from rules.intents.outbound import (
+    CreateCard,
+    MarkReady,
+    MoveCard,
+    OpenPull,
+    PostPlan,
+    Say,
+    SettlePlan,
+    UpdateTicker,
+)
 from rules.snapshot import Stop
 from tests.rules import scene
 from tests.rules.scene import BOARD, CARD, QUESTION, R1, asks, card, ended, kinds, only, pull, run, states

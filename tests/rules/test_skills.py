@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rules.policy_repository import Skills
-from rules.skills import (
+from rules.policy.repository import Skills
+from rules.runs.skills import (
     ALL_BYTES,
     MOST_LOADED,
     MOST_NAMED,

@@ -3,8 +3,8 @@
 import pytest
 
 from ledger.states import CardState, Ending, RunState
+from rules.explain import status, why
 from rules.snapshot import Snapshot, Stop
-from rules.why import status, why
 from tests.rules.scene import BOARD, NOW, POLICY, QUESTION, card, ended, pull, run
 
 S = CardState

@@ -5,7 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ledger.answers import (
+from ledger.event import Event, Recorded
+from ledger.events.budget import BudgetRaised, BudgetReserved
+from ledger.events.run import (
+    PlanProposed,
+    PlanTicked,
+    RunClaimed,
+    UsageMetered,
+)
+from ledger.ids import QuestionId, RunId
+from ledger.model.limit_answers import (
     ALLOW_CARD,
     GO_ON,
     PUBLISH,
@@ -18,19 +27,10 @@ from ledger.answers import (
     question,
     raised,
 )
-from ledger.event import Event, Recorded
-from ledger.events.budget import BudgetRaised, BudgetReserved
-from ledger.events.run import (
-    PlanProposed,
-    PlanTicked,
-    RunClaimed,
-    UsageMetered,
-)
-from ledger.ids import QuestionId, RunId
 from ledger.states import Ending
-from runner.history import History
-from runner.order import Limits
-from runner.watch import Allowance, Spent, Verdict
+from runner.run.history import History
+from runner.run.limits import Allowance, Spent, Verdict
+from runner.run.run_spec import Limits
 from tests.runner.test_limits import EDIT, FINISH, LIMITS, PLAN, SLOW, SPEND
 from tests.runner.world import World
 

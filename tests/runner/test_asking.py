@@ -6,17 +6,18 @@ from dataclasses import replace
 import pytest
 
 from ledger.events.run import QuestionAnswered, RunRequeued
-from runner import agents, working, workspaces
-from runner.agent import Phase, Task
-from runner.checkout import Checkout
-from runner.hearing import Hearing
-from runner.live import LiveRun
-from runner.mirror import Mirror
-from runner.order import Tools, WorkOrder
-from runner.redact import redact
-from runner.secrecy import Secrecy
-from runner.tenancy import tenancy
-from runner.texts import one_line
+from runner import agents, workspaces
+from runner.agents.contract import Phase, Task
+from runner.git.checkout import Checkout
+from runner.git.mirror import Mirror
+from runner.phases import work
+from runner.run.context import LiveRun
+from runner.run.run_spec import Tools, WorkOrder
+from runner.run.secrecy import Secrecy
+from runner.session.listener import Hearing
+from runner.text.redact import redact
+from runner.text.truncate import one_line
+from runner.workspaces.tenant import tenancy
 from tests.runner.agents.claude_lines import LAYOUT, asking, written
 from tests.runner.test_guards import KEY
 from tests.runner.world import World
@@ -116,7 +117,7 @@ def test_an_answer_gives_leave_once_or_for_the_card_or_not(
     question = world.only("QuestionAsked").question_id
     world.write(QuestionAnswered("r1", question, "ann", answer), RunRequeued("r1", "answered"))
     run = begun(world, first.order)
-    granted = working._granted(run, run.history.questions[-1])
+    granted = work._granted(run, run.history.questions[-1])
     sent: list[bytes] = []
     heard = hearing(world, run, sent, granted=granted, refused=run.history.refused())
     heard.line(json.dumps(asking("Bash", {"command": "git push"})))

@@ -5,8 +5,8 @@ import json
 
 from ledger.events.turn import BoardToolCalled
 from ledger.states import Ending
-from runner.board_tools import ATTACHED_BYTES, BadCall, check_call, offered
-from runner.store import Store
+from runner.agents.board_tools import ATTACHED_BYTES, BadCall, check_call, offered
+from runner.artifacts.store import Store
 from tests.runner.test_calls import RUN, call, effect, history
 from tests.runner.world import LIMITS, World
 

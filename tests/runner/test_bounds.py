@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.answers import PUBLISH, STOP, Size, Subject, question
 from ledger.events.run import RunEvent
 from ledger.ids import QuestionId, RunId
+from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject, question
 from ledger.states import Ending
-from runner.bounding import oversize
-from runner.mirror import DiffStat
-from runner.order import Guards, Validation
+from runner.checks.repair_limits import oversize
+from runner.git.mirror import DiffStat
+from runner.run.run_spec import Guards, Validation
 from tests.runner.test_guards import KEY
 from tests.runner.test_kill import DyingLog, die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.briefing import BriefingSource, EarlierRun, Feedback, Said, make_briefing
+from runner.prompts.briefing import BriefingSource, EarlierRun, Feedback, Said, make_briefing
 
 START = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 PLAIN = BriefingSource("Greet", "Say hello.", "ann", author_trusted=True)

@@ -14,7 +14,7 @@ from ledger.events.related import CardLinked, CardProposed
 from ledger.events.run import Noted, PlanApproved, PlanProposed, PlanTicked, QuestionAnswered, QuestionAsked
 from ledger.events.turn import BoardToolCalled
 from ledger.ids import CardId, QuestionId, RunId
-from runner.board_tools import (
+from runner.agents.board_tools import (
     PLANNING,
     TOOLS,
     BadCall,
@@ -25,10 +25,10 @@ from runner.board_tools import (
     offered,
     schema_of,
 )
-from runner.calls import Effect, effect_of
-from runner.card_shown import SHOWN_BYTES, card_shown
-from runner.history import History
-from runner.order import Committer, Limits, Places, ReviewThread, WorkOrder
+from runner.run.history import History
+from runner.run.run_spec import Committer, Limits, Places, ReviewThread, WorkOrder
+from runner.session.show_card import SHOWN_BYTES, card_shown
+from runner.session.tool_effects import Effect, effect_of
 
 RUN = RunId("r1")
 NOWHERE = Path("/nowhere")

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from runner.chat import ChatError, ask_once
 from runner.errors import CommandTimeoutError
+from runner.session.chat import ChatError, ask_once
 from tests.runner.world import World
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from ledger.ids import CardId
 from ledger.states import Ending
-from runner import checkout_scripts, workspaces
-from runner.checkout import Checkout
+from runner import workspaces
 from runner.errors import WorkspaceError
-from runner.mirror import Heads, Mirror
-from runner.workspace import Tenancy, Workspace
+from runner.git import checkout_scripts
+from runner.git.checkout import Checkout
+from runner.git.mirror import Heads, Mirror
+from runner.workspaces.contract import Tenancy, Workspace
 from tests.runner.world import BRANCH, COMMITTER, REPOSITORY, World, checks, git
 
 MOST_STARTS = 13  # a start is a container, which takes about as long as all git commands of a run

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from runner import deciding
+from runner.guards import ci_files
 
 WHOLE = """
 makefile GNUmakefile a.mk justfile .justfile Taskfile.yml taskfile.yaml Rakefile tox.ini noxfile.py
@@ -107,13 +107,13 @@ ALTERED: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
 
 
 def test_every_file_that_decides_is_known() -> None:
-    assert [path for path in WHOLE.split() if not deciding.whole(path)] == []
-    assert [path for path in BY_LINES.split() if not deciding.by_lines(path)] == []
+    assert [path for path in WHOLE.split() if not ci_files.whole(path)] == []
+    assert [path for path in BY_LINES.split() if not ci_files.by_lines(path)] == []
 
 
 def test_lines_about_tests_decide_and_dependencies_do_not() -> None:
-    assert [line for line in ABOUT_TESTS.splitlines() if not deciding.decides(line)] == []
-    assert [line for line in DEPENDENCIES.splitlines() if deciding.decides(line)] == []
+    assert [line for line in ABOUT_TESTS.splitlines() if not ci_files.decides(line)] == []
+    assert [line for line in DEPENDENCIES.splitlines() if ci_files.decides(line)] == []
 
 
 def section(path: str, place: str) -> str:
@@ -126,23 +126,23 @@ def section(path: str, place: str) -> str:
 @pytest.mark.parametrize("path", SECTIONS)
 def test_every_section_that_decides_is_known(path: str) -> None:
     known = {place: (place.replace(".", " "),) for place in SECTIONS[path].split()}
-    assert {place: deciding.altered(path, "", section(path, place)) for place in known} == known
+    assert {place: ci_files.altered(path, "", section(path, place)) for place in known} == known
 
 
 @pytest.mark.parametrize("how", ALTERED)
 def test_what_of_the_sections_differs_is_told(how: str) -> None:
     path, before, after, told = ALTERED[how]
-    assert deciding.altered(path, before, after) == told
+    assert ci_files.altered(path, before, after) == told
 
 
 def test_of_many_sections_three_are_named() -> None:
-    assert list(deciding.sections_named(["tool a", "it", "b", "c"])) == ["`tool.a`", "the file", "`b`"]
+    assert list(ci_files.sections_named(["tool a", "it", "b", "c"])) == ["`tool.a`", "the file", "`b`"]
 
 
 def test_what_a_line_runs_is_found_wherever_it_stands() -> None:
-    assert [line for line, path in RUN_BY.items() if not deciding.named(path, [line])] == []
-    assert [name for name in PROGRAMS.split() if not deciding.named("a", [f"{name} ./a"])] == []
+    assert [line for line, path in RUN_BY.items() if not ci_files.named(path, [line])] == []
+    assert [name for name in PROGRAMS.split() if not ci_files.named("a", [f"{name} ./a"])] == []
 
 
 def test_what_a_line_does_not_run_is_not_named_by_it() -> None:
-    assert [path for path in ("web/a", "b", "x") if deciding.named(path, ["./a x", "grep x b"])] == []
+    assert [path for path in ("web/a", "b", "x") if ci_files.named(path, ["./a x", "grep x b"])] == []

@@ -1,7 +1,7 @@
 """A workspace that outgrows its share of the disk ends its run, and says what to change."""
 
 from ledger.states import Ending
-from runner.order import Resources
+from runner.run.run_spec import Resources
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World
 

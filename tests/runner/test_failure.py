@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from runner import failure
-from runner.failure_signature import normal, plain
+from runner.checks import failure
+from runner.checks.failure_signature import normal, plain
 from tests.runner import outputs
 
 RECEIPT = "test_receipt (tests.test_cart.Carts.test_receipt)"

@@ -9,7 +9,7 @@ import pytest
 
 from ledger.states import Ending
 from runner.errors import KilledError
-from runner.history import History
+from runner.run.history import History
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, git
 

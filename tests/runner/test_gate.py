@@ -7,9 +7,9 @@ import pytest
 
 from ledger.events.run import RunStopAsked
 from ledger.states import Ending
-from runner.check_log import CheckLog
-from runner.log import RunLog
-from runner.store import Store
+from runner.artifacts.store import Store
+from runner.checks.log import CheckLog
+from runner.run.log import RunLog
 from runner.supervisor import execute
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks, git

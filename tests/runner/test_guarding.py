@@ -8,11 +8,11 @@ import pytest
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.run import BranchExported, RunEvent, RunParked
 from ledger.states import Ending, RunState
-from rules.policy_repository import Guardrails
-from runner.findings import listed
-from runner.log import RunLog
-from runner.order import Guards
-from runner.patterns import protected
+from rules.policy.repository import Guardrails
+from runner.guards.path_patterns import protected
+from runner.guards.report import listed
+from runner.run.log import RunLog
+from runner.run.run_spec import Guards
 from runner.supervisor import execute
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, World, git

@@ -7,11 +7,11 @@ import pytest
 
 from ledger.events.run import RunParked
 from ledger.states import Ending
-from runner.changes import Known, change_of
-from runner.findings import listed
-from runner.guarding import findings
-from runner.mirror import Mirror
-from runner.order import Guards
+from runner.git.mirror import Mirror
+from runner.guards.diff import Known, change_of
+from runner.guards.report import listed
+from runner.phases.guard import findings
+from runner.run.run_spec import Guards
 from tests.runner.test_story import FINISH, PLAN
 from tests.runner.world import BRANCH, COMMITTER, GIT_ENVIRONMENT, REPOSITORY, World, checks, git
 

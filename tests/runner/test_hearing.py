@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from runner import agents
-from runner.agent import PermissionAsked, Phase, Task
-from runner.hearing import Hearing
-from runner.live import LiveRun
-from runner.order import Tools
-from runner.secrecy import Secrecy
+from runner.agents.contract import PermissionAsked, Phase, Task
+from runner.run.context import LiveRun
+from runner.run.run_spec import Tools
+from runner.run.secrecy import Secrecy
+from runner.session.listener import Hearing
 from tests.runner.world import World
 
 PRIVATE = "ask the oracle at midnight"

@@ -6,7 +6,7 @@ import pytest
 
 from ledger.ids import CardId
 from runner.errors import WorkspaceError
-from runner.folder import Folder
+from runner.workspaces.card_folder import Folder
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runner import checkout_scripts
-from runner.changes import Known, change_of
-from runner.child import Child, Ran, finish
 from runner.errors import GitLimitError, KilledError
-from runner.git import judge, run_git
-from runner.launch import Bounds
-from runner.mirror import Mirror
-from runner.sandbox import sandbox_problem
+from runner.exec.child import Child, Ran, finish
+from runner.exec.launch import Bounds
+from runner.git import checkout_scripts
+from runner.git.cli import judge, run_git
+from runner.git.mirror import Mirror
+from runner.guards.diff import Known, change_of
+from runner.workspaces.bubblewrap import sandbox_problem
 from tests.runner.world import REPOSITORY, World, git
 
 # Less than a megabyte that names 40 ** 6 files, with long paths.

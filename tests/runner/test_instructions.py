@@ -10,13 +10,13 @@ from ledger.event import Recorded
 from ledger.events.run import BriefingMade, RunEvent, SessionStarted
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.ids import RunId
-from runner.agent import Phase
-from runner.history import History
-from runner.instructed import Instructed
-from runner.instructions import MODES, Layer, LayerKind, SkillContent, news, own, stack, told, whole
-from runner.prompts import compose
-from runner.scripted.player import title_of
-from runner.secrecy import HUSHED, secrecy_of
+from runner.agents.contract import Phase
+from runner.agents.scripted.player import title_of
+from runner.prompts.compose import compose
+from runner.run.history import History
+from runner.run.instruction_history import Instructed
+from runner.run.instructions import MODES, Layer, LayerKind, SkillContent, news, own, stack, told, whole
+from runner.run.secrecy import HUSHED, secrecy_of
 from tests.runner.test_story import ORDER
 
 AT, RUN = "/workspace/skills", RunId("r1")

@@ -8,9 +8,9 @@ import pytest
 from ledger.events.findings import FollowUp, Reference
 from ledger.states import Ending
 from runner import workspaces
-from runner.board_tools import INVESTIGATING, offered
-from runner.order import Validation, WorkOrder
-from runner.tenancy import tenancy
+from runner.agents.board_tools import INVESTIGATING, offered
+from runner.run.run_spec import Validation, WorkOrder
+from runner.workspaces.tenant import tenancy
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World, checks, git, make_world

@@ -9,7 +9,7 @@ import pytest
 
 from ledger.event import Event
 from ledger.states import Ending
-from runner.store import Store, shortened
+from runner.artifacts.store import Store, shortened
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks
 

@@ -12,8 +12,8 @@ from ledger.errors import StaleClaimError
 from ledger.events.run import Progressed, QuestionAnswered, RunEvent, RunRequeued
 from ledger.states import Ending
 from runner.errors import KilledError
-from runner.log import RunLog
-from runner.order import WorkOrder
+from runner.run.log import RunLog
+from runner.run.run_spec import WorkOrder
 from runner.supervisor import execute
 from tests.runner.test_story import FINISH, PLAN
 from tests.runner.world import World, checks, git

@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runner.child import Child, Ran, finish
-from runner.launch import Bounds, launch_problem, launched, problem_of
+from runner.exec.child import Child, Ran, finish
+from runner.exec.launch import Bounds, launch_problem, launched, problem_of
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 ROOT = Path("/")
@@ -22,7 +22,7 @@ def run(line: str, **options: Bounds | bool) -> Ran:
 
 def test_a_program_dies_with_the_process_that_started_it() -> None:
     program = (
-        "import sys; from pathlib import Path; from runner.child import Child\n"
+        "import sys; from pathlib import Path; from runner.exec.child import Child\n"
         "child = Child(('sleep', '600'), env={'PATH': '/usr/bin:/bin'}, cwd=Path('/'), cap_bytes=1)\n"
         "print(child.pid, flush=True); sys.stdin.read()"
     )
@@ -43,7 +43,7 @@ def test_a_program_whose_parent_is_gone_already_is_not_begun(tmp_path: Path) -> 
 
 def test_no_hook_for_forks_is_called() -> None:
     program = (
-        "import os; from pathlib import Path; from runner.child import Child, finish\n"
+        "import os; from pathlib import Path; from runner.exec.child import Child, finish\n"
         "os.register_at_fork(before=lambda: print('forked'))\n"
         "child = Child(('true',), env={'PATH': '/usr/bin:/bin'}, cwd=Path('/'), cap_bytes=1)\n"
         "print(finish(child, what='true', timeout_s=60, beat=lambda: None).exit_code)"

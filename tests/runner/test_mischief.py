@@ -4,13 +4,13 @@ import pytest
 
 from ledger.states import Ending
 from runner import workspaces
-from runner.agent import Command, Usage
-from runner.agents.scripted import Script
-from runner.board_tools import check_call
-from runner.calls import effect_of
-from runner.history import History
-from runner.usage import believable
-from runner.workspace import Tenancy
+from runner.agents.board_tools import check_call
+from runner.agents.contract import Command, Usage
+from runner.agents.scripted.adapter import Script
+from runner.agents.usage import believable
+from runner.run.history import History
+from runner.session.tool_effects import effect_of
+from runner.workspaces.contract import Tenancy
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, World, checks, git
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ledger.answers import Subject
-from runner.board_tools import BadCall, BoardCall, FinishInput, check_call
+from ledger.model.limit_answers import Subject
+from runner.agents.board_tools import BadCall, BoardCall, FinishInput, check_call
+from runner.agents.scripted.player import scenario_for, slug_of, title_of
+from runner.agents.scripted.scenario import PACKAGED, find_scenario, parse_scenario
 from runner.errors import ScenarioError
-from runner.order import Limits
-from runner.redact import redact
-from runner.scripted.player import scenario_for, slug_of, title_of
-from runner.scripted.scenario import PACKAGED, find_scenario, parse_scenario
-from runner.texts import cut, one_line, tail
-from runner.watch import Allowance, Spent, Verdict
+from runner.run.limits import Allowance, Spent, Verdict
+from runner.run.run_spec import Limits
+from runner.text.redact import redact
+from runner.text.truncate import cut, one_line, tail
 
 PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\n-----END RSA " + "PRIVATE KEY-----"
 

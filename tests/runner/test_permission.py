@@ -2,9 +2,9 @@
 
 import pytest
 
-from runner.agent import PermissionAsked
-from runner.order import Tools
-from runner.permission import Leave, Verdict, judge, matches, question
+from runner.agents.contract import PermissionAsked
+from runner.run.run_spec import Tools
+from runner.session.permission import Leave, Verdict, judge, matches, question
 
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
 PUSH = Tools(ask=("git push:*",))

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from runner.scripted.player import Player
+from runner.agents.scripted.player import Player
 
 
 class Wire:

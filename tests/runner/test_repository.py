@@ -11,8 +11,8 @@ import pytest
 from ledger.ids import CardId
 from ledger.states import Ending
 from runner.errors import WorkspaceError
-from runner.workspace import Tenancy
 from runner.workspaces import load
+from runner.workspaces.contract import Tenancy
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, World, checks, git, make_world
 

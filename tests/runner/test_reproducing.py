@@ -21,22 +21,24 @@ from ledger.events.reproduction import (
 )
 from ledger.events.run import RunStopAsked
 from ledger.states import Ending
-from rules import browser_steps
-from rules.browser_steps import MOST_STEPS
-from runner import agents, browser_files, browser_told, workspaces
-from runner.browsed import Browsed
-from runner.browser_files import keep_files
-from runner.checkout import Checkout
-from runner.clean_room import BROWSER, PURPOSES, clear_away
+from rules.runs import browser_steps
+from rules.runs.browser_steps import MOST_STEPS
+from runner import agents, workspaces
+from runner.artifacts import browser
+from runner.artifacts.browser import keep_files
+from runner.artifacts.store import Store
+from runner.checks.browser_report import Browsed
+from runner.checks.clean_checkout import BROWSER, PURPOSES, clear_away
 from runner.errors import OversizedRepositoryError
-from runner.live import LiveRun
-from runner.log import RunLog
-from runner.mirror import Mirror
-from runner.order import BrowserStep, Limits, Reproduction, WorkOrder
-from runner.secrecy import Secrecy
-from runner.store import Store
+from runner.git.checkout import Checkout
+from runner.git.mirror import Mirror
+from runner.prompts import reproduction
+from runner.run.context import LiveRun
+from runner.run.log import RunLog
+from runner.run.run_spec import BrowserStep, Limits, Reproduction, WorkOrder
+from runner.run.secrecy import Secrecy
 from runner.supervisor import execute
-from runner.tenancy import tenancy
+from runner.workspaces.tenant import tenancy
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, RUN, World, checks
@@ -239,7 +241,7 @@ def test_links_and_what_is_not_what_its_name_says_are_not_kept(world: World) -> 
 def test_each_file_all_of_them_and_the_runs_share_are_bounded(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browser_files, "MOST_BYTES", 2_500_000)
+    monkeypatch.setattr(browser, "MOST_BYTES", 2_500_000)
     pictures = {f"step-{number:02}.png": PNG + bytes([number]) * 900_000 for number in (1, 2, 3)}
     files = {"final.png": PNG + b"x" * 2_000_000} | pictures
     few = replace(LIMITS, kept_bytes=1_000_000)
@@ -263,7 +265,7 @@ def test_every_step_that_can_be_played_may_leave_its_picture() -> None:
     listed = 'Steps:\n- click "Buy"\n' + '- click "Buy"\n' * (MOST_STEPS - 1)
     script = browser_steps.read(listed, WANTED.address)
     assert script is not None
-    named = sorted(one.file for one in browser_files.FILES if one.file.startswith("step-"))
+    named = sorted(one.file for one in browser.FILES if one.file.startswith("step-"))
     assert named == [f"step-{number:02}.png" for number, _ in enumerate(script.steps, start=1)]
 
 
@@ -370,7 +372,7 @@ def test_what_is_said_is_short_one_line_and_without_secrets() -> None:
 def test_an_agent_hears_what_came_of_it(world: World, outcome: str, said: str) -> None:
     order, log = world.claim(world.order())
     log.append(played(outcome=outcome))
-    assert said in browser_told.told(order, log.history)
+    assert said in reproduction.told(order, log.history)
 
 
 @pytest.mark.parametrize(
@@ -388,6 +390,6 @@ def test_who_works_on_a_branch_hears_that_it_was_the_base_that_was_played(
 ) -> None:
     order, log = world.claim(world.order(kind=kind, mode=mode))
     log.append(played())
-    said = browser_told.told(order, log.history)
+    said = reproduction.told(order, log.history)
     assert "so it is reproduced." in said
     assert ("without the commits of the card's branch: these may have mended it" in said) is without

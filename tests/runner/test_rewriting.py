@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ledger.states import Ending
-from runner.order import WorkOrder
+from runner.run.run_spec import WorkOrder
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, CARD, COMMITTER, World, copy_world, git
 

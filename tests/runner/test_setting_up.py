@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ledger.states import Ending
-from runner.log import RunLog
-from runner.workspace import Tenancy
-from runner.workspaces.local import BACKEND
+from runner.run.log import RunLog
+from runner.workspaces.contract import Tenancy
+from runner.workspaces.local.backend import BACKEND
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import CARD, World, checks

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from ledger.events.instruction import SkillConsidered
 from ledger.states import Ending
-from runner.instructions import Layer, LayerKind, SkillContent
-from runner.order import WorkOrder
+from runner.run.instructions import Layer, LayerKind, SkillContent
+from runner.run.run_spec import WorkOrder
 from tests.runner.world import CARD, World, checks
 
 PLAN = {"plan": {"summary": "Say hello", "steps": ["Write it"]}}

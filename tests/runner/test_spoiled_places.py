@@ -6,8 +6,8 @@ import pytest
 
 from ledger.ids import RunId
 from ledger.states import Ending
-from runner.order import Resources
-from runner.store import Store
+from runner.artifacts.store import Store
+from runner.run.run_spec import Resources
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World
 

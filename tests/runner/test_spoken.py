@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from runner.spoken import SpokenCall, spoken_calls
+from runner.session.text_tools import SpokenCall, spoken_calls
 
 PLAN = '```board\n{"tool": "plan", "input": {"summary": "s", "steps": ["a"]}}\n```'
 MEANT = SpokenCall("plan", {"summary": "s", "steps": ["a"]})

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.answers import STOP, answered, question
 from ledger.event import Event
 from ledger.events.run import PlanProposed
 from ledger.events.stage import SnapshotTaken, StageAwaited, StageEntered, StageLeft, StageReopened
 from ledger.events.turn import BoardToolCalled
 from ledger.ids import QuestionId
-from runner.agent import Phase
-from runner.history import History
-from runner.order import Stage, Tools
-from runner.prompts import compose
-from runner.stage_machine import AS_MANY, MOST_ENTRIES, ONCE_MORE, Ask, Enter, admit, choices_of
-from runner.stage_prompts import SNAPSHOTS_BYTES
+from ledger.model.limit_answers import STOP, answered, question
+from runner.agents.contract import Phase
+from runner.prompts.compose import compose
+from runner.prompts.stage import SNAPSHOTS_BYTES
+from runner.run.history import History
+from runner.run.run_spec import Stage, Tools
+from runner.run.stage_machine import AS_MANY, MOST_ENTRIES, ONCE_MORE, Ask, Enter, admit, choices_of
 from tests.runner.test_calls import ORDER, RUN, call, effect_of, history
 
 BUILD = Stage("build", "senior-engineer", "Build.", next=("check",), ends=False)

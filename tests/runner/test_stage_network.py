@@ -10,15 +10,15 @@ from typing import ClassVar
 import pytest
 
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
-from runner.agents.scripted import Scripted
-from runner.checkout import Checkout
-from runner.gateway.link import NETWORK, Gateway, Terms
-from runner.live import LiveRun
-from runner.mirror import Mirror
-from runner.order import Stage, Tools, Validation
-from runner.preparing import set_up
-from runner.workspace import Tenancy
-from runner.workspaces.local import Local
+from runner.agents.scripted.adapter import Scripted
+from runner.gateway.control.link import NETWORK, Gateway, Terms
+from runner.git.checkout import Checkout
+from runner.git.mirror import Mirror
+from runner.phases.prepare import set_up
+from runner.run.context import LiveRun
+from runner.run.run_spec import Stage, Tools, Validation
+from runner.workspaces.contract import Tenancy
+from runner.workspaces.local.backend import Local
 from tests.runner.gateway.world import Line
 from tests.runner.world import World
 

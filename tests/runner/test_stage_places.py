@@ -4,7 +4,7 @@ import shutil
 from dataclasses import replace
 
 from ledger.states import Ending
-from runner.order import WorkOrder
+from runner.run.run_spec import WorkOrder
 from tests.runner.test_staging import (
     FINISH,
     IMPLEMENT,

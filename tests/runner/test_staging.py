@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ledger.states import Ending
-from runner.instructions import digest_of
-from runner.order import Stage, Tools
-from runner.stage_machine import ONCE_MORE
+from runner.run.instructions import digest_of
+from runner.run.run_spec import Stage, Tools
+from runner.run.stage_machine import ONCE_MORE
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, MOIN, PLAN
 from tests.runner.world import BRANCH, World, checks, copy_world, git

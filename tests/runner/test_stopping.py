@@ -10,11 +10,11 @@ from multiprocessing.connection import Connection
 
 import pytest
 
-from ledger import book
 from ledger.events.run import RunSteered, RunStopAsked
+from ledger.log import event_store
 from ledger.states import Ending
-from runner.log import RunLog
-from runner.order import WorkOrder
+from runner.run.log import RunLog
+from runner.run.run_spec import WorkOrder
 from runner.supervisor import execute
 from tests.runner.test_kill import living_in
 from tests.runner.test_story import EDIT, FINISH, PLAN
@@ -108,8 +108,8 @@ def test_the_lease_is_renewed_while_the_agent_works(world: World) -> None:
     order, log = world.claim(world.order(), ttl_s=1.5)
     execute(order, log, world.remote, world.clock)
     assert world.ended().ending is Ending.SUCCEEDED
-    with book.reading(world.engine) as db:
-        from ledger import leases
+    with event_store.reading(world.engine) as db:
+        from ledger.queue import leases
 
         assert leases.expired(db, "run:", world.clock.now()) == ()
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from ledger.states import Ending
-from runner.agent import Phase
-from runner.history import History
-from runner.order import ReviewThread
-from runner.prompts import CI_TURN, compose
+from runner.agents.contract import Phase
+from runner.prompts.compose import CI_TURN, compose
+from runner.run.history import History
+from runner.run.run_spec import ReviewThread
 from tests.runner.test_calls import ORDER
 from tests.runner.world import BRANCH, World, checks
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.child import FLOODED, Child, finish
 from runner.errors import CommandTimeoutError, SpawnError
-from runner.stop import Patience
-from runner.stream import LINE_BYTES, Framer, Line
+from runner.exec.child import FLOODED, Child, finish
+from runner.exec.stop import Patience
+from runner.exec.stream import LINE_BYTES, Framer, Line
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 

@@ -4,9 +4,9 @@ import pytest
 
 from ledger.states import Ending
 from runner.errors import WorkspaceError
-from runner.order import Tools
-from runner.workspace import Tenancy
+from runner.run.run_spec import Tools
 from runner.workspaces import load
+from runner.workspaces.contract import Tenancy
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import CARD, World, git
 

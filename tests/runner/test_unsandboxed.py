@@ -3,15 +3,15 @@
 import pytest
 
 from ledger.states import Ending
-from runner.agents.scripted import Scripted
-from runner.checkout import Checkout
+from runner.agents.scripted.adapter import Scripted
 from runner.errors import UnsandboxedError
-from runner.live import LiveRun
-from runner.mirror import Mirror
-from runner.order import Validation
+from runner.git.checkout import Checkout
+from runner.git.mirror import Mirror
+from runner.run.context import LiveRun
+from runner.run.run_spec import Validation
 from runner.supervisor import carry_out
-from runner.workspace import Tenancy
-from runner.workspaces.local import Local
+from runner.workspaces.contract import Tenancy
+from runner.workspaces.local.backend import Local
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World, checks
 

@@ -11,7 +11,7 @@ from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.visible import MAX_CHARACTERS, clean, clean_line, shown
+from runner.text.visible import MAX_CHARACTERS, clean, clean_line, shown
 
 EVIL = "EVIL"
 _MARKED = re.compile(r"\(image\)|\(…\)")

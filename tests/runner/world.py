@@ -16,8 +16,6 @@ from typing import Any
 import yaml
 from sqlalchemy import Engine
 
-from ledger import book, leases
-from ledger.answers import answered
 from ledger.event import Event
 from ledger.events.run import (
     PlanApproved,
@@ -29,9 +27,12 @@ from ledger.events.run import (
     RunRequeued,
 )
 from ledger.ids import CardId, RunId
-from ledger.leases import Lease
-from runner.log import RunLog
-from runner.order import Committer, Limits, Places, Provider, Validation, WorkOrder
+from ledger.log import event_store
+from ledger.model.limit_answers import answered
+from ledger.queue import leases
+from ledger.queue.leases import Lease
+from runner.run.log import RunLog
+from runner.run.run_spec import Committer, Limits, Places, Provider, Validation, WorkOrder
 from runner.supervisor import execute
 from tests.ledgers import new_ledger
 
@@ -135,8 +136,8 @@ class World:
 
     def write(self, *events: Event) -> None:
         """Append as bot does, without a fence."""
-        with book.writing(self.engine) as db:
-            book.append(db, *events, at=self.clock.now())
+        with event_store.writing(self.engine) as db:
+            event_store.append(db, *events, at=self.clock.now())
 
     def queue(self, order: WorkOrder) -> None:
         self.write(
@@ -149,12 +150,12 @@ class World:
     def claim(self, order: WorkOrder, *, ttl_s: float = 60.0, worker: str = "w1") -> tuple[WorkOrder, RunLog]:
         """Take the lease and claim the run, as bot's dispatch does; ends an older claim by force."""
         now = self.clock.now()
-        with book.writing(self.engine) as db:
+        with event_store.writing(self.engine) as db:
             if self.lease is not None:
                 leases.release(db, self.lease)
             self.lease = leases.take(db, f"run:{order.run_id}", worker, now=now, ttl_s=ttl_s)
             assert self.lease is not None
-            book.append(db, RunClaimed(order.run_id, self.lease.generation, worker), at=now)
+            event_store.append(db, RunClaimed(order.run_id, self.lease.generation, worker), at=now)
         order = dataclasses.replace(order, generation=self.lease.generation)
         return order, RunLog(self.engine, order.run_id, self.lease, self.clock, ttl_s=ttl_s)
 
@@ -206,8 +207,8 @@ class World:
         return self.again(order, "redirected")
 
     def events(self, run_id: RunId = RUN) -> tuple[Any, ...]:
-        with book.reading(self.engine) as db:
-            return tuple(one.event for one in book.read(db, limit=100_000, stream=f"run:{run_id}"))
+        with event_store.reading(self.engine) as db:
+            return tuple(one.event for one in event_store.read(db, limit=100_000, stream=f"run:{run_id}"))
 
     def kinds(self, run_id: RunId = RUN) -> list[str]:
         return [type(event).__name__ for event in self.events(run_id)]

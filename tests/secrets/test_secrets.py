@@ -9,7 +9,7 @@ import pytest
 import yaml
 from sqlalchemy import text
 
-from bot.secret import Secret
+from bot.system.secret import Secret
 from forge.model.server import ScriptedModel
 from forge.store.board import Item
 from tests.bot.core.cardinal import Cardinal

@@ -8,25 +8,26 @@ from typing import Any
 
 import pytest
 
-from bot.config import Config, read
-from bot.desk import Desk
-from bot.github import acts
-from bot.github.hub import Hub
-from bot.publisher import Published, publish_due
+from bot.github.client import Hub
+from bot.outbox import handlers
+from bot.outbox.context import Desk
+from bot.outbox.publisher import Published, publish_due
+from bot.system.config import Config, read
 from forge.clock import Clock as ForgeClock
 from forge.seed import load
 from forge.server import Forge
 from forge.store.board import Item
 from forge.store.models import Issue, Pull, Repo, User
-from ledger import book, outbox
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Column, Field
 from ledger.events.policy import PolicyLoaded
 from ledger.events.pull import PullOpened
 from ledger.events.run import BranchPushed, ValidationEnded
 from ledger.ids import BoardId, CardId
+from ledger.log import event_store
+from ledger.queue import outbox
 from ledger.views import remotes
-from rules.intents import Intent
+from rules.intents.outbound import Intent
 from tests.bot.texts.past import RUN, Past
 from tests.ledgers import new_ledger
 
@@ -81,10 +82,10 @@ class Stage:
 
     def ask(self, *intents: Intent) -> None:
         """Put intents into the outbox, as the rules' decisions do."""
-        with book.writing(self.desk.engine) as db:
+        with event_store.writing(self.desk.engine) as db:
             for intent in intents:
-                last = remotes.get(db, acts.key(intent))
-                outbox.put(db, acts.draft(intent, self.clock(), last), self.clock())
+                last = remotes.get(db, handlers.key(intent))
+                outbox.put(db, handlers.draft(intent, self.clock(), last), self.clock())
 
     def publish(self, lane: str = "github") -> Published:
         return publish_due(self.hub, self.desk, lane, within_s=60)
@@ -98,8 +99,8 @@ class Stage:
         self.past(*events)
 
     def events(self, kind: type[Event]) -> list[Event]:
-        with book.reading(self.desk.engine) as db:
-            return [one.event for one in book.read(db, limit=10_000) if isinstance(one.event, kind)]
+        with event_store.reading(self.desk.engine) as db:
+            return [one.event for one in event_store.read(db, limit=10_000) if isinstance(one.event, kind)]
 
     def fault(self, **fault: Any) -> None:
         self.forge.store.faults.load({"api": [{"count": 1, **fault}]})

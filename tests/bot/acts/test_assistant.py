@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.assistant import MOST_AN_HOUR
-from bot.texts import assistant_prompt
-from ledger import book
+from bot.outbox.assistant import MOST_AN_HOUR
+from bot.render import assistant_prompt
 from ledger.event import Event
 from ledger.events.board import CardMoved, StopLifted, StopOrdered
 from ledger.events.conversation import (
@@ -18,8 +17,9 @@ from ledger.events.conversation import (
     TaskAnswered,
 )
 from ledger.events.policy import PolicyLoaded
+from ledger.log import event_store
 from ledger.views import messages
-from rules.intents import AskAssistant, RunTask
+from rules.intents.outbound import AskAssistant, RunTask
 from tests.bot.acts.conftest import Stage
 
 POLICY = """
@@ -97,7 +97,7 @@ def test_outsiders_get_no_reply_and_their_words_stand_fenced(planning: Stage) ->
     planning.clock.forward(10)
     ask(planning, 13)
     assert len(replies(planning)) == 1
-    with book.reading(planning.desk.engine) as db:
+    with event_store.reading(planning.desk.engine) as db:
         rows = messages.newest(db, planning.card_id, 30)
     prompt = assistant_prompt.conversation(
         planning.past.row(planning.card_id), rows, instructions="", trust=assistant_prompt.Trust(True, "abc")
@@ -201,7 +201,7 @@ def test_a_rule_of_a_column_is_answered_once_for_its_occasion(planning: Stage) -
 def test_the_prompt_is_bounded_whatever_people_write(planning: Stage) -> None:
     for n in range(40):
         say(planning, 100 + n, "x" * 100_000)
-    with book.reading(planning.desk.engine) as db:
+    with event_store.reading(planning.desk.engine) as db:
         rows = messages.newest(db, planning.card_id, 30)
     prompt = assistant_prompt.conversation(
         planning.past.row(planning.card_id),

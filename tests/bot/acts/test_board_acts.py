@@ -9,7 +9,7 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.run import Progressed
 from ledger.ids import CardId
 from ledger.states import CardState, RunState
-from rules.intents import (
+from rules.intents.outbound import (
     ConvertDraft,
     DescribeColumns,
     MoveCard,

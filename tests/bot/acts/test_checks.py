@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from bot.audit_heads import Compared, compare
+from bot.admin.audit.published_heads import Compared, compare
 from forge.store.models import CheckRun
-from ledger import book
-from ledger.chain import verify
-from ledger.engine import open_ledger
 from ledger.events.pull import PullChanged
 from ledger.events.run import BranchPushed, RunParked, RunStopAsked, ValidationEnded
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.log.hash_chain import verify
 from ledger.states import RunState
-from rules.intents import CheckGroup, WriteCheck
+from rules.intents.outbound import CheckGroup, WriteCheck
 from tests.bot.acts.conftest import BRANCH, Stage
 from tests.bot.texts.past import RUN, Past
 
@@ -123,10 +123,10 @@ def test_a_history_that_was_written_anew_contradicts_the_heads_that_github_holds
     stage.do(WriteCheck(stage.card_id, pulled(stage)))
     assert compare(stage.desk.engine, stage.hub) == Compared(1, ())
     anew = open_ledger(f"sqlite:///{tmp_path}/anew.db")
-    with book.reading(stage.desk.engine) as db:
-        past = [one.event for one in book.read(db, limit=10_000)]
+    with event_store.reading(stage.desk.engine) as db:
+        past = [one.event for one in event_store.read(db, limit=10_000)]
     Past(anew, stage.clock() + timedelta(seconds=1))(*past)
-    with book.reading(anew) as db:
+    with event_store.reading(anew) as db:
         assert verify(db).events == len(past)
     (differs,) = compare(anew, stage.hub).differs
     assert "acme/shop#" in differs

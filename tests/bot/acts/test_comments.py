@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.texts.marker import marker_of
+from bot.render.markdown.marker import marker_of
 from ledger.events.publication import EntryGivenUp, EntryPublished
 from ledger.events.run import (
     BranchPushed,
@@ -15,7 +15,7 @@ from ledger.events.run import (
 )
 from ledger.ids import QuestionId, RunId
 from ledger.states import Ending
-from rules.intents import (
+from rules.intents.outbound import (
     PostPlan,
     PostQuestion,
     PostReport,

@@ -1,13 +1,13 @@
 """A card that an agent asked for is made once, in the inbox, in the agent's own words and with no power."""
 
-from bot.github.acts import create_card
-from bot.texts.marker import marker_of
+from bot.outbox.handlers import create_card
+from bot.render.markdown.marker import marker_of
 from forge.store.board import Item
 from forge.store.models import Issue
 from ledger.events.publication import EntryPublished
 from ledger.ids import RunId
-from rules.entering import CARD_MARK
-from rules.intents import CreateCard
+from rules.handlers.card_moved import CARD_MARK
+from rules.intents.outbound import CreateCard
 from tests.bot.acts.conftest import Stage
 from tests.bot.texts.past import RUN
 

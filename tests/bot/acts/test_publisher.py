@@ -5,22 +5,31 @@ from datetime import timedelta
 
 import pytest
 
-from bot import mourning
-from bot.github import acts
-from bot.github.acts import UnknownActError
-from bot.github.hub import Hub
-from bot.publisher import MOST_ATTEMPTS
-from bot.texts.marker import mark
+from bot.github.client import Hub
+from bot.outbox import handlers
+from bot.outbox.handlers import UnknownActError
+from bot.outbox.publisher import MOST_ATTEMPTS
+from bot.render.markdown.marker import mark
+from bot.system import liveness
 from forge.store.reviews import LineComment
-from ledger import book, outbox
 from ledger.events.board import CardArchived
 from ledger.events.publication import EntryGivenUp, EntryPublished
 from ledger.events.pull import ReviewSubmitted, Thread
 from ledger.events.run import BranchPushed, ThreadAnswered
 from ledger.ids import EntryKey, RunId
-from ledger.outbox import Draft
-from rules import intents
-from rules.intents import AnswerThread, ClosePull, PostReport, React, Say, UpdateFace, WriteRunComment
+from ledger.log import event_store
+from ledger.queue import outbox
+from ledger.queue.outbox import Draft
+from rules.intents import outbound
+from rules.intents.outbound import (
+    AnswerThread,
+    ClosePull,
+    PostReport,
+    React,
+    Say,
+    UpdateFace,
+    WriteRunComment,
+)
 from tests.bot.acts.conftest import BRANCH, Stage
 from tests.bot.texts.past import RUN
 
@@ -115,12 +124,12 @@ def test_a_write_without_an_answer_may_still_land_so_the_next_attempt_waits(stag
 def test_a_write_in_flight_when_its_publisher_dies_is_found_by_its_marker(stage: Stage) -> None:
     """The dead publisher's comment reaches GitHub after its claim was let go."""
     stage.ask(*says(stage, "one"))
-    dead, engine = mourning.name(2**22 + 5), stage.desk.engine
+    dead, engine = liveness.name(2**22 + 5), stage.desk.engine
     entry = outbox.claim_next(engine, "github", now=stage.clock(), lease_s=45, holder=dead)
     assert entry is not None
-    mourning.mourn(engine, stage.clock())
+    liveness.mourn(engine, stage.clock())
     stage.clock.forward(1)
-    mourning.mourn(engine, stage.clock())
+    liveness.mourn(engine, stage.clock())
     stage.publish()
     bot = stage.forge.store.users.get("cardinal[bot]")
     stage.forge.store.issues.comment(stage.issue, mark("one", entry.key), actor=bot)
@@ -198,7 +207,7 @@ def test_reports_are_put_off_before_questions_and_nothing_is_lost(stage: Stage) 
     for _ in range(72):  # nine tenths of the contents that GitHub allows in a minute
         stage.hub.budget.count({}, points=0, creates=True)
     stage.past.planned()
-    stage.ask(intents.PostPlan(stage.card_id, RUN, 1), Say(stage.card_id, "a-word", "A word."))
+    stage.ask(outbound.PostPlan(stage.card_id, RUN, 1), Say(stage.card_id, "a-word", "A word."))
     counts = stage.publish()
     assert (counts.acts, counts.postponed) == ({"post_plan": 1}, 1)
     for _ in range(8):
@@ -215,7 +224,7 @@ def test_a_publisher_that_lost_its_claim_records_nothing(stage: Stage) -> None:
     assert entry is not None
     stage.clock.forward(2)
     assert stage.publish().settled == 1
-    with pytest.raises(outbox.StaleClaimError), book.writing(stage.desk.engine) as db:
+    with pytest.raises(outbox.StaleClaimError), event_store.writing(stage.desk.engine) as db:
         outbox.settle(db, entry, stage.clock())
     assert len(stage.events(EntryPublished)) == 1
 
@@ -230,7 +239,7 @@ def test_an_entry_that_takes_its_publisher_down_each_time_is_given_up(stage: Sta
 
 def test_a_bug_in_one_entry_is_raised_and_blocks_no_other(stage: Stage) -> None:
     bad = Draft(EntryKey("x"), "github", "say", stage.card_id, "{}", 0, False, False, stage.clock())
-    with book.writing(stage.desk.engine) as db:
+    with event_store.writing(stage.desk.engine) as db:
         outbox.put(db, bad, stage.clock())
     stage.ask(*says(stage, "one"))
     with pytest.raises(ValueError, match="about"):
@@ -242,24 +251,24 @@ def test_a_bug_in_one_entry_is_raised_and_blocks_no_other(stage: Stage) -> None:
 def test_an_act_of_a_newer_version_is_not_imported(stage: Stage) -> None:
     for name in ("os", "../publisher", "no_such_act", "__init__"):
         with pytest.raises(UnknownActError):
-            acts.find(name)
-    assert "say" in acts.names()
+            handlers.find(name)
+    assert "say" in handlers.names()
 
 
-def outward() -> list[type[intents.Intent]]:
-    """Return the intents that no floor below carries out: those below the line in `rules.intents`."""
+def outward() -> list[type[outbound.Intent]]:
+    """Return the intents that no floor below carries out: those of `rules.intents.outbound`."""
     classes = [
-        one for one in vars(intents).values() if isinstance(one, type) and issubclass(one, intents.Intent)
+        one for one in vars(outbound).values() if isinstance(one, type) and issubclass(one, outbound.Intent)
     ]
-    return classes[classes.index(intents.WriteRunComment) :]
+    return classes[classes.index(outbound.WriteRunComment) :]
 
 
 def test_every_outward_intent_has_its_file_and_every_file_its_intent() -> None:
-    assert {acts.name_of(one) for one in outward()} == acts.names()
+    assert {handlers.name_of(one) for one in outward()} == handlers.names()
 
 
 @pytest.mark.parametrize("intent_class", outward())
-def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: type[intents.Intent]) -> None:
+def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: type[outbound.Intent]) -> None:
     shapes = {
         "int": 7,
         "bool": True,
@@ -270,24 +279,24 @@ def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: typ
     }
     fields = intent_class.__dataclass_fields__.values()
     intent = intent_class(**{one.name: shapes[getattr(one.type, "__name__", one.type)] for one in fields})
-    draft = acts.draft(intent, stage.clock(), None)
+    draft = handlers.draft(intent, stage.clock(), None)
     assert json.loads(draft.payload)
     assert draft.due_at == stage.clock()
-    with book.writing(stage.desk.engine) as db:
+    with event_store.writing(stage.desk.engine) as db:
         outbox.put(db, draft, stage.clock())
     entry = outbox.claim_next(stage.desk.engine, draft.lane, now=stage.clock(), lease_s=1, holder="t")
     assert entry is not None
-    assert acts.intent_of(entry) == intent
+    assert handlers.intent_of(entry) == intent
 
 
 def test_questions_and_acknowledgements_go_before_reports_and_those_before_faces(stage: Stage) -> None:
     order = [
-        intents.PostQuestion(stage.card_id, RUN, intents.QuestionId("r1-q1")),
+        outbound.PostQuestion(stage.card_id, RUN, outbound.QuestionId("r1-q1")),
         PostReport(stage.card_id, RUN),
         React(stage.card_id, "issue", 1, "eyes"),
         Say(stage.card_id, "a", "b"),
     ]
-    assert [acts.draft(one, stage.clock(), None).priority for one in order] == [0, 1, 0, 1]
+    assert [handlers.draft(one, stage.clock(), None).priority for one in order] == [0, 1, 0, 1]
 
 
 def test_an_edit_waits_its_turn_after_the_last_one_and_the_first_does_not(stage: Stage) -> None:

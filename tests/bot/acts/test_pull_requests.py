@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.publisher import Published
-from bot.texts.marker import marker_of
+from bot.outbox.publisher import Published
+from bot.render.markdown.marker import marker_of
 from forge.store.models import Role
 from forge.store.reviews import LineComment
 from ledger.events.board import CardMoved, IssueClosed
@@ -12,7 +12,15 @@ from ledger.events.pull import BranchDeleted, PullChanged, PullOpened, ReviewSub
 from ledger.events.run import BranchPushed, FinalReported, RunEnded, ThreadAnswered, ValidationEnded
 from ledger.ids import RunId
 from ledger.states import Ending, RunState
-from rules.intents import AnswerThread, ClosePull, DeleteBranch, MarkReady, MergePull, OpenPull, UpdatePull
+from rules.intents.outbound import (
+    AnswerThread,
+    ClosePull,
+    DeleteBranch,
+    MarkReady,
+    MergePull,
+    OpenPull,
+    UpdatePull,
+)
 from tests.bot.acts.conftest import BRANCH, Stage
 from tests.bot.texts.past import RUN
 

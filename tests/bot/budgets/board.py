@@ -6,19 +6,20 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Engine
 
-from bot import dispatch, react
-from ledger import book
-from ledger.answers import GO_ON, STOP
-from ledger.engine import open_ledger
+from bot.reactor import reactor
+from bot.scheduler import dispatch
 from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events.budget import BudgetReserved
 from ledger.events.policy import PolicyLoaded
 from ledger.events.run import QuestionAsked, RunEnded, RunParked, RunQueued, UsageMetered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.model.limit_answers import GO_ON, STOP
 from ledger.states import CardState, Ending
 from ledger.views import budgets
-from rules.policy import parse
+from rules.policy.model import parse
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 BOARD = BoardId("PVT_1")
@@ -36,9 +37,9 @@ def policy(limits: str = "", column: str = "") -> str:
 
 def tell(engine: Engine, *events: Event, at: datetime = NOW) -> None:
     """Append events and let the rules see them."""
-    with book.writing(engine) as db:
-        book.append(db, *events, at=at)
-        react.advance(db, now=at)
+    with event_store.writing(engine) as db:
+        event_store.append(db, *events, at=at)
+        reactor.advance(db, now=at)
 
 
 def furnish(engine: Engine, text: str, cards: Sequence[tuple[str, str]]) -> tuple[RunId, ...]:
@@ -56,11 +57,11 @@ def furnish(engine: Engine, text: str, cards: Sequence[tuple[str, str]]) -> tupl
             CardState.DRAFT,
         )  # fmt: skip
         moved = on_board.CardMoved(card_id, None, column, by_cardinal=True)
-        with book.writing(engine) as db:
-            book.append(db, born, moved, at=NOW)
+        with event_store.writing(engine) as db:
+            event_store.append(db, born, moved, at=NOW)
         names.append(queue(engine, card_id, number, column, by, found.to_json()))
-    with book.writing(engine) as db:
-        react.advance(db, now=NOW)
+    with event_store.writing(engine) as db:
+        reactor.advance(db, now=NOW)
     return tuple(names)
 
 
@@ -71,8 +72,8 @@ def queue(engine: Engine, card_id: CardId, number: int, column: str, by: str, se
         run_id, card_id, 1, "first", column, "acme/app", f"cardinal/{number}", "scripted", by, "", settings,
         False,
     )  # fmt: skip
-    with book.writing(engine) as db:
-        book.append(db, queued, at=NOW)
+    with event_store.writing(engine) as db:
+        event_store.append(db, queued, at=NOW)
     return run_id
 
 
@@ -88,8 +89,10 @@ def spend(engine: Engine, run_id: RunId, usd: float, now: datetime = NOW) -> Non
 
 def park(engine: Engine, run_id: RunId, asker: str = "budget", now: datetime = NOW) -> QuestionId:
     """Let a run ask whether it may go on."""
-    with book.reading(engine) as db:
-        asked = 1 + sum(isinstance(one.event, QuestionAsked) for one in book.read(db, stream=f"run:{run_id}"))
+    with event_store.reading(engine) as db:
+        asked = 1 + sum(
+            isinstance(one.event, QuestionAsked) for one in event_store.read(db, stream=f"run:{run_id}")
+        )
     question_id = QuestionId(f"{run_id}-q{asked}")
     question = QuestionAsked(run_id, question_id, asker, "It reached its budget.", (GO_ON.label, STOP.label))
     tell(engine, question, RunParked(run_id, "limit"), at=now)
@@ -103,7 +106,7 @@ def end(engine: Engine, run_id: RunId) -> None:
 
 def row(engine: Engine, run_id: RunId) -> budgets.BudgetRow:
     """Return what the ledger says about the run's dollars."""
-    with book.reading(engine) as db:
+    with event_store.reading(engine) as db:
         found = budgets.get(db, run_id)
     assert found is not None
     return found
@@ -111,8 +114,10 @@ def row(engine: Engine, run_id: RunId) -> budgets.BudgetRow:
 
 def grants(engine: Engine) -> list[BudgetReserved]:
     """Return all reservations, oldest first."""
-    with book.reading(engine) as db:
-        return [one.event for one in book.read(db, limit=10_000) if isinstance(one.event, BudgetReserved)]
+    with event_store.reading(engine) as db:
+        return [
+            one.event for one in event_store.read(db, limit=10_000) if isinstance(one.event, BudgetReserved)
+        ]
 
 
 if __name__ == "__main__":  # a worker of its own: claim whatever can be claimed of the runs named

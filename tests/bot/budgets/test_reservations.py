@@ -10,13 +10,13 @@ from subprocess import PIPE, Popen
 import pytest
 from sqlalchemy import Engine
 
-from ledger import book
-from ledger.answers import GO_ON
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import QuestionAnswered, RunRequeued, RunStepped
 from ledger.ids import CardId, RunId
-from ledger.limits import Limit
+from ledger.log import event_store
+from ledger.model.limit_answers import GO_ON
+from ledger.model.spend_limits import Limit
 from ledger.states import RunState
 from ledger.views import cards, runs, totals
 from tests.bot.budgets import board
@@ -29,14 +29,14 @@ R1, R2 = RunId("r1"), RunId("r2")
 
 
 def state(engine: Engine, run_id: RunId) -> RunState:
-    with book.reading(engine) as db:
+    with event_store.reading(engine) as db:
         found = runs.get(db, run_id)
     assert found is not None
     return found.state
 
 
 def because(engine: Engine, card_id: str) -> str:
-    with book.reading(engine) as db:
+    with event_store.reading(engine) as db:
         found = cards.get(db, CardId(card_id))
     assert found is not None
     return found.because
@@ -140,8 +140,8 @@ def test_a_raise_of_a_run_that_ended_meanwhile_is_dropped(ledger: Engine) -> Non
     assert claim(ledger, R1)
     end(ledger, R1)
     tell(ledger, command("+2"))
-    with book.reading(ledger) as db:
-        assert not [one for one in book.read(db, limit=1000) if isinstance(one.event, BudgetRaised)]
+    with event_store.reading(ledger) as db:
+        assert not [one for one in event_store.read(db, limit=1000) if isinstance(one.event, BudgetRaised)]
 
 
 def test_processes_that_claim_at_once_promise_no_dollar_twice(ledger: Engine, ledger_url: str) -> None:
@@ -179,7 +179,7 @@ def test_whatever_happens_no_limit_is_passed_by_more_than_the_call_under_way(
     for _ in range(70):
         over_usd += _happen(ledger, chance, chance.choice(names))
         held = [row(ledger, name) for name in names]
-        with book.reading(ledger) as db:
+        with event_store.reading(ledger) as db:
             paid = totals.of_board(db, BOARD, NOW.date(), [one.card_id for one in held])
         for shared, name in paid:
             reserved = sum(one.open_usd for one in held if _counts(one, shared, name))

@@ -7,14 +7,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot import dispatch, gathering, jobs, look, publisher, react, sweep
-from bot.errors import DeliveryError
-from bot.shop import Shop
+from bot.bootstrap import Shop
+from bot.ingest import delivery as gathering
+from bot.ingest.errors import DeliveryError
+from bot.outbox import publisher
+from bot.reactor import reactor
+from bot.scheduler import dispatch, jobs
+from bot.sync import card as look
+from bot.sync import sweep
 from forge.server import Forge
 from forge.store.board import Item, Project
 from forge.store.models import Comment, Pull
 from forge.store.registration import Delivery
-from ledger import book, doorbells, inbox, outbox
 from ledger.event import Event
 from ledger.events.run import (
     BranchPushed,
@@ -26,7 +30,9 @@ from ledger.events.run import (
     ValidationEnded,
 )
 from ledger.ids import BoardId, CardId, DeliveryId, QuestionId, RunId
-from ledger.leases import Lease
+from ledger.log import event_store
+from ledger.queue import inbox, outbox, refresh_requests
+from ledger.queue.leases import Lease
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
 from tests.bot.core.people import People, issue_of
@@ -119,8 +125,8 @@ class Cardinal(People):
 
     def answer_bells(self) -> int:
         """Look at every card that rang and was not looked at; return how many could be looked at."""
-        with book.reading(self.shop.engine) as db:
-            bells = doorbells.waiting(db, limit=100)
+        with event_store.reading(self.shop.engine) as db:
+            bells = refresh_requests.waiting(db, limit=100)
         return sum(look.look(self.shop, bell.card_id) for bell in bells)
 
     def publish(self) -> int:
@@ -129,8 +135,8 @@ class Cardinal(People):
         for lane in ("github", "assist"):
             counts = publisher.publish_due(self.shop.hub, self.shop.desk, lane, within_s=60)
             touched += counts.settled + counts.given_up
-        with book.writing(self.shop.engine) as db:
-            react.advance(db, now=self.clock())
+        with event_store.writing(self.shop.engine) as db:
+            reactor.advance(db, now=self.clock())
         return touched
 
     def ready(self) -> tuple[RunId, ...]:
@@ -171,9 +177,11 @@ class Cardinal(People):
     def write(self, run_id: RunId, *events: Event) -> None:
         """Append a run's events as its worker does, under its claim."""
         lease = self.leases[run_id]
-        with book.writing(self.shop.engine) as db:
-            book.append(db, *events, at=self.clock(), fence=book.Fence(lease.name, lease.generation))
-            react.advance(db, now=self.clock())
+        with event_store.writing(self.shop.engine) as db:
+            event_store.append(
+                db, *events, at=self.clock(), fence=event_store.Fence(lease.name, lease.generation)
+            )
+            reactor.advance(db, now=self.clock())
 
     def begin(self, run_id: RunId) -> None:
         """Claim a run and bring it to its work."""
@@ -230,13 +238,13 @@ class Cardinal(People):
         return BoardId(self.project.node_id)
 
     def card(self, item: Item) -> cards.CardRow:
-        with book.reading(self.shop.engine) as db:
+        with event_store.reading(self.shop.engine) as db:
             found = cards.get(db, CardId(item.node_id))
         assert found is not None, "the card is not known"
         return found
 
     def run(self, run_id: RunId) -> runs.RunRow:
-        with book.reading(self.shop.engine) as db:
+        with event_store.reading(self.shop.engine) as db:
             found = runs.get(db, run_id)
         assert found is not None
         return found
@@ -253,13 +261,13 @@ class Cardinal(People):
         return self.forge.store.pulls.get(self.repo, number)
 
     def events(self, kind: type[E]) -> list[E]:
-        with book.reading(self.shop.engine) as db:
-            return [one.event for one in book.read(db, limit=100_000) if isinstance(one.event, kind)]
+        with event_store.reading(self.shop.engine) as db:
+            return [one.event for one in event_store.read(db, limit=100_000) if isinstance(one.event, kind)]
 
     def count(self) -> int:
         """Return how many events there are."""
-        with book.reading(self.shop.engine) as db:
-            return book.last_seq(db)
+        with event_store.reading(self.shop.engine) as db:
+            return event_store.last_seq(db)
 
     def face(self, item: Item) -> dict[str, str]:
         """Return the card's project fields as the board shows them."""
@@ -299,15 +307,15 @@ class Cardinal(People):
     def assert_nothing_is_stuck(self) -> None:
         """Assert that nothing waits in inbox, outbox and doorbells, and that no worker holds a run."""
         self.assert_no_leftovers()
-        with book.reading(self.shop.engine) as db:
+        with event_store.reading(self.shop.engine) as db:
             assert runs.held(db) == ()
 
     def assert_no_leftovers(self) -> None:
         """Assert that nothing waits in inbox, outbox and doorbells."""
-        with book.reading(self.shop.engine) as db:
+        with event_store.reading(self.shop.engine) as db:
             assert inbox.quarantined(db) == ()
-            assert doorbells.waiting(db, limit=10) == ()
-            assert react.behind(db) == 0
+            assert refresh_requests.waiting(db, limit=10) == ()
+            assert reactor.behind(db) == 0
             later = self.clock() + timedelta(days=1)
             assert outbox.stuck(db, later, 0) == ()
         assert inbox.due(self.shop.engine, now=later, limit=10) == ()

@@ -7,11 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot import config
-from bot import redis as embedded
-from bot.desk import Desk
-from bot.github.hub import Hub
-from bot.shop import Shop
+from bot.bootstrap import Shop
+from bot.github.client import Hub
+from bot.outbox.context import Desk
+from bot.system import config
+from bot.system import redis as embedded
 from forge.clock import Clock as ForgeClock
 from forge.seed import load
 from forge.seed.world import World

@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from bot import access
-from bot.config import BoardAddress
-from bot.orders import HubRemote
+from bot.runspec.builder import HubRemote
+from bot.sync import access
+from bot.system.config import BoardAddress
 from forge.store.board import Item
 from forge.store.models import UserType
 from forge.store.registration import Installation

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from bot import dispatch, gathering, look
-from bot.github.hub import Hub
-from bot.shop import Shop
+from bot.bootstrap import Shop
+from bot.github.client import Hub
+from bot.ingest import delivery
+from bot.scheduler import dispatch
+from bot.sync import card
 from forge.store.board import Item
 from forge.store.settings import DragShape
-from ledger import inbox
 from ledger.events.board import (
     CardArrived,
     CardHeldBack,
@@ -20,6 +21,7 @@ from ledger.events.board import (
 )
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded, RunStopAsked
 from ledger.ids import CardId
+from ledger.queue import inbox
 from ledger.states import Ending
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.opening import opened
@@ -81,7 +83,7 @@ def test_doorbells_that_wait_together_cost_one_read(cardinal: Cardinal) -> None:
 def gathered(cardinal: Cardinal) -> list[CardId]:
     """Ingest what is due without looking; return the cards that were rung, once for each delivery."""
     due = inbox.due(cardinal.shop.engine, now=cardinal.clock(), limit=100)
-    return [card_id for one in due for card_id in gathering.ingest(cardinal.shop, one)]
+    return [card_id for one in due for card_id in delivery.ingest(cardinal.shop, one)]
 
 
 class InterruptedHub(Hub):
@@ -114,11 +116,11 @@ def test_an_older_reading_never_overwrites_a_newer_one(cardinal: Cardinal) -> No
         while cardinal.mail:
             cardinal.receive(cardinal.mail.popleft())
         rung = gathered(cardinal)
-        refused.extend(look.look(shop, one) for one in rung)
+        refused.extend(card.look(shop, one) for one in rung)
 
     cardinal.drag(item, "Planning")
     hub.interrupt(meanwhile)
-    assert look.look(slow, card_id) is True
+    assert card.look(slow, card_id) is True
     assert set(refused) == {False}, "two read the card at once"
     assert cardinal.card(item).column == "Review"
     cardinal.settle()
@@ -329,7 +331,7 @@ def test_out_and_back_before_anybody_looked_starts_again(cardinal: Cardinal, lat
     for one in reversed(told[: len(told) - late]):
         cardinal.receive(one)
     cardinal.settle()
-    look.look(cardinal.shop, CardId(item.node_id))
+    card.look(cardinal.shop, CardId(item.node_id))
     for one in told:
         cardinal.receive(one)
     cardinal.settle()

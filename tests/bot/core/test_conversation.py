@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bot import spoken
+from bot.ingest import comments
 from forge.store.board import Item
 from forge.store.models import Role
 from ledger.events.board import StopOrdered
@@ -192,14 +192,14 @@ def test_text_beyond_githubs_limit_is_refused_and_not_kept(cardinal: Cardinal) -
     with open(before, "rb") as ledger:
         assert b"x" * 70_000 not in ledger.read()
     cardinal.assert_no_leftovers()
-    assert spoken.MOST_CHARACTERS == 65_536
+    assert comments.MOST_CHARACTERS == 65_536
 
 
 def test_the_longest_comment_that_github_takes_is_read(cardinal: Cardinal) -> None:
     item = at_work(cardinal)
-    cardinal.say(item, "ü" * spoken.MOST_CHARACTERS)
+    cardinal.say(item, "ü" * comments.MOST_CHARACTERS)
     cardinal.settle()
-    assert [len(one.text) for one in cardinal.events(PersonSaid)] == [spoken.MOST_CHARACTERS]
+    assert [len(one.text) for one in cardinal.events(PersonSaid)] == [comments.MOST_CHARACTERS]
 
 
 def test_a_comment_that_is_gone_when_its_delivery_is_read_is_no_trouble(cardinal: Cardinal) -> None:

@@ -1,6 +1,6 @@
 """A pull request from a fork starts nothing, steers nothing, and is never taken for Cardinal's own."""
 
-from bot.github import pulls
+from bot.github.api import pulls
 from forge.store.board import Item
 from forge.store.models import Pull, Repo
 from ledger.events.conversation import CommandGiven, PersonSaid

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bot import full_disk
-from bot.checkups import machine
-from bot.checkups.finding import Level, Patient
-from bot.checkups.machine import FREE_BYTES, FULL_BYTES
+from bot.admin.doctor import host
+from bot.admin.doctor.finding import Level, Patient
+from bot.admin.doctor.host import FREE_BYTES, FULL_BYTES
+from bot.scheduler import full_disk
 from ledger.events.board import DiskWasFull
 from tests.bot.core.cardinal import Cardinal
 
@@ -72,6 +72,6 @@ def test_the_doctor_says_how_much_room_there_is(
     cardinal: Cardinal, free: int, level: Level, said: str
 ) -> None:
     patient = Patient(cardinal.shop.config, cardinal.shop.engine, cardinal.shop.hub, cardinal.clock())
-    (found,) = machine.disk(patient, lambda _place: free)
+    (found,) = host.disk(patient, lambda _place: free)
     assert (found.level, said in found.found) == (level, True)
     assert ("make room" in found.next_step) is (level is not Level.OK)

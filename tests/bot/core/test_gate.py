@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot import orders
+from bot.runspec import builder
 from forge.store.board import Item
 from forge.store.models import CheckRun, Pull
 from ledger.events.pull import PullChanged
@@ -285,5 +285,5 @@ def test_what_only_checks_gets_a_token_that_only_reads(cardinal: Cardinal) -> No
     cardinal.settle()
     run_id = RunId("r2")
     assert cardinal.claim(run_id)
-    order, remote = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])
+    order, remote = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])
     assert (order.kind, remote.writes, remote.workflows) == ("check", False, False)

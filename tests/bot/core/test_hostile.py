@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from bot import jobs
+from bot.scheduler import jobs
 from forge.store.board import Item
 from forge.store.models import Repo, Role
 from ledger.events.conversation import CommandGiven

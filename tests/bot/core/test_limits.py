@@ -6,13 +6,14 @@ from multiprocessing.synchronize import Barrier
 
 import pytest
 
-from bot import dispatch
+from bot.scheduler import dispatch
 from forge.store.board import Item
-from ledger import book, leases
-from ledger.engine import open_ledger
 from ledger.events.board import StopLifted
 from ledger.events.run import RunClaimed, RunParked, RunStopAsked, UsageMetered
 from ledger.ids import RunId
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.queue import leases
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.settings import POLICY, with_column
 
@@ -175,5 +176,5 @@ def test_a_cancelled_run_that_waits_ends_at_once_and_a_retry_starts_another(card
     cardinal.say(item, "/cardinal retry")
     cardinal.settle()
     assert cardinal.run_of(item).attempt == 2
-    with book.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.shop.engine) as db:
         assert leases.holders(db) == ()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.texts import gate
+from bot.render.pull import gate_check
 from forge.store.board import Item
 from forge.store.checks import Checks
 from forge.store.models import CheckRun, Pull
@@ -145,13 +145,13 @@ def test_the_queue_gets_cardinals_own_check_on_its_commit_and_merges(cardinal: C
     item = gated(cardinal, column="Review")
     pull = cardinal.pull_of(item)
     review(cardinal, pull, "APPROVE")
-    cardinal.repo.required_checks["main"] = (gate.NAME,)
+    cardinal.repo.required_checks["main"] = (gate_check.NAME,)
     cardinal.repo.merge_queues.add("main")
     cardinal.settle()
     cardinal.drag(item, "Done")
     cardinal.settle()
     said = [one for one in cardinal.forge.store.checks.all(cardinal.repo) if one.head_sha != pull.head_sha]
-    assert [(one.name, one.conclusion, one.actions) for one in said] == [(gate.NAME, "success", [])]
+    assert [(one.name, one.conclusion, one.actions) for one in said] == [(gate_check.NAME, "success", [])]
     assert f"merges #{pull.issue.number}" in said[0].output["summary"]
     assert any("merge queue" in one.because for one in cardinal.events(CardExplained))
     assert pull.merged_at is not None
@@ -170,7 +170,7 @@ def test_what_the_gate_has_not_seen_does_not_pass_the_queue(cardinal: Cardinal) 
     cardinal.forge.store.merges.enqueue(pull, actor=alice)
     cardinal.settle(publish=False)
     assert "merge queue" in cardinal.card(item).because
-    cardinal.repo.required_checks["main"] = (gate.NAME,)
+    cardinal.repo.required_checks["main"] = (gate_check.NAME,)
     cardinal.settle()
     assert (pull.merged_at, pull.queued_at) == (None, None)
     assert "left GitHub's merge queue" in cardinal.card(item).because
@@ -189,7 +189,7 @@ def test_a_queue_that_changes_gets_its_check_on_the_new_commit(cardinal: Cardina
     group = cardinal.forge.store.groups.of_pull(pulls[1])
     assert group is not None
     assert [one.name for one in cardinal.forge.store.checks.on_commit(cardinal.repo, group.head_sha)] == [
-        gate.NAME
+        gate_check.NAME
     ]
     assert "merge queue" in cardinal.card(items[1]).because
     assert sorted(one.reason for one in cardinal.events(GroupGone)) == ["invalidated", "merged"]

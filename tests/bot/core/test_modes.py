@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bot import orders
-from bot.github.reach import pushing
+from bot.github.token_scope import pushing
+from bot.runspec import builder
 from forge.store.board import Item
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.findings import FindingsReported, FollowUpMade
@@ -152,7 +152,7 @@ def test_a_fix_after_an_investigation_has_its_findings_in_the_briefing(cardinal:
     cardinal.settle()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    order = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
+    order = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
     assert (order.mode, order.session_id) == ("fix", "")
     for said in ("Cents are cut.", "[README.md:1]", "cause: It rounds", "recommended fix: Round half up."):
         assert said in order.briefing
@@ -178,7 +178,7 @@ def test_an_investigation_cannot_push_even_with_its_own_token(cardinal: Cardinal
     cardinal.settle()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    order, remote = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])
+    order, remote = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])
     assert order.investigates
     assert remote.git_environment()
     assert not remote.writes

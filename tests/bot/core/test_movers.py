@@ -2,12 +2,15 @@
 
 import pytest
 
-from bot import audit_trail, gathering, look
+from bot.admin.audit import trail
+from bot.ingest import delivery
+from bot.sync import card
 from forge.store.board import Item
-from ledger import book, inbox
 from ledger.events.board import CardArchived, CardMoved, MoverFound
 from ledger.events.run import RunQueued, RunStopAsked
 from ledger.ids import CardId
+from ledger.log import event_store
+from ledger.queue import inbox
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
 from tests.bot.core.settings import POLICY
@@ -80,12 +83,11 @@ def test_the_dragger_is_in_the_persons_budget_and_in_the_audit(cardinal: Cardina
     assert cardinal.ready() == (cardinal.run_of(other).run_id,)
     cardinal.settle()
     assert "the budget of bob for today" in cardinal.card(second).because
-    with book.reading(cardinal.shop.engine) as db:
-        said = audit_trail.make(db, run_id, at=cardinal.clock())["summary"]
+    with event_store.reading(cardinal.shop.engine) as db:
+        said = trail.make(db, run_id, at=cardinal.clock())["summary"]
     assert (said["asked"]["by"], said["asked"]["door"]) == ("bob", "board")
     moves = [(one["what"], one["by"], one["role"], one["door"]) for one in said["commands"]]
     assert moves == [
-        ("move to Tasks", "carol", "write", "board"),  # its delivery came after the card was seen there
         ("move to In Progress", "bob", "write", "board"),
     ]
 
@@ -205,7 +207,25 @@ def test_a_workflow_of_githubs_starts_runs_only_where_the_policy_names_it(cardin
     assert cardinal.run_of(item).by == AUTOMATION
 
 
+@pytest.mark.parametrize(("who", "queued"), [("bob", ["bob"]), ("mallory", [])])
+def test_the_issues_timeline_says_who_moved_a_card_whose_delivery_was_lost(
+    cardinal: Cardinal, who: str, queued: list[str]
+) -> None:
+    cardinal.set_policy(POLICY.replace("unknown_mover: allow", "unknown_mover: wait"))
+    cardinal.settle()
+    item = cardinal.new(column="Tasks")
+    cardinal.settle()
+    cardinal.drag(item, "In Progress", who=who)
+    cardinal.mail.clear()
+    cardinal.sweep()
+    cardinal.settle()
+    assert [one.by for one in cardinal.events(RunQueued)] == queued
+    if not queued:
+        refused(cardinal, item, "nothing was started")
+
+
 def test_a_move_of_which_nobody_knows_whose_it_was_waits_until_its_delivery_comes(cardinal: Cardinal) -> None:
+    cardinal.forge.store.settings.timeline = False
     cardinal.set_policy(POLICY.replace("unknown_mover: allow", "unknown_mover: wait"))
     cardinal.settle()
     item = cardinal.new(column="Tasks")
@@ -225,6 +245,7 @@ def test_a_move_of_which_nobody_knows_whose_it_was_waits_until_its_delivery_come
 
 
 def test_a_policy_can_let_unknown_movers_start_runs(cardinal: Cardinal) -> None:
+    cardinal.forge.store.settings.timeline = False
     item = cardinal.new(column="Tasks")
     cardinal.settle()
     cardinal.drag(item, "In Progress", who="bob")
@@ -250,8 +271,8 @@ def together(cardinal: Cardinal, item: Item) -> None:
     while cardinal.mail:
         cardinal.receive(cardinal.mail.popleft())
     for one in inbox.due(cardinal.shop.engine, now=cardinal.clock(), limit=100):
-        gathering.ingest(cardinal.shop, one)
-    look.look(cardinal.shop, CardId(item.node_id))
+        delivery.ingest(cardinal.shop, one)
+    card.look(cardinal.shop, CardId(item.node_id))
     cardinal.settle()
 
 

@@ -4,11 +4,12 @@ from datetime import datetime
 
 import pytest
 
-from bot import dispatch, look, react, ticks
-from bot.checkup import Level, Patient, examine
-from bot.shop import Shop
+from bot.admin.doctor.run import Level, Patient, examine
+from bot.bootstrap import Shop
+from bot.reactor import reactor
+from bot.scheduler import dispatch, ticker
+from bot.sync import card as look
 from forge.store.board import Item
-from ledger import book
 from ledger.event import Event
 from ledger.events.board import (
     CardExplained,
@@ -22,11 +23,12 @@ from ledger.events.conversation import CommandGiven
 from ledger.events.policy import PolicyLoaded
 from ledger.events.run import AgentSaid, QuestionAnswered, QuestionAsked, RunEnded, RunParked, RunQueued
 from ledger.ids import CardId, QuestionId, RunId
+from ledger.log import event_store
 from ledger.states import CardState, Ending, RunState
 from rules.decide import decide
-from rules.intents import Decision
-from rules.inward import ChangeCardState, Explain
-from rules.policy import Policy
+from rules.intents.internal import ChangeCardState, Explain
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
@@ -241,8 +243,8 @@ def test_an_event_that_cannot_be_decided_is_passed_by_and_told(
     item, other = cardinal.new("One"), cardinal.new("Other")
     cardinal.settle()
     teleport = CommandGiven(CardId(item.node_id), "teleport", "", "alice", "admin", "issue", 1, "1")
-    with book.writing(cardinal.shop.engine) as db:
-        book.append(db, teleport, at=cardinal.clock())
+    with event_store.writing(cardinal.shop.engine) as db:
+        event_store.append(db, teleport, at=cardinal.clock())
     cardinal.drag(other, "In Progress")
     cardinal.settle()
     assert cardinal.run_of(other).state == "queued"
@@ -267,9 +269,11 @@ def test_of_a_decision_that_cannot_be_carried_out_nothing_is_left(
             return decide(policy, card, event, now)
         return Decision((Explain(card_id, "half"), ChangeCardState(card_id, CardState.REVISING, "no")))
 
-    with book.writing(cardinal.shop.engine) as db:
-        book.append(db, CardMoved(card_id, "Planning", "Tasks", by_cardinal=False), at=cardinal.clock())
-        react.advance(db, now=cardinal.clock(), rules=impossible)
+    with event_store.writing(cardinal.shop.engine) as db:
+        event_store.append(
+            db, CardMoved(card_id, "Planning", "Tasks", by_cardinal=False), at=cardinal.clock()
+        )
+        reactor.advance(db, now=cardinal.clock(), rules=impossible)
     assert [one.of for one in cardinal.events(DecisionFailed)] == ["CardMoved"]
     assert "half" not in [one.because for one in cardinal.events(CardExplained)]
     caplog.clear()
@@ -279,25 +283,25 @@ def test_a_step_of_a_tick_that_fails_keeps_no_other_from_its_turn(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, run_id = at_work(cardinal)
-    with book.writing(cardinal.shop.engine) as db:
-        book.append(db, RunEnded(run_id, Ending.FAILED, "stalled", "silent", ""), at=cardinal.clock())
+    with event_store.writing(cardinal.shop.engine) as db:
+        event_store.append(db, RunEnded(run_id, Ending.FAILED, "stalled", "silent", ""), at=cardinal.clock())
 
     def failing(_: Shop) -> None:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError, match="a bug"):
-        ticks.tick(cardinal.shop, (failing, *ticks.STEPS))
-    with book.reading(cardinal.shop.engine) as db:
-        assert react.behind(db) == 0
+        ticker.tick(cardinal.shop, (failing, *ticker.STEPS))
+    with event_store.reading(cardinal.shop.engine) as db:
+        assert reactor.behind(db) == 0
     assert "tick step failed step=failing" in caplog.text
 
 
 def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing(cardinal: Cardinal) -> None:
     item, (_, working) = cardinal.new(), at_work(cardinal)
     strange = PolicyLoaded(cardinal.board_id, "d", POLICY.replace("scripted", "gemini"), "c")
-    with book.writing(cardinal.shop.engine) as db:
-        book.append(db, strange, at=cardinal.clock())
-        react.advance(db, now=cardinal.clock())
+    with event_store.writing(cardinal.shop.engine) as db:
+        event_store.append(db, strange, at=cardinal.clock())
+        reactor.advance(db, now=cardinal.clock())
     cardinal.drag(item, "In Progress")
     cardinal.settle()
     assert cardinal.card(item).column == "Tasks", "no card is looked at before the policy can be read"
@@ -316,12 +320,12 @@ def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing
 
 def test_a_long_backlog_is_worked_off_in_parts(cardinal: Cardinal) -> None:
     _, run_id = at_work(cardinal)
-    with book.writing(cardinal.shop.engine) as db:
-        book.append(db, *(AgentSaid(run_id, "x") for _ in range(2500)), at=cardinal.clock())
+    with event_store.writing(cardinal.shop.engine) as db:
+        event_store.append(db, *(AgentSaid(run_id, "x") for _ in range(2500)), at=cardinal.clock())
     turns = []
     for _ in range(4):
-        with book.writing(cardinal.shop.engine) as db:
-            turns.append(react.advance(db, now=cardinal.clock()))
+        with event_store.writing(cardinal.shop.engine) as db:
+            turns.append(reactor.advance(db, now=cardinal.clock()))
     assert turns == [1000, 1000, 500, 0]
 
 
@@ -331,7 +335,7 @@ def test_cards_of_a_stopped_column_hold_up_no_other_column(cardinal: Cardinal) -
     cardinal.settle()
     item, _ = at_work(cardinal)
     settings = cardinal.run_of(item).settings
-    with book.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.shop.engine) as db:
         for n in range(52):
             card_id, column = CardId(f"X{n}"), "A gone one" if n < 51 else "In Progress"
             seen = CardSeen(
@@ -342,9 +346,9 @@ def test_cards_of_a_stopped_column_hold_up_no_other_column(cardinal: Cardinal) -
                 RunId(f"r{100 + n}"), card_id, 1, "first", column, f"acme/r{n}", "b", "scripted", "alice", "",
                 settings, False,
             )  # fmt: skip
-            book.append(db, seen, queued, at=cardinal.clock())
+            event_store.append(db, seen, queued, at=cardinal.clock())
         stop = StopOrdered(cardinal.board_id, "column", "A gone one", "alice")
-        book.append(db, stop, at=cardinal.clock())
+        event_store.append(db, stop, at=cardinal.clock())
     assert "r151" in cardinal.ready()
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bot import orders
-from bot.checkups import repositories
-from bot.checkups.finding import Patient
+from bot.admin.doctor import repositories
+from bot.admin.doctor.finding import Patient
+from bot.runspec import builder
 from forge.store.board import FieldType, Item
 from forge.store.models import Role
 from ledger.events.instruction import SkillsChosen
@@ -245,7 +245,7 @@ def test_the_run_reads_the_policy_of_the_repository_that_it_works_in(cardinal: C
     item = at_home(cardinal, labels=("area:shop",))
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    order, remote = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])
+    order, remote = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])
     assert (order.repository, remote.repository) == ("acme/shop", "acme/shop")
     assert order.validation.fast == ("true",)
     assert order.reference == f"acme/board#{issue_of(item).number}"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from bot import boards
-from bot import policies as in_force
-from ledger import book
+from bot.state import policies as in_force
+from bot.sync import board
 from ledger.events.board import BoardSeen
 from ledger.events.policy import PolicyLoaded, PolicyRejected
+from ledger.log import event_store
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.opening import opened
 from tests.bot.core.settings import POLICY, with_column
@@ -67,7 +67,7 @@ def test_a_policy_that_is_read_again_unchanged_says_nothing(cardinal: Cardinal) 
     cardinal.settle()
     before = cardinal.count()
     for _ in range(3):
-        boards.refresh(cardinal.shop, "acme", 1)
+        board.refresh(cardinal.shop, "acme", 1)
     assert cardinal.count() == before
     assert len(cardinal.events(PolicyRejected)) == 1
 
@@ -108,7 +108,7 @@ def test_a_home_repository_out_of_reach_leaves_the_last_good_policy_in_force(car
     cardinal.forge.store.repos.delete(cardinal.home_repo, actor=cardinal.person("alice"))
     cardinal.sweep()
     assert cardinal.events(PolicyLoaded) == before
-    with book.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.shop.engine) as db:
         assert "Planning" in in_force.in_force(db, cardinal.board_id).board.columns
 
 

@@ -4,19 +4,22 @@ from datetime import datetime
 
 import pytest
 
-from bot import dispatch, jobs, mourning, react, ticks
-from bot.errors import DeliveryError
+from bot.ingest.errors import DeliveryError
+from bot.reactor import reactor
+from bot.scheduler import dispatch, jobs, ticker
+from bot.system import liveness
 from forge.store.board import Item
-from ledger import book, inbox, leases, outbox
 from ledger.errors import StaleClaimError
 from ledger.event import Event
 from ledger.events.board import CardMoved
 from ledger.events.conversation import PersonSaid
 from ledger.events.run import Progressed, RunEnded, RunRequeued
 from ledger.ids import CardId, DeliveryId, RunId
+from ledger.log import event_store
+from ledger.queue import inbox, leases, outbox
 from rules.decide import decide
-from rules.intents import Decision
-from rules.policy import Policy
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.settings import with_column
@@ -84,21 +87,23 @@ def test_claims_of_a_dead_process_end_at_the_next_tick(cardinal: Cardinal) -> No
     item = cardinal.new(column="In Progress")
     cardinal.settle()
     run_id = cardinal.run_of(item).run_id
-    dead = mourning.name(2**22 + 5)  # beyond the largest pid of Linux
+    dead = liveness.name(2**22 + 5)  # beyond the largest pid of Linux
     engine, now = cardinal.shop.engine, cardinal.clock()
     assert dispatch.claim(engine, run_id, worker=dead, now=now, ttl_s=600, slots=4) is not None
-    ticks.tick(cardinal.shop)
+    ticker.tick(cardinal.shop)
     assert cardinal.run(run_id).state == "queued"
-    with book.reading(engine) as db:
+    with event_store.reading(engine) as db:
         assert leases.holders(db) == ()
 
 
 def test_a_tick_finds_what_every_wake_up_lost(cardinal: Cardinal) -> None:
     """No Redis answers here at all, and a tick still lets the rules see what was appended."""
     item, run_id = at_work(cardinal)
-    with book.writing(cardinal.shop.engine) as db:
-        book.append(db, RunEnded(run_id, "failed", "stalled", "silent", "working"), at=cardinal.clock())
-    ticks.tick(cardinal.shop)
+    with event_store.writing(cardinal.shop.engine) as db:
+        event_store.append(
+            db, RunEnded(run_id, "failed", "stalled", "silent", "working"), at=cardinal.clock()
+        )
+    ticker.tick(cardinal.shop)
     assert cardinal.card(item).state == "failed"
 
 
@@ -137,7 +142,7 @@ def test_a_delivery_without_sense_is_quarantined_at_once_or_after_a_few_tries(
     for _ in range(10):
         cardinal.settle()
         cardinal.clock.forward(60)
-    with book.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.shop.engine) as db:
         (kept,) = inbox.quarantined(db)
         assert kept.delivery_id == DeliveryId("bad-1")
         assert kept.error
@@ -209,14 +214,14 @@ def test_an_event_that_the_rules_fail_on_is_said_on_its_card_and_stops_nobody_el
         return decided
 
     moves = [CardMoved(CardId(one.node_id), "Tasks", "In Progress", False) for one in (bad, good)]
-    with book.writing(cardinal.shop.engine) as db:
-        book.append(db, *moves, at=cardinal.clock())
-        react.advance(db, now=cardinal.clock(), rules=failing)
-        assert react.behind(db) == 0
+    with event_store.writing(cardinal.shop.engine) as db:
+        event_store.append(db, *moves, at=cardinal.clock())
+        reactor.advance(db, now=cardinal.clock(), rules=failing)
+        assert reactor.behind(db) == 0
     assert cardinal.card(bad).run_id is None
     assert "(KeyError): please report this" in cardinal.card(bad).because
     assert cardinal.run_of(good).state == "queued"
     assert "rules failed event=" in caplog.text
     caplog.clear()
-    with book.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.shop.engine) as db:
         assert outbox.open_of_card(db, CardId(good.node_id)) != ()

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot import orders
-from bot.reproducing import with_reproduction
+from bot.runspec import builder
+from bot.runspec.reproduction import with_reproduction
 from ledger.events.reproduction import (
     AFTER,
     BEFORE,
@@ -15,7 +15,7 @@ from ledger.events.reproduction import (
     ReproductionSkipped,
 )
 from ledger.events.run import RunQueued
-from rules.policy import parse_repository
+from rules.policy.model import parse_repository
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.test_validation import WORK, set_rules
 
@@ -71,7 +71,7 @@ def test_only_what_people_see_of_somebody_with_write_access_is_played(cardinal: 
     cardinal.settle()
     run, card, rules = cardinal.run_of(item), cardinal.card(item), parse_repository(RULES, ())
     assert cardinal.claim(run.run_id)
-    order = orders.make(cardinal.shop, run.run_id, cardinal.leases[run.run_id])[0]
+    order = builder.make(cardinal.shop, run.run_id, cardinal.leases[run.run_id])[0]
 
     def played() -> tuple[list[str], str]:
         found = with_reproduction(cardinal.shop, order, cardinal.run(run.run_id), card, rules).reproduction

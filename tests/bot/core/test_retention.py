@@ -4,33 +4,34 @@ import os
 import time
 from pathlib import Path
 
-from bot import orders, retention
-from ledger import book
+from bot.runspec import builder
+from bot.scheduler import artifact_retention
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.ids import RunId
+from ledger.log import event_store
 from ledger.views import artifacts
-from runner.store import Store
+from runner.artifacts.store import Store
 from tests.bot.core.cardinal import Cardinal
 
 DAY_S = 86_400
 
 
 def store_of(cardinal: Cardinal) -> Store:
-    return Store(orders.artifacts_of(cardinal.shop.config))
+    return Store(builder.artifacts_of(cardinal.shop.config))
 
 
 def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
     """Let a run keep a text, long ago by the disk's clock; return its digest."""
     stored = store_of(cardinal).keep(text)
-    with book.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.shop.engine) as db:
         told = ArtifactKept(run_id, f"{text[:5]}.log", "log", stored.digest, stored.size_bytes)
-        book.append(db, told, at=cardinal.clock())
+        event_store.append(db, told, at=cardinal.clock())
     aged(cardinal, stored.digest)
     return stored.digest
 
 
 def aged(cardinal: Cardinal, digest: str) -> None:
-    file: Path = orders.artifacts_of(cardinal.shop.config) / digest[:2] / digest
+    file: Path = builder.artifacts_of(cardinal.shop.config) / digest[:2] / digest
     then = time.time() - 3 * DAY_S
     os.utime(file, (then, then))
 
@@ -44,7 +45,7 @@ def begun(cardinal: Cardinal) -> RunId:
 
 
 def dropped(cardinal: Cardinal, run_id: RunId) -> list[str]:
-    with book.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.shop.engine) as db:
         return [one.dropped for one in artifacts.of_run(db, run_id)]
 
 
@@ -59,12 +60,12 @@ def test_what_is_too_old_goes_and_what_a_live_run_or_a_newer_one_has_stays(cardi
     cardinal.finish(newer)
     cardinal.clock.forward(cardinal.shop.config.artifact_days * DAY_S + 60)
     kept(cardinal, newer, "shared")
-    assert any("(age)" in said for said in retention.drop(cardinal.shop))
+    assert any("(age)" in said for said in artifact_retention.drop(cardinal.shop))
     store = store_of(cardinal)
     assert (store.read(first), dropped(cardinal, over)) == (None, ["age", "age"])
     assert store.read(shared) == b"shared"
     assert (store.read(lives), dropped(cardinal, live)) == (b"l", [""])
-    assert retention.drop(cardinal.shop) == ()
+    assert artifact_retention.drop(cardinal.shop) == ()
 
 
 def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
@@ -72,7 +73,7 @@ def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
     digests = [kept(cardinal, over, letter * 400_000) for letter in "abcd"]
     cardinal.finish(over)
     cardinal.configure(artifact_mb=1)
-    retention.drop(cardinal.shop)
+    artifact_retention.drop(cardinal.shop)
     assert dropped(cardinal, over) == ["space", "space", "", ""]
     assert [store_of(cardinal).read(one) is not None for one in digests] == [False, False, True, True]
     assert [one.reason for one in cardinal.events(ArtifactDropped)] == ["space", "space"]
@@ -84,7 +85,7 @@ def test_a_file_that_somebody_writes_just_now_is_not_removed(cardinal: Cardinal)
     cardinal.finish(over)
     cardinal.clock.forward(cardinal.shop.config.artifact_days * DAY_S + 60)
     store_of(cardinal).keep("again")  # by a run that tells of it in a moment
-    retention.drop(cardinal.shop)
+    artifact_retention.drop(cardinal.shop)
     assert store_of(cardinal).read(digest) == b"again"
 
 
@@ -92,5 +93,5 @@ def test_files_of_no_run_go_after_a_day(cardinal: Cardinal) -> None:
     store = store_of(cardinal)
     old, new = store.keep("killed before it told"), store.keep("just now")
     aged(cardinal, old.digest)
-    assert retention.drop(cardinal.shop) == ("1 files of no run",)
+    assert artifact_retention.drop(cardinal.shop) == ("1 files of no run",)
     assert (store.read(old.digest), store.read(new.digest)) == (None, b"just now")

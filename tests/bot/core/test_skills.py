@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bot import orders
-from bot.checkups import repositories
-from bot.checkups.finding import Patient
+from bot.admin.doctor import repositories
+from bot.admin.doctor.finding import Patient
 from bot.cli import main
-from bot.skill_shelf import FILE_BYTES, MOST_FILES, MOST_SKILLS
+from bot.repo_config.skill_sources import FILE_BYTES, MOST_FILES, MOST_SKILLS
+from bot.runspec import builder
 from forge.store.board import Item
 from ledger.events.instruction import (
     InstructionsStacked,
@@ -152,13 +152,13 @@ def test_guides_of_the_default_branch_are_told_where_the_policy_names_them(cardi
     cardinal.settle()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    order = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
+    order = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
     assert [layer for layer in order.stack if layer.kind == "guide"] == []
     patient = Patient(cardinal.shop.config, cardinal.shop.engine, cardinal.shop.hub, cardinal.clock())
     (found,) = [one for one in repositories.checks(patient) if one.name == "guides"]
     assert "has AGENTS.md and CLAUDE.md, which agents are not told" in found.found
     put(cardinal, {".github/cardinal.yml": f"{rules}  guides: [AGENTS.md]\n"})
-    order = orders.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
+    order = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
     (layer,) = [layer for layer in order.stack if layer.kind == "guide"]
     assert (layer.name, layer.text.splitlines()[0]) == ("AGENTS.md", "Use tabs. See [how](docs/how.md).")
     assert [one.text for one in order.stack].index(layer.text) < len(order.stack) - 1

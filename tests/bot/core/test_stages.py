@@ -6,13 +6,13 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.staging import stages_of
+from bot.runspec.stages import stages_of
 from forge.store.board import Item
 from ledger.events.run import AgentSaid, QuestionAsked, RunEnded, SessionStarted
 from ledger.events.stage import StageEntered, StageLeft
 from ledger.states import Ending
-from rules.policy import parse
-from runner.order import Tools
+from rules.policy.model import parse
+from runner.run.run_spec import Tools
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.settings import with_column
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bot import stalled
+from bot.scheduler import stalled_work
 from forge.store.board import Item
 from ledger.events.board import WorkStalled
-from rules.why import why
+from rules.explain import why
 from tests.bot.core.cardinal import Cardinal
 from tests.rules import scene
 
@@ -21,13 +21,13 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     item = waiting(cardinal)
-    stalled.watch(cardinal.shop)
+    stalled_work.watch(cardinal.shop)
     cardinal.clock.forward(30)
-    stalled.watch(cardinal.shop)
+    stalled_work.watch(cardinal.shop)
     assert cardinal.events(WorkStalled) == []
     for _ in range(2):
         cardinal.clock.forward(40)
-        stalled.watch(cardinal.shop)
+        stalled_work.watch(cardinal.shop)
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
     assert caplog.text.count("ready work starts nowhere") == 1
     cardinal.settle()
@@ -36,7 +36,7 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     assert str(cardinal.project.status_updates[-1].status) == "OFF_TRACK"
 
     cardinal.begin(cardinal.run_of(item).run_id)
-    stalled.watch(cardinal.shop)
+    stalled_work.watch(cardinal.shop)
     cardinal.settle()
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1, 0]
     assert "no worker" not in cardinal.project.status_updates[-1].body
@@ -51,7 +51,7 @@ def test_a_run_that_waits_for_its_turn_raises_no_alarm(cardinal: Cardinal) -> No
         cardinal.begin(run_id)
     for _ in range(3):
         cardinal.clock.forward(60)
-        stalled.watch(cardinal.shop)
+        stalled_work.watch(cardinal.shop)
     assert cardinal.events(WorkStalled) == []
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.checkup import Finding, Level, Patient
-from bot.checkups import repositories
+from bot.admin.doctor import repositories
+from bot.admin.doctor.run import Finding, Level, Patient
 from forge.store.board import Item
 from ledger.events.bounds import ValidationWaived
 from ledger.events.turn import TurnStarted

@@ -11,10 +11,10 @@ import pytest
 from redis import Redis
 from sqlalchemy import Engine
 
-from bot import config as configuration
-from bot import redis as embedded
-from bot.config import Config
-from runner.launch import launched
+from bot.system import config as configuration
+from bot.system import redis as embedded
+from bot.system.config import Config
+from runner.exec.launch import launched
 from tests.ledgers import new_ledger
 
 SECRET = "it is signed with this"

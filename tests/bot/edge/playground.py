@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from select import select
 
-from bot.group import Group
-from bot.role import Ready, Role
+from bot.daemon.child import Ready, Role
+from bot.daemon.group import Group
 
 
 def note(path: str, text: str) -> None:

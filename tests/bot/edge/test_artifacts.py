@@ -13,12 +13,12 @@ from click.testing import CliRunner, Result
 from sqlalchemy import Engine
 
 from bot.cli import main
-from bot.config import Config
-from bot.orders import artifacts_of
-from ledger import book
+from bot.runspec.builder import artifacts_of
+from bot.system.config import Config
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.ids import RunId
-from runner.store import Store
+from ledger.log import event_store
+from runner.artifacts.store import Store
 from tests.bot.edge.cli.conftest import HOSTILE, card, queued
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -30,8 +30,8 @@ Call = Callable[..., Result]
 def kept(engine: Engine, config: Config) -> str:
     """Let run r1 have one artifact, and one that was dropped; return the first one's digest."""
     stored = Store(artifacts_of(config)).keep("all 3 tests passed\n")
-    with book.writing(engine) as db:
-        book.append(
+    with event_store.writing(engine) as db:
+        event_store.append(
             db,
             card(1, "Totals"),
             queued("r1", 1),
@@ -88,8 +88,8 @@ def test_on_a_terminal_what_a_program_wrote_cannot_steer_it(
 ) -> None:
     said = "\x1b]0;owned\x07\x1b[2Jdone\n"
     stored = Store(artifacts_of(config)).keep(said)
-    with book.writing(engine) as db:
-        book.append(db, ArtifactKept(R1, "full 2", "log", stored.digest, stored.size_bytes), at=AT)
+    with event_store.writing(engine) as db:
+        event_store.append(db, ArtifactKept(R1, "full 2", "log", stored.digest, stored.size_bytes), at=AT)
     command = [sys.executable, "-m", "bot.cli", "artifacts", "r1", "--get", stored.digest]
     environ = {**os.environ, "CARDINAL_HOME": str(config.home)}
     ours, theirs = pty.openpty()

@@ -11,8 +11,7 @@ from click.testing import CliRunner, Result
 from sqlalchemy import Engine
 
 from bot.cli import main
-from bot.config import Config
-from ledger import book
+from bot.system.config import Config
 from ledger.event import Event
 from ledger.events import pull
 from ledger.events import run as of_run
@@ -21,6 +20,7 @@ from ledger.events.conversation import CommandGiven
 from ledger.events.placement import RepositoryResolved
 from ledger.events.policy import PolicyLoaded
 from ledger.ids import QuestionId, RunId
+from ledger.log import event_store
 from ledger.states import Ending, RunState
 from tests.bot.edge.cli.conftest import BOARD, CARD, HOSTILE, card, queued
 
@@ -75,8 +75,8 @@ def told() -> tuple[Event, ...]:
 @pytest.fixture
 def trail(engine: Engine) -> Engine:
     for number, event in enumerate(told()):
-        with book.writing(engine) as db:
-            book.append(db, event, at=AT + timedelta(seconds=number))
+        with event_store.writing(engine) as db:
+            event_store.append(db, event, at=AT + timedelta(seconds=number))
     return engine
 
 
@@ -130,8 +130,8 @@ def test_the_trail_answers_what_an_auditor_asks(document: dict[str, Any]) -> Non
 def test_what_was_exported_is_what_the_log_says_also_after_more_has_happened(
     document: dict[str, Any], audit: Audit, trail: Engine, tmp_path: Path
 ) -> None:
-    with book.writing(trail) as db:
-        book.append(db, pull.PullChanged(CARD, 5, "merged", False, "a" * 40), at=AT)
+    with event_store.writing(trail) as db:
+        event_store.append(db, pull.PullChanged(CARD, 5, "merged", False, "a" * 40), at=AT)
     assert verified(audit, tmp_path, document) == (0, [])
     assert "as the log has them" in audit("verify", "--file", "trail.json").stdout
     others = {one["stream"] for one in document["events"]}

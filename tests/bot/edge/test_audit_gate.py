@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from bot import audit_trail
-from bot.texts import audit
-from ledger import book
+from bot.admin.audit import markdown, trail
 from ledger.event import Event
 from ledger.events import run as of_run
 from ledger.events.agent import CardToolAllowed, HostReached, ToolAllowed
@@ -34,6 +32,7 @@ from ledger.events.instruction import (
 from ledger.events.reproduction import AFTER, FAILED, ReproductionPlayed
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened, StageTidied
 from ledger.ids import QuestionId, RunId
+from ledger.log import event_store
 from tests.bot.edge.cli.conftest import CARD, HOSTILE, card, queued
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -123,10 +122,10 @@ def in_the_work() -> tuple[Event, ...]:
 @pytest.fixture
 def document(engine: Engine) -> dict[str, Any]:
     for number, event in enumerate(told()):
-        with book.writing(engine) as db:
-            book.append(db, event, at=AT + timedelta(seconds=number))
-    with book.reading(engine) as db:
-        found: dict[str, Any] = json.loads(json.dumps(audit_trail.make(db, R1, at=AT)))
+        with event_store.writing(engine) as db:
+            event_store.append(db, event, at=AT + timedelta(seconds=number))
+    with event_store.reading(engine) as db:
+        found: dict[str, Any] = json.loads(json.dumps(trail.make(db, R1, at=AT)))
     return found
 
 
@@ -187,7 +186,7 @@ def test_it_says_what_an_investigation_found_and_which_cards_came_of_it(document
 
 
 def test_all_of_it_can_be_read_as_markdown(document: dict[str, Any]) -> None:
-    text = audit.write(document)
+    text = markdown.write(document)
     heads = (
         *("Instructions", "Skills that were considered", "Leave that people gave", "Stages"),
         *("Rounds of checks that failed", "What the guards judged", "What the guards found"),

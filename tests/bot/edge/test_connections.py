@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot import web
-from bot.connections import Bounds, Connections, Phase
-from bot.wsgi import Bridge
+from bot.daemon import web_server
+from bot.web.connections import Bounds, Connections, Phase
+from bot.web.wsgi import Bridge
 from tests.bot.edge.test_web import post, server
 
 __all__ = ["server"]
@@ -41,7 +41,7 @@ def start() -> Iterator[Start]:
             listener = until_then.enter_context(socket.create_server(("127.0.0.1", 0)))
             ready = threading.Event()
             bridge = Bridge(application, deliveries="/door", threads=(1, 1), most_bytes=most_bytes)
-            server = web.Server(web.settings(bridge, Connections(bounds)), ready.set)
+            server = web_server.Server(web_server.settings(bridge, Connections(bounds)), ready.set)
             thread = threading.Thread(target=server.run, args=([listener],))
             thread.start()
             until_then.callback(thread.join, 60)

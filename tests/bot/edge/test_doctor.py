@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
-from bot.presence import look
-from ledger.engine import open_ledger
+from bot.daemon.lock_file import look
+from ledger.lifecycle.open import open_ledger
 
 AWAY = "CARDINAL_GITHUB_URL=http://127.0.0.1:9\nCARDINAL_BOARD=acme/1\nCARDINAL_APP_ID=5\n"
 Doctor = Callable[..., Result]

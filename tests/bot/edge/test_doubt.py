@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-from bot.doubt import Doubts
-from bot.mourning import name
-from ledger.leases import Lease
+from bot.scheduler.lease_grace import Doubts
+from bot.system.liveness import name
+from ledger.queue.leases import Lease
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from select import select
 
 import psutil
 
-from bot import group
+from bot.daemon import group
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from bot.hiding import hide
+from bot.system.git_exclude import hide
 
 
 def git(folder: Path, *words: str) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from bot.app import make_app
-from bot.config import ConfigError, read
-from bot.hiding import hide
-from ledger.engine import open_ledger
+from bot.system.config import ConfigError, read
+from bot.system.git_exclude import hide
+from bot.web.app import make_app
+from ledger.lifecycle.open import open_ledger
 
 OWNED = "{{ 7 * 7 }} owned"
 

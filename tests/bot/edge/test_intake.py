@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bot import facts, intake
-from bot.facts import Fact
-from ledger.doorbells import Move
+from bot.ingest import events, facts
+from bot.ingest.facts import Fact
 from ledger.ids import BoardId, CardId
-from ledger.reports import About
+from ledger.queue.change_reports import About
+from ledger.queue.refresh_requests import Move
 from tests.bot.edge.samples import (
     ALICE,
     AUTOMATION,
@@ -244,12 +244,12 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
 
 @pytest.mark.parametrize(("event", "changed", "said"), SAYS)
 def test_a_delivery_says(event: str, changed: dict[str, Any], said: tuple[Fact, ...]) -> None:
-    assert intake.read(event, sample(event, **changed), bot_id=BOT_ID) == said
+    assert events.read(event, sample(event, **changed), bot_id=BOT_ID) == said
 
 
 def test_a_merged_pull_request_is_merged_and_not_merely_closed() -> None:
     payload = sample("pull_request", action="closed", pull_request__merged=True, pull_request__state="closed")
-    (seen,) = intake.read("pull_request", payload, bot_id=BOT_ID)
+    (seen,) = events.read("pull_request", payload, bot_id=BOT_ID)
     assert isinstance(seen, facts.PullSeen)
     assert (seen.state, seen.merged) == ("merged", True)
 
@@ -268,36 +268,36 @@ def test_no_echo_of_cardinals_own_deeds_is_heard(event: str) -> None:
     payload = sample(event, sender=BOT)
     for action in {"created", "edited", "deleted", "opened", "submitted", "completed", payload.get("action")}:
         if event != "issues" or action != "deleted":
-            assert intake.read(event, payload | {"action": action}, bot_id=BOT_ID) == ()
+            assert events.read(event, payload | {"action": action}, bot_id=BOT_ID) == ()
 
 
 @pytest.mark.parametrize("action", ["closed", "reopened", "transferred", "deleted"])
 def test_of_cardinals_own_closing_only_those_hear_who_wait_for_the_issue(action: str) -> None:
     payload = sample("issues", sender=BOT, action=action)
-    assert intake.read("issues", payload, bot_id=BOT_ID) == (facts.BlockerChanged("acme/shop", 7),)
+    assert events.read("issues", payload, bot_id=BOT_ID) == (facts.BlockerChanged("acme/shop", 7),)
 
 
 def test_every_event_here_has_a_sample() -> None:
-    assert intake.known() == set(DELIVERIES)
+    assert events.known() == set(DELIVERIES)
 
 
 @pytest.mark.parametrize(
     "event", ["star", "", "_payload", "__init__", "../webhook", "issues.x", "os", "Issues", "_comment"]
 )
 def test_an_event_without_a_module_says_nothing_and_imports_nothing(event: str) -> None:
-    assert intake.read(event, {"action": "created"}, bot_id=BOT_ID) == ()
+    assert events.read(event, {"action": "created"}, bot_id=BOT_ID) == ()
 
 
 def test_a_deleted_account_is_called_ghost() -> None:
     payload = sample("pull_request_review", review__user=None)
-    (review,) = intake.read("pull_request_review", payload, bot_id=BOT_ID)
+    (review,) = events.read("pull_request_review", payload, bot_id=BOT_ID)
     assert isinstance(review, facts.Reviewed)
     assert (review.author, review.author_id) == ("ghost", 0)
 
 
 def test_text_keeps_right_to_left_and_html_but_loses_what_no_database_takes() -> None:
     payload = sample("issue_comment", comment__body="‮<script>'); DROP TABLE \ud83d x\0y 😀")
-    (said,) = intake.read("issue_comment", payload, bot_id=BOT_ID)
+    (said,) = events.read("issue_comment", payload, bot_id=BOT_ID)
     assert isinstance(said, facts.Said)
     assert said.text == "‮<script>'); DROP TABLE � x�y 😀"
 
@@ -320,8 +320,8 @@ WRONG = [
 
 @pytest.mark.parametrize(("event", "changed", "path"), WRONG)
 def test_a_field_of_another_shape_is_named(event: str, changed: dict[str, Any], path: str) -> None:
-    with pytest.raises(intake.UnreadablePayloadError) as caught:
-        intake.read(event, sample(event, **changed), bot_id=BOT_ID)
+    with pytest.raises(events.UnreadablePayloadError) as caught:
+        events.read(event, sample(event, **changed), bot_id=BOT_ID)
     assert caught.value.path.startswith(path)
 
 
@@ -330,8 +330,8 @@ def test_a_field_of_another_shape_is_named(event: str, changed: dict[str, Any], 
 )
 def test_an_empty_delivery_is_unreadable_or_says_nothing(event: str) -> None:
     try:
-        said = intake.read(event, {}, bot_id=BOT_ID)
-    except intake.UnreadablePayloadError:
+        said = events.read(event, {}, bot_id=BOT_ID)
+    except events.UnreadablePayloadError:
         return
     assert said == ()
 
@@ -341,11 +341,11 @@ def test_a_signed_body_says_nothing_under_another_events_name(event: str) -> Non
     body = sample(event)
     if event in {"installation", "repository", "ping"}:  # they only say that something is asked again
         return
-    for name in intake.known() - {event}:
-        with pytest.raises(intake.UnreadablePayloadError):
-            intake.read(name, body, bot_id=BOT_ID)
+    for name in events.known() - {event}:
+        with pytest.raises(events.UnreadablePayloadError):
+            events.read(name, body, bot_id=BOT_ID)
 
 
 def test_a_pull_request_that_moved_names_two_commits_as_a_push_does() -> None:
     moved = sample("pull_request", action="synchronize") | {"before": "a" * 40, "after": "b" * 40}
-    assert intake.read("pull_request", moved, bot_id=BOT_ID)
+    assert events.read("pull_request", moved, bot_id=BOT_ID)

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from bot import logs
-from bot.config import Config
-from bot.scrubbing import scrub
-from bot.secret import Secret
+from bot.system import logs
+from bot.system.config import Config
+from bot.system.scrub import scrub
+from bot.system.secret import Secret
 
 
 def formatted(text: str, *secrets: str) -> str:
-    record = logging.LogRecord("bot.webhook", logging.INFO, __file__, 1, text, None, None)
+    record = logging.LogRecord("bot.web.webhook", logging.INFO, __file__, 1, text, None, None)
     return logs.Lines(secrets).format(record)
 
 

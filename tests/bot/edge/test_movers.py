@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.movers import sender
-from ledger.reports import About, Report
+from bot.github.api.project_models import StatusChange
+from bot.sync.movers import on_timeline, sender
+from ledger.queue.change_reports import About, Report
 
 START = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 
@@ -36,3 +37,23 @@ def test_the_mover_is_whose_change_is_seen_and_nobody_where_that_is_not_sure(
     told: list[Report], mover: str
 ) -> None:
     assert sender(told, "Done") == mover
+
+
+@pytest.mark.parametrize(
+    ("column", "at", "since", "mover"),
+    [
+        ("Done", START, None, "bob"),
+        ("Review", START, None, ""),  # the card went on, and the timeline is late
+        (None, START, None, ""),
+        ("Done", START, START + timedelta(milliseconds=900), "bob"),  # GitHub's times have whole seconds
+        ("Done", START, START + timedelta(seconds=1), ""),  # its earlier move to the same column
+    ],
+)
+def test_the_timeline_names_the_mover_of_the_move_that_the_card_shows(
+    column: str | None, at: datetime, since: datetime | None, mover: str
+) -> None:
+    assert on_timeline(StatusChange("Done", "bob", at), column, since) == mover
+
+
+def test_a_timeline_without_moves_names_nobody() -> None:
+    assert on_timeline(None, None, None) == ""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot import presence
-from bot.presence import AlreadyUpError, Presence
+from bot.daemon import lock_file
+from bot.daemon.lock_file import AlreadyUpError, Presence
 
 HOLD = """
 import sys
@@ -31,25 +31,25 @@ def hold_elsewhere(home: Path) -> "subprocess.Popen[str]":
 
 def test_a_second_group_in_the_same_home_is_refused_until_the_first_is_dead(tmp_path: Path) -> None:
     with hold_elsewhere(tmp_path) as first:
-        with pytest.raises(AlreadyUpError, match="another CARDINAL_HOME"), presence.hold(tmp_path):
+        with pytest.raises(AlreadyUpError, match="another CARDINAL_HOME"), lock_file.hold(tmp_path):
             raise AssertionError("held twice")
         first.kill()
         first.wait(60)
-        with presence.hold(tmp_path):
+        with lock_file.hold(tmp_path):
             pass
 
 
 def test_what_runs_is_told_and_forgotten_at_the_end(tmp_path: Path) -> None:
     here = Presence(os.getpid(), "http://127.0.0.1:8484", {"web": 1})
-    with presence.hold(tmp_path):
-        presence.record(tmp_path, here)
-        assert presence.look(tmp_path) == here
-    assert presence.look(tmp_path) is None
+    with lock_file.hold(tmp_path):
+        lock_file.record(tmp_path, here)
+        assert lock_file.look(tmp_path) == here
+    assert lock_file.look(tmp_path) is None
 
 
 def test_the_record_of_a_killed_group_counts_for_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(["true"]) as dead:
         dead.wait(60)
     (tmp_path / "run").mkdir()
-    presence.record(tmp_path, Presence(dead.pid, "http://127.0.0.1:1", {}))
-    assert presence.look(tmp_path) is None
+    lock_file.record(tmp_path, Presence(dead.pid, "http://127.0.0.1:1", {}))
+    assert lock_file.look(tmp_path) is None

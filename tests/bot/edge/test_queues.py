@@ -17,10 +17,11 @@ import psutil
 import pytest
 from redis import Redis
 
-from bot import queues, workers
-from bot import redis as embedded
-from bot.config import Config
-from bot.queues import Call, QueueName, WakeUp, enqueue
+from bot.daemon import workers
+from bot.scheduler import queues
+from bot.scheduler.queues import Call, QueueName, WakeUp, enqueue
+from bot.system import redis as embedded
+from bot.system.config import Config
 from tests.bot.edge.conftest import start_redis
 from tests.bot.edge.test_group import alive, until
 
@@ -29,7 +30,7 @@ WORK = """
 import os, signal, sys
 from pathlib import Path
 from bot import config, redis, workers
-from bot.queues import QueueName
+from bot.scheduler.queues import QueueName
 client = redis.connect(config.read(os.environ, Path.cwd()))
 from tests.bot.edge import playground
 ours = {f"{playground.__name__}.{name}": getattr(playground, name) for name in ("note", "fail", "hang")}
@@ -261,8 +262,8 @@ def test_nothing_that_somebody_else_wrote_into_redis_is_called_or_read(
 def test_queues_call_what_exists_and_nothing_else_of_the_jobs() -> None:
     assert set(workers.CALLED) == set(QueueName)
     for name in QueueName:
-        assert all(key.startswith("bot.jobs.") for key in workers.calls_of(name))
-    assert set(workers.calls_of(QueueName.RUNS)) == {"bot.jobs.execute"}
+        assert all(key.startswith("bot.scheduler.jobs.") for key in workers.calls_of(name))
+    assert set(workers.calls_of(QueueName.RUNS)) == {"bot.scheduler.jobs.execute"}
 
 
 def test_every_queue_has_a_time_limit() -> None:

@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from bot import dispatch, react
-from ledger import book, waiting
-from ledger.engine import open_ledger
+from bot.reactor import reactor
+from bot.scheduler import dispatch
 from ledger.events.board import CardExplained, StopOrdered
 from ledger.events.policy import PolicyLoaded
 from ledger.ids import CardId, RunId
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.queries import run_queue
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 
 
@@ -19,11 +21,11 @@ from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 def engine(tmp_path: Path) -> Engine:
     """Return a ledger with five cards whose runs wait."""
     made = open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
-    with book.writing(made) as db:
-        book.append(db, board_seen(), PolicyLoaded(BOARD, "d", "", ""), at=NOW)
+    with event_store.writing(made) as db:
+        event_store.append(db, board_seen(), PolicyLoaded(BOARD, "d", "", ""), at=NOW)
         for n in range(5):
-            book.append(db, card_seen(f"c{n}", n), run_queued(f"r{n}", f"c{n}"), at=NOW)
-        react.advance(db, now=NOW)
+            event_store.append(db, card_seen(f"c{n}", n), run_queued(f"r{n}", f"c{n}"), at=NOW)
+        reactor.advance(db, now=NOW)
     starts(made)
     starts(made)  # the reasons that the first answer recorded are events, too
     return made
@@ -53,8 +55,8 @@ def test_a_tick_on_which_nothing_happened_asks_for_the_newest_event_only(engine:
 
 def test_whatever_happens_is_heeded_at_the_next_tick(engine: Engine) -> None:
     assert starts(engine) == ["r0"]
-    with book.writing(engine) as db:
-        book.append(db, StopOrdered(BOARD, "board", "", "ann"), at=NOW)
+    with event_store.writing(engine) as db:
+        event_store.append(db, StopOrdered(BOARD, "board", "", "ann"), at=NOW)
     assert starts(engine) == []
 
 
@@ -69,13 +71,13 @@ def test_a_new_day_is_another_question(engine: Engine) -> None:
 
 
 def test_why_a_card_waits_is_recorded_once_and_again_when_it_was_overwritten(engine: Engine) -> None:
-    with book.reading(engine) as db:
-        before, wait = book.last_seq(db), waiting.reasons_of(db, [CardId("c3")])[CardId("c3")]
+    with event_store.reading(engine) as db:
+        before, wait = event_store.last_seq(db), run_queue.reasons_of(db, [CardId("c3")])[CardId("c3")]
     assert "in the queue" in wait
     starts(engine)
-    with book.writing(engine) as db:
-        assert book.last_seq(db) == before
-        book.append(db, CardExplained(CardId("c3"), "something else"), at=NOW)
+    with event_store.writing(engine) as db:
+        assert event_store.last_seq(db) == before
+        event_store.append(db, CardExplained(CardId("c3"), "something else"), at=NOW)
     starts(engine)
-    with book.reading(engine) as db:
-        assert waiting.reasons_of(db, [CardId("c3")]) == {CardId("c3"): wait}
+    with event_store.reading(engine) as db:
+        assert run_queue.reasons_of(db, [CardId("c3")]) == {CardId("c3"): wait}

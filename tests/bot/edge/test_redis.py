@@ -10,8 +10,8 @@ import psutil
 import pytest
 from redis import Redis
 
-from bot import redis as embedded
-from bot.config import Config
+from bot.system import redis as embedded
+from bot.system.config import Config
 from tests.bot.edge.conftest import start_redis
 
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.up import UnwritableHomeError
+from bot.daemon.up import UnwritableHomeError
 
 GIVEN = {
     "CARDINAL_APP_ID": "1",

@@ -15,15 +15,17 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from sqlalchemy import Engine
 
-from bot import config as configuration
-from bot import presence, queues
-from bot import redis as embedded
-from bot.config import Config
-from bot.presence import Presence
+from bot.daemon import lock_file
+from bot.daemon.lock_file import Presence
+from bot.scheduler import queues
+from bot.system import config as configuration
+from bot.system import redis as embedded
+from bot.system.config import Config
 from forge.seed import load
 from forge.server import Forge
-from ledger import book, inbox
-from ledger.engine import open_ledger
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.queue import inbox
 from tests.bot.edge.conftest import SECRET, start_redis
 from tests.bot.edge.samples import sample
 from tests.bot.edge.test_group import alive, until
@@ -84,7 +86,7 @@ def config(environ: dict[str, str], tmp_path: Path) -> Config:
 
 
 def seen(config: Config) -> Presence:
-    found = presence.look(config.home)
+    found = lock_file.look(config.home)
     assert found is not None
     return found
 
@@ -103,7 +105,7 @@ def test_it_stops_clean_and_leaves_nothing(environ: dict[str, str], tmp_path: Pa
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
         assert not any(alive(pid) for pid in pids)
-    assert presence.look(config.home) is None
+    assert lock_file.look(config.home) is None
     assert not embedded.answers(embedded.connect(config))
 
 
@@ -113,7 +115,7 @@ def test_nothing_of_it_outlives_a_kill(environ: dict[str, str], tmp_path: Path, 
         process.kill()
         process.wait(60)
         until(lambda: not any(alive(pid) for pid in pids))
-    assert presence.look(config.home) is None
+    assert lock_file.look(config.home) is None
 
 
 def test_every_part_that_is_killed_comes_back(
@@ -158,7 +160,7 @@ def test_a_delivery_that_met_no_redis_is_ingested_after_all(
 
 
 def counted(engine: Engine) -> dict[str, int]:
-    with book.reading(engine) as db:
+    with event_store.reading(engine) as db:
         return inbox.counts(db)
 
 

@@ -14,9 +14,9 @@ import psutil
 import pytest
 from sqlalchemy import Engine
 
-from bot import web
-from bot.config import Config
-from ledger import inbox
+from bot.daemon import web_server as web
+from bot.system.config import Config
+from ledger.queue import inbox
 from tests.bot.edge.conftest import SECRET
 from tests.bot.edge.test_group import alive, lines, until
 from tests.bot.edge.test_webhook import AT, BODY, sign

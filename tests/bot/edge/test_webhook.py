@@ -10,11 +10,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine
 from werkzeug.test import TestResponse
 
-from bot.app import make_app
-from bot.config import Config
-from bot.secret import Secret
-from ledger import inbox
+from bot.system.config import Config
+from bot.system.secret import Secret
+from bot.web.app import make_app
 from ledger.ids import DeliveryId
+from ledger.queue import inbox
 from tests.bot.edge.conftest import SECRET
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)

@@ -4,17 +4,17 @@ import os
 import sys
 from pathlib import Path
 
-from bot import config as configuration
-from bot import web
-from bot.group import Group
-from bot.role import Role
+from bot.daemon import web_server
+from bot.daemon.child import Role
+from bot.daemon.group import Group
+from bot.system import config as configuration
 
 
 def main() -> None:
     config = configuration.read(os.environ, Path.cwd())
-    with web.bind(config) as listener:
-        say(web.address(listener))
-        role = Role("web", lambda ready: web.serve(config, listener, ready))
+    with web_server.bind(config) as listener:
+        say(web_server.address(listener))
+        role = Role("web", lambda ready: web_server.serve(config, listener, ready))
         Group((role,), say, lambda pids: None).run()
 
 

@@ -11,8 +11,8 @@ import responses
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from bot.config import Config, read
-from bot.github.hub import Hub
+from bot.github.client import Hub
+from bot.system.config import Config, read
 from forge.server import Forge
 from tests.bot.github.world import World, build
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from bot.github import board
+from bot.github.api import projects as board
+from bot.github.api.project_pages import survey
+from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, RefusedError, UnavailableError
-from bot.github.hub import Hub
-from bot.github.survey import survey
+from forge.store.models import Issue
 from ledger.ids import BoardId, CardId
 from tests.bot.github.conftest import Scripted
 from tests.bot.github.world import COLUMNS, World
@@ -252,3 +253,15 @@ def test_a_card_of_which_something_else_is_missing_is_not_taken_for_deleted(
     answer_card(scripted, ("NOT_FOUND", path))
     with pytest.raises(NotFoundError):
         board.read_card(hub, CardId("PVTI_1"))
+
+
+def test_a_card_tells_its_newest_move_on_this_board_and_bots_by_their_whole_name(world: World) -> None:
+    item, projects = world.card("Do it", "Tasks"), world.forge.store.projects
+    assert isinstance(item.content, Issue)
+    projects.drag(item, "Done", actor=world.forge.store.automation())
+    other = projects.create(world.acme, "Other board", ["Elsewhere"], actor=world.alice)
+    projects.drag(projects.add(other, item.content, actor=world.alice), "Elsewhere", actor=world.alice)
+    move = look(world, item.node_id).last_move
+    assert move is not None
+    assert (move.column, move.by) == ("Done", "github-project-automation[bot]")
+    assert move.at == item.status_changes[-1].created_at.replace(microsecond=0)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.config import Config
-from bot.github.budget import (
+from bot.github.client import Hub
+from bot.github.concurrency import Places
+from bot.github.errors import RateLimitedError, UnavailableError
+from bot.github.rate_limit import (
     CONTENTS_PER_HOUR,
     CONTENTS_PER_MINUTE,
     MOST_INSTALLATIONS,
@@ -15,9 +17,7 @@ from bot.github.budget import (
     Budget,
     Spent,
 )
-from bot.github.errors import RateLimitedError, UnavailableError
-from bot.github.hub import Hub
-from bot.github.places import Places
+from bot.system.config import Config
 from tests.bot.github.conftest import STARTED, Clock, Scripted
 
 QUESTION, REPORT, FACE, TICKER = range(4)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from bot.config import FIELDS, Config, ConfigError, read
-from bot.env_file import changed
+from bot.system.config import FIELDS, Config, ConfigError, read
+from bot.system.env_file import changed
 
 PAGES = {"PUBLIC_URL": "https://cardinal.example", "CLIENT_ID": "Iv1", "CLIENT_SECRET": "c"}
 

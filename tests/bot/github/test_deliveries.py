@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from bot.github import deliveries
-from bot.github.hub import Hub
+from bot.github import failed_deliveries
+from bot.github.client import Hub
 from ledger.ids import DeliveryId
 from tests.bot.github.conftest import STARTED, Scripted
 
-PATH = deliveries.PATH
+PATH = failed_deliveries.PATH
 
 
 def attempt(number: int, guid: str, status: int) -> dict[str, object]:
@@ -33,7 +33,7 @@ def test_only_what_was_never_accepted_failed(
     hub: Hub, scripted: Scripted, attempts: Iterable[dict[str, object]], failed: list[tuple[str, int]]
 ) -> None:
     scripted.answer("GET", PATH, list(attempts))
-    assert [(one.delivery_id, one.attempt_id) for one in deliveries.failed(hub, STARTED)] == failed
+    assert [(one.delivery_id, one.attempt_id) for one in failed_deliveries.failed(hub, STARTED)] == failed
 
 
 def answer_pages(scripted: Scripted, *pages: list[dict[str, object]]) -> None:
@@ -46,7 +46,7 @@ def answer_pages(scripted: Scripted, *pages: list[dict[str, object]]) -> None:
 def test_failures_are_looked_for_further_back_as_long_as_there_are_any(hub: Hub, scripted: Scripted) -> None:
     lost = [[attempt(900 - n, f"g{n}", 502) for n in range(first, first + 100)] for first in (0, 100)]
     answer_pages(scripted, *lost, [attempt(700, "last", 500), attempt(699, "good", 202)])
-    found = deliveries.failed(hub, STARTED)
+    found = failed_deliveries.failed(hub, STARTED)
     assert len(found) == 201
     assert found[0].delivery_id == "last"
     assert [call.params.get("cursor") for call in scripted.asked(PATH)] == [None, "v1_1", "v1_2"]
@@ -57,7 +57,7 @@ def test_a_page_of_good_ones_ends_the_search_unless_it_is_of_the_last_minutes(
 ) -> None:
     good = [attempt(900, "a", 202)]
     answer_pages(scripted, good, [attempt(800, "b", 202)], [])
-    assert deliveries.failed(hub, STARTED - timedelta(seconds=150)) == ()
+    assert failed_deliveries.failed(hub, STARTED - timedelta(seconds=150)) == ()
     assert len(scripted.asked(PATH)) == 2
     scripted.mock.reset()
 
@@ -65,7 +65,7 @@ def test_a_page_of_good_ones_ends_the_search_unless_it_is_of_the_last_minutes(
 def test_a_failed_delivery_is_asked_for_as_the_app(hub: Hub, scripted: Scripted) -> None:
     scripted.answer("GET", PATH, [attempt(5, "a", 500)])
     scripted.answer("POST", f"{PATH}/5/attempts", {}, status=202)
-    (asked,) = deliveries.recover(hub, STARTED, lambda _: frozenset())
+    (asked,) = failed_deliveries.recover(hub, STARTED, lambda _: frozenset())
     assert asked.delivery_id == "a"
     assert len(scripted.asked(f"{PATH}/5/attempts")) == 1
     assert scripted.asked(PATH)[0].params["status"] == "failure"
@@ -76,7 +76,7 @@ def test_a_delivery_that_came_meanwhile_is_not_asked_for_and_ends_the_search(
 ) -> None:
     more = f'<https://api.github.com{PATH}?per_page=100&cursor=v1_4>; rel="next"'
     scripted.answer("GET", PATH, [attempt(5, "a", 500)], headers={"Link": more})
-    assert deliveries.failed(hub, STARTED, frozenset) == ()
+    assert failed_deliveries.failed(hub, STARTED, frozenset) == ()
     assert len(scripted.asked(PATH)) == 1
 
 
@@ -95,7 +95,7 @@ def test_a_delivery_that_came_meanwhile_is_not_asked_for_and_ends_the_search(
 def test_a_delivery_is_asked_for_ever_more_slowly_and_not_for_ever(
     attempts: int, age: timedelta, due: bool
 ) -> None:
-    one = deliveries.FailedDelivery(DeliveryId("a"), 1, "issues", STARTED - age, attempts)
+    one = failed_deliveries.FailedDelivery(DeliveryId("a"), 1, "issues", STARTED - age, attempts)
     assert one.is_due(STARTED) is due
 
 
@@ -104,7 +104,7 @@ def test_one_that_github_refuses_to_repeat_keeps_no_other_back(hub: Hub, scripte
     scripted.answer("GET", PATH, lost)
     for number, status in ((6, 404), (7, 422), (8, 202), (9, 202)):
         scripted.answer("POST", f"{PATH}/{number}/attempts", {"message": "no"}, status=status)
-    asked = deliveries.recover(hub, STARTED, lambda _: frozenset())
+    asked = failed_deliveries.recover(hub, STARTED, lambda _: frozenset())
     assert [one.delivery_id for one in asked] == ["c", "d"]
 
 
@@ -112,5 +112,5 @@ def test_a_cursor_is_sent_as_it_was_given(hub: Hub, scripted: Scripted) -> None:
     more = f'<https://api.github.com{PATH}?per_page=100&cursor=v1_a%2Bb%3D%3D>; rel="next"'
     scripted.answer("GET", PATH, [attempt(900, "a", 500)], headers={"Link": more})
     scripted.answer("GET", PATH, [])
-    deliveries.failed(hub, STARTED)
+    failed_deliveries.failed(hub, STARTED)
     assert scripted.asked(PATH)[1].params["cursor"] == "v1_a+b=="

@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from bot.github import folder
-from bot.github.hub import Hub
+from bot.github.api import contents
+from bot.github.client import Hub
 from tests.bot.github.conftest import Scripted
 
 AT = "/repos/acme/shop/contents/.github/cardinal/skills"
@@ -23,7 +23,7 @@ def test_a_folder_is_listed_by_name_with_the_kinds_that_github_tells(hub: Hub, s
     ]
     scripted.tokens()
     scripted.answer("GET", AT, listed)
-    found = folder.entries(hub, "acme/shop", ".github/cardinal/skills", "c0ffee")
+    found = contents.entries(hub, "acme/shop", ".github/cardinal/skills", "c0ffee")
     assert found == (("a.md", "file", 3), ("b", "symlink", 9), ("c", "dir", 0))
     (request,) = scripted.asked(AT)
     assert request.params == {"ref": "c0ffee"}
@@ -32,9 +32,9 @@ def test_a_folder_is_listed_by_name_with_the_kinds_that_github_tells(hub: Hub, s
 def test_what_is_no_folder_or_not_there_lists_nothing(hub: Hub, scripted: Scripted) -> None:
     scripted.tokens()
     scripted.answer("GET", AT, content(b"a file"))
-    assert folder.entries(hub, "acme/shop", ".github/cardinal/skills", "c0ffee") == ()
+    assert contents.entries(hub, "acme/shop", ".github/cardinal/skills", "c0ffee") == ()
     scripted.answer("GET", f"{AT}/gone", {"message": "Not Found"}, status=404)
-    assert folder.entries(hub, "acme/shop", ".github/cardinal/skills/gone", "c0ffee") == ()
+    assert contents.entries(hub, "acme/shop", ".github/cardinal/skills/gone", "c0ffee") == ()
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_only_a_plain_file_that_is_small_enough_is_read(
     scripted.tokens()
     scripted.answer("GET", f"{AT}/a%20b.md", found)
     path = ".github/cardinal/skills/a b.md"
-    assert folder.content(hub, "acme/shop", path, "c0ffee", most_bytes=8) == raw
+    assert contents.content(hub, "acme/shop", path, "c0ffee", most_bytes=8) == raw

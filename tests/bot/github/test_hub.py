@@ -16,7 +16,7 @@ import requests
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from bot.config import Config, ConfigError, read
+from bot.github.client import Hub, repository_path
 from bot.github.errors import (
     ConflictError,
     GithubError,
@@ -28,8 +28,8 @@ from bot.github.errors import (
     UnavailableError,
     UnknownNameError,
 )
-from bot.github.hub import Hub, repository_path
-from bot.secret import Secret
+from bot.system.config import Config, ConfigError, read
+from bot.system.secret import Secret
 from tests.bot.github.conftest import STARTED, Clock, Scripted
 
 QUERY = "query Look { viewer { login } }"

@@ -3,10 +3,10 @@
 import stat
 from dataclasses import replace
 
-from bot.config import Config
-from bot.github.hub import Hub
-from bot.github.kept import MOST, Kept
-from bot.secret import Secret
+from bot.github.client import Hub
+from bot.github.token_cache import MOST, Kept
+from bot.system.config import Config
+from bot.system.secret import Secret
 from tests.bot.github.conftest import Clock, Scripted
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from bot.github.client import Hub
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError
-from bot.github.hub import Hub
-from bot.github.reach import Reach, of_call
-from bot.logs import Lines
+from bot.github.token_scope import Reach, of_call
+from bot.system.logs import Lines
 from forge.store.registration import Token
-from runner.redact import redact
+from runner.text.redact import redact
 from tests.bot.github.conftest import Clock, Scripted
 from tests.bot.github.world import World
 

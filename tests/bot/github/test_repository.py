@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.github import people, policy_file, pulls, reviews
+from bot.github.api import pulls, reviews, roles
+from bot.github.client import Hub
+from bot.github.concurrency import Places
 from bot.github.errors import NotFoundError, PermissionMissingError
-from bot.github.hub import Hub
-from bot.github.places import Places
-from bot.github.wire import READ, Wire
+from bot.github.transport import READ, Wire
+from bot.repo_config import policy_file
 from forge.store.models import Pull, Role
 from forge.store.reviews import LineComment
 from tests.bot.github.conftest import Clock, Scripted
@@ -39,20 +40,20 @@ def pull_of(world: World) -> Pull:
 def test_a_role_is_the_one_in_the_repository(world: World, role: Role) -> None:
     carol = world.forge.store.users.add("carol")
     world.forge.store.repos.set_role(world.shop, carol, role)
-    found = people.role(world.hub, "acme/shop", "carol")
+    found = roles.role(world.hub, "acme/shop", "carol")
     assert found == (role.value if role is not Role.NONE else "read")  # everybody reads a public one
-    assert people.may_write(found) == role.reaches(Role.WRITE)
+    assert roles.may_write(found) == role.reaches(Role.WRITE)
 
 
 @pytest.mark.parametrize("login", ["nobody", "a/../b", "dependabot[bot]", "x?y=z", "%2e%2e", ""])
 def test_whom_github_does_not_know_has_no_role(world: World, login: str) -> None:
-    assert people.role(world.hub, "acme/shop", login) == "none"
+    assert roles.role(world.hub, "acme/shop", login) == "none"
 
 
 def test_a_role_is_asked_for_once_a_minute(world: World) -> None:
-    people.role(world.hub, "acme/shop", "alice")
+    roles.role(world.hub, "acme/shop", "alice")
     before = len(world.forge.gateway.calls)
-    assert people.role(world.hub, "acme/shop", "ALICE") == "admin"
+    assert roles.role(world.hub, "acme/shop", "ALICE") == "admin"
     assert len(world.forge.gateway.calls) == before
 
 
@@ -61,10 +62,10 @@ def test_a_role_is_asked_for_again_after_a_minute(hub: Hub, scripted: Scripted, 
     path = "/repos/acme/shop/collaborators/alice/permission"
     scripted.answer("GET", path, {"permission": "write", "role_name": "maintain"})
     scripted.answer("GET", path, {"permission": "read", "role_name": "release-captain"})
-    seen = [people.role(hub, "acme/shop", "alice")]
+    seen = [roles.role(hub, "acme/shop", "alice")]
     for _ in range(2):
         clock.forward(59)
-        seen.append(people.role(hub, "acme/shop", "alice"))
+        seen.append(roles.role(hub, "acme/shop", "alice"))
     assert seen == ["maintain", "maintain", "read"]
 
 

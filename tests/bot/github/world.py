@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot.config import Config, read
-from bot.github.hub import Hub
+from bot.github.client import Hub
+from bot.system.config import Config, read
 from forge.server import Forge
 from forge.store.board import Item, Project
 from forge.store.models import Repo, Role, User

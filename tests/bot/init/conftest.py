@@ -16,8 +16,8 @@ import pytest
 import requests
 from click.testing import CliRunner
 
-from bot import env_file
 from bot.cli import main
+from bot.system import env_file
 from forge.server import Forge
 from forge.store.board import Project
 from forge.store.models import Role, User

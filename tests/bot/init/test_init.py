@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from bot.texts.face import FaceField
+from bot.render.board.card_fields import FaceField
 from forge.clock import Clock
 from forge.store.faults import ApiFault
 from tests.bot.init.conftest import WAIT_S, Town

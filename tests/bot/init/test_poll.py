@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import make_app
-from bot.config import ConfigError, read
-from bot.init.notes import Notes, Registered
-from bot.init.notes import read as read_notes
-from bot.manifest import manifest
+from bot.admin.setup.progress import Notes, Registered
+from bot.admin.setup.progress import read as read_notes
+from bot.github.app_manifest import manifest
+from bot.system.config import ConfigError, read
+from bot.web.app import make_app
 from tests.ledgers import new_ledger
 
 GIVEN = {"CARDINAL_APP_ID": "1", "CARDINAL_PRIVATE_KEY": "-----BEGIN x", "CARDINAL_BOARD": "acme/1"}

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from bot import config as configuration
-from bot import env_file
+from bot.admin.setup import settings
+from bot.admin.setup.errors import MissingWishError
+from bot.admin.setup.progress import Registered
 from bot.cli.init import _public
-from bot.init import settings
-from bot.init.errors import MissingWishError
-from bot.init.notes import Registered
+from bot.system import config as configuration
+from bot.system import env_file
 
 OURS = Registered(1, "ours", "p", "-----BEGIN x", "hook", "Iv1", "hush")
 OTHER = Registered(2, "other", "p", "-----BEGIN y", "hook")

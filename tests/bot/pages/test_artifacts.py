@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from bot import orders
-from bot.dashboard._shapes import SHAPES
-from bot.readers import EACH_A_MINUTE, BusyError, Readers
-from bot.texts import address
+from bot.render.markdown import links
+from bot.runspec import builder
+from bot.web.authorization import EACH_A_MINUTE, BusyError, Readers
+from bot.web.pages._shapes import SHAPES
 from forge.store.models import Role
-from ledger import book, visits
 from ledger.events.artifact import ArtifactDropped
 from ledger.events.board import CardConverted
 from ledger.ids import RunId
-from ledger.visits import Visit
-from runner.store import Store
+from ledger.log import event_store
+from ledger.queue import sign_ins
+from ledger.queue.sign_ins import Visit
+from runner.artifacts.store import Store
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.people import issue_of
 from tests.bot.edge.cli.conftest import HOSTILE
@@ -43,19 +44,19 @@ def hide(cardinal: Cardinal, name: str = "shop") -> None:
 
 
 def file_at(run_id: RunId, digest: str, name: str = "log.txt") -> str:
-    return address.of_file("", run_id, digest, name)
+    return links.of_file("", run_id, digest, name)
 
 
 def page_of(run_id: RunId) -> str:
-    return address.of_run("", run_id)
+    return links.of_run("", run_id)
 
 
 def test_files_are_listed_with_their_kind_and_what_is_gone_says_why(pages: Pages) -> None:
     run_id = pages.run()
     digest = pages.keep(run_id, f"full 1: {HOSTILE}", "log")
     old = pages.keep(run_id, "report.md", "report", "# Old\n")
-    with book.writing(pages.cardinal.shop.engine) as db:
-        book.append(db, ArtifactDropped(run_id, "report.md", old, "age"), at=pages.cardinal.clock())
+    with event_store.writing(pages.cardinal.shop.engine) as db:
+        event_store.append(db, ArtifactDropped(run_id, "report.md", old, "age"), at=pages.cardinal.clock())
     bob = pages.browser("bob")
     listed = bob.get(page_of(run_id))
     assert f"/artifacts/{run_id}/{digest}/" in listed.text
@@ -112,9 +113,9 @@ def test_in_a_public_repository_everybody_who_signs_in_may_read(pages: Pages) ->
 def test_who_may_not_read_the_issue_reads_nothing_of_work_in_a_repository_that_he_may(pages: Pages) -> None:
     run_id = pages.run()
     card = pages.cardinal.run(run_id).card_id
-    with book.writing(pages.cardinal.shop.engine) as db:
+    with event_store.writing(pages.cardinal.shop.engine) as db:
         moved = CardConverted(card, "I_elsewhere", "acme/board", 99)
-        book.append(db, moved, at=pages.cardinal.clock())
+        event_store.append(db, moved, at=pages.cardinal.clock())
     hide(pages.cardinal, "board")
     assert pages.browser("mallory").get(page_of(run_id)).status_code == 404
     assert pages.browser("bob").get(page_of(run_id)).status_code == 200
@@ -138,8 +139,8 @@ def test_a_login_that_is_somebody_elses_by_now_opens_nothing(pages: Pages) -> No
     run_id, bob = pages.run(), pages.browser("bob", signed_in=False)
     hide(pages.cardinal)
     assert pages.browser("bob").get(page_of(run_id)).status_code == 200
-    with book.writing(pages.cardinal.shop.engine) as db:
-        visits.begin(db, "w", user_id=4, login="bob", now=pages.cardinal.clock(), ttl_s=600)
+    with event_store.writing(pages.cardinal.shop.engine) as db:
+        sign_ins.begin(db, "w", user_id=4, login="bob", now=pages.cardinal.clock(), ttl_s=600)
     bob.here.set_cookie("__Host-cardinal", "w", domain="cardinal.example.com", secure=True)
     assert bob.get(page_of(run_id)).status_code == 404
 
@@ -233,11 +234,11 @@ def test_only_plain_text_pictures_and_films_are_ever_shown() -> None:
 def test_a_file_that_the_disk_changed_or_lost_is_not_given_out(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     digest = pages.keep(run_id, "full 1: pytest", "log")
-    file: Path = orders.artifacts_of(pages.cardinal.shop.config) / digest[:2] / digest
+    file: Path = builder.artifacts_of(pages.cardinal.shop.config) / digest[:2] / digest
     file.write_text("0 tests failed\n")
     damaged = bob.get(file_at(run_id, digest))
     assert (damaged.status_code, "its disk has changed it" in damaged.text) == (410, True)
-    Store(orders.artifacts_of(pages.cardinal.shop.config)).remove(digest)
+    Store(builder.artifacts_of(pages.cardinal.shop.config)).remove(digest)
     assert bob.get(file_at(run_id, digest)).status_code == 410
 
 
@@ -281,7 +282,7 @@ def test_a_large_file_is_sent_without_being_held_whole(pages: Pages) -> None:
 
 
 def test_a_file_name_means_the_same_everywhere() -> None:
-    assert address.slug("full 1: pytest -q") == "full-1-pytest-q"
-    assert address.slug("../../..") == "file"
-    assert address.slug("cardinal/12-x.patch") == "cardinal-12-x.patch"
-    assert len(address.slug("x" * 5000)) == address.LONGEST
+    assert links.slug("full 1: pytest -q") == "full-1-pytest-q"
+    assert links.slug("../../..") == "file"
+    assert links.slug("cardinal/12-x.patch") == "cardinal-12-x.patch"
+    assert len(links.slug("x" * 5000)) == links.LONGEST

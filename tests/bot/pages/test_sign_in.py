@@ -14,15 +14,15 @@ import pytest
 from flask import Blueprint
 from sqlalchemy import func, select
 
-from bot import config as configuration
-from bot.app import make_app
-from bot.dashboard._site import Site
-from bot.dashboard.sign_in import own_path
-from bot.github import signing_in
-from bot.github.signing_in import SignInError
-from bot.readers import Pace
-from ledger import book
-from ledger.tables import spent_states
+from bot.github import oauth
+from bot.github.oauth import SignInError
+from bot.system import config as configuration
+from bot.web.app import make_app
+from bot.web.authorization import Pace
+from bot.web.pages._site import Site
+from bot.web.pages.sign_in import own_path
+from ledger.db.tables import spent_states
+from ledger.log import event_store
 from tests.bot.core.cardinal import Clock
 from tests.bot.pages.world import PUBLIC, WAIT_S, Browser, Pages
 from tests.published.court import Court
@@ -155,7 +155,7 @@ def test_who_comes_back_without_a_code_writes_nothing(pages: Pages) -> None:
         state = asked(bob.begins())["state"]
         refused = bob.get(f"/sign-in/back?state={state}&code={code}&error=made_up")
         assert (refused.status_code, "GitHub refused: sign in again" in refused.text) == (403, True)
-    with book.reading(pages.cardinal.shop.engine) as db:
+    with event_store.reading(pages.cardinal.shop.engine) as db:
         assert db.scalar(select(func.count()).select_from(spent_states)) == 0
 
 
@@ -275,7 +275,7 @@ def test_an_answer_that_is_not_githubs_signs_nobody_in(
     with answering(*answers) as url:
         config = replace(configuration.read(given, tmp_path), git_url=url, github_url=url)
         with pytest.raises(SignInError, match=said):
-            signing_in.who(config, "code", "verifier")
+            oauth.who(config, "code", "verifier")
 
 
 def test_a_slow_github_holds_up_few_threads(pages: Pages) -> None:

@@ -10,12 +10,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from bot import orders
-from bot.app import make_app
-from ledger import book
+from bot.runspec import builder
+from bot.web.app import make_app
 from ledger.events.artifact import ArtifactKept
 from ledger.ids import RunId
-from runner.store import Store
+from ledger.log import event_store
+from runner.artifacts.store import Store
 from tests.bot.core.cardinal import Cardinal
 
 PUBLIC = "https://cardinal.example.com"
@@ -99,14 +99,14 @@ class Pages:
 
     @property
     def store(self) -> Store:
-        return Store(orders.artifacts_of(self.cardinal.shop.config))
+        return Store(builder.artifacts_of(self.cardinal.shop.config))
 
     def keep(self, run_id: RunId, name: str, kind: str, text: str = "3 tests passed\n") -> str:
         """Let the run keep a text; return its digest."""
         stored = self.store.keep(text)
-        with book.writing(self.cardinal.shop.engine) as db:
+        with event_store.writing(self.cardinal.shop.engine) as db:
             told = ArtifactKept(run_id, name, kind, stored.digest, stored.size_bytes)
-            book.append(db, told, at=self.cardinal.clock())
+            event_store.append(db, told, at=self.cardinal.clock())
         return stored.digest
 
     def asked(self) -> int:

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 
-from bot import capture
-from bot.app import make_app
 from bot.cli import main
-from bot.config import Config, read
+from bot.system.config import Config, read
+from bot.web import capture
+from bot.web.app import make_app
 from tests.bot.core.cardinal import Clock
 from tests.ledgers import new_ledger
 

@@ -11,18 +11,20 @@ from threading import Thread
 import pytest
 from werkzeug.serving import make_server
 
-from bot import boards, bundle, mending, presence
-from bot.app import make_app
-from bot.checkup import Finding, Level, Patient, examine
-from bot.checkups import github
-from bot.config import Config
-from bot.github.deliveries import RETENTION
-from bot.presence import Presence
-from bot.secret import Secret
+from bot.admin import support_bundle
+from bot.admin.doctor import github, repairs
+from bot.admin.doctor.run import Finding, Level, Patient, examine
+from bot.daemon import lock_file
+from bot.daemon.lock_file import Presence
+from bot.github.failed_deliveries import RETENTION
+from bot.sync import board
+from bot.system.config import Config
+from bot.system.secret import Secret
+from bot.web.app import make_app
 from forge.store.board import FieldType
-from ledger import inbox
 from ledger.ids import DeliveryId
-from ledger.inbox import Delivery
+from ledger.queue import inbox
+from ledger.queue.inbox import Delivery
 from tests.bot.core.cardinal import Cardinal
 
 HOOK = "https://cardinal.example/webhooks/github"
@@ -101,7 +103,7 @@ def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> 
     findings = list(examine(patient(cardinal)))
     (finding,) = (one for one in findings if one.name == "deliveries")
     assert finding.found == f"{len(lost) - 1} were lost"
-    (said,) = mending.mend(patient(cardinal), [finding])
+    (said,) = repairs.mend(patient(cardinal), [finding])
     assert said == f"{len(lost) - 1} lost deliveries were asked for again"
     assert {one.guid for one in cardinal.mail} == {one.guid for one in lost[1:]}
 
@@ -133,15 +135,15 @@ def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardi
     status = project.status
     wanted = {one.name: one.description for one in status.options}
     status.options[0].description, status.options[1].description = "", "Old."
-    boards.refresh(cardinal.shop, "acme", 1)
+    board.refresh(cardinal.shop, "acme", 1)
     findings = list(examine(patient(cardinal)))
     assert {one.mends for one in findings} >= {"fields", "columns"}
-    said = list(mending.mend(patient(cardinal), findings))
+    said = list(repairs.mend(patient(cardinal), findings))
     assert "fields made: Agent, Cost $" in said
     kinds = {one.name: one.data_type for one in project.fields}
     assert (kinds["Agent"], kinds["Cost $"]) == (FieldType.TEXT, FieldType.NUMBER)
     assert {one.name: one.description for one in status.options} == wanted
-    boards.refresh(cardinal.shop, "acme", 1)
+    board.refresh(cardinal.shop, "acme", 1)
     assert not {one.mends for one in examine(patient(cardinal))} & {"fields", "columns"}
 
 
@@ -175,7 +177,7 @@ def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tm
     private = config.private_key.reveal()
     path = tmp_path / "bundle.tar.gz"
     someone = replace(patient(cardinal), engine=cardinal.shop.engine)
-    bundle.write(path, someone, [Finding("app", Level.FAIL, f"it says {token}", "look")])
+    support_bundle.write(path, someone, [Finding("app", Level.FAIL, f"it says {token}", "look")])
     assert path.stat().st_mode & 0o077 == 0
     with tarfile.open(path) as archive:
         texts = {one.name: archive.extractfile(one).read().decode() for one in archive}  # type: ignore[union-attr]
@@ -209,7 +211,7 @@ def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
     thread.start()
     address = f"http://127.0.0.1:{server.server_port}"
     (config.home / "run").mkdir(parents=True, exist_ok=True)
-    presence.record(config.home, Presence(os.getpid(), address, {}))
+    lock_file.record(config.home, Presence(os.getpid(), address, {}))
     try:
         yield address
     finally:
@@ -238,6 +240,6 @@ def test_a_receiver_with_another_secret_is_found(cardinal: Cardinal) -> None:
 
 def test_a_receiver_that_is_gone_is_found(cardinal: Cardinal) -> None:
     (cardinal.shop.config.home / "run").mkdir(parents=True, exist_ok=True)
-    presence.record(cardinal.shop.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
+    lock_file.record(cardinal.shop.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
     (finding,) = github.signature(patient(cardinal))
     assert (finding.level, "does not answer" in finding.found) == (Level.FAIL, True)

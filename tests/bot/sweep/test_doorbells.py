@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from bot import facts, intake
+from bot.ingest import events, facts
 from forge.store.board import Item
 from forge.store.settings import DragShape
-from ledger.doorbells import Move
 from ledger.events.run import RunQueued
+from ledger.queue.refresh_requests import Move
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.edge.samples import AT, AUTOMATION, BOT_ID, DELIVERIES, sample
 
@@ -71,7 +71,7 @@ def read(changed: dict[str, Any]) -> tuple[facts.Fact, ...]:
     """Return what a delivery of now says."""
     card = {**DELIVERIES["projects_v2_item"]["projects_v2_item"], "updated_at": AT}
     payload = sample("projects_v2_item", **{"projects_v2_item": card, **changed})
-    return intake.read("projects_v2_item", payload, bot_id=BOT_ID)
+    return events.read("projects_v2_item", payload, bot_id=BOT_ID)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -97,7 +97,7 @@ def test_what_a_delivery_tells_of_a_move_in_an_unknown_shape_rings_all_the_same(
 
 def test_a_card_whose_content_is_out_of_sight_rings_too() -> None:
     card = {**DELIVERIES["projects_v2_item"]["projects_v2_item"], "content_node_id": None}
-    told = intake.read("projects_v2_item", sample("projects_v2_item", projects_v2_item=card), bot_id=BOT_ID)
+    told = events.read("projects_v2_item", sample("projects_v2_item", projects_v2_item=card), bot_id=BOT_ID)
     assert [one.content_id for one in told if isinstance(one, facts.CardRang)] == [""]
 
 

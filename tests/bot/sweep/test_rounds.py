@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bot import rounds
-from bot.github.looks import BoardLook
-from bot.github.survey import Page, Sight
-from bot.rounds import Memory, Round
+from bot.github.api.project_models import BoardLook
+from bot.github.api.project_pages import Page, Sight
+from bot.sync import sweep_cursor
+from bot.sync.sweep_cursor import Memory, Round
 from ledger.ids import BoardId, CardId
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -135,7 +135,7 @@ def test_many_new_cards_at_the_seam_of_two_pages_are_seen() -> None:
 def test_a_request_that_took_too_long_is_asked_for_less_next_time_and_recovers() -> None:
     board, memory = Board(480), Memory()
     sweep(board, memory, NOW)
-    rounds.slow_down(memory)
+    sweep_cursor.slow_down(memory)
     assert len(Round(memory, NOW).starts()) == 2
     for minute in range(1, 30):
         sweep(board, memory, NOW + timedelta(minutes=minute))
@@ -143,10 +143,10 @@ def test_a_request_that_took_too_long_is_asked_for_less_next_time_and_recovers()
 
 
 def test_the_memory_survives_its_process_and_belongs_to_one_board(tmp_path: Path) -> None:
-    board, memory, path = Board(300), rounds.load(tmp_path / "s", ["acme", 1]), tmp_path / "run" / "s"
+    board, memory, path = Board(300), sweep_cursor.load(tmp_path / "s", ["acme", 1]), tmp_path / "run" / "s"
     sweep(board, memory, NOW)
-    rounds.save(path, memory)
-    assert rounds.load(path, ["acme", 1]) == memory
-    assert not rounds.load(path, ["acme", 2]).whole
+    sweep_cursor.save(path, memory)
+    assert sweep_cursor.load(path, ["acme", 1]) == memory
+    assert not sweep_cursor.load(path, ["acme", 2]).whole
     path.write_text('{"scope": 1')
-    assert not rounds.load(path, ["acme", 1]).whole
+    assert not sweep_cursor.load(path, ["acme", 1]).whole

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from bot import gathering
-from bot.config import BoardAddress
-from bot.desk import Desk
+from bot.github.client import Hub
 from bot.github.errors import UnavailableError
-from bot.github.hub import Hub
+from bot.ingest import delivery as gathering
+from bot.outbox.context import Desk
+from bot.system.config import BoardAddress
 from forge.store.board import Item, Project
-from ledger import book, inbox
 from ledger.events.board import CardSeen
 from ledger.events.policy import PolicyLoaded
 from ledger.ids import CardId, DeliveryId
+from ledger.log import event_store
+from ledger.queue import inbox
 from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.opening import opened
 from tests.ledgers import new_ledger
@@ -149,7 +150,7 @@ def test_a_hundred_lost_deliveries_are_asked_for_at_once_and_come_with_the_same_
 
 
 def _all_came(cardinal: Cardinal, guids: list[str]) -> bool:
-    with book.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.shop.engine) as db:
         return all(inbox.known(db, DeliveryId(guid)) for guid in guids)
 
 

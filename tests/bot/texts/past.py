@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine
 
-from bot.github.stories import story_of
-from bot.texts.story import Story
-from ledger import book
+from bot.outbox.run_story import story_of
+from bot.render.run.story import Story
 from ledger.event import Event
 from ledger.events.board import BoardSeen, CardSeen, Column, Field
 from ledger.events.run import PlanProposed, RunClaimed, RunQueued, RunStepped
 from ledger.ids import BoardId, CardId, RunId
+from ledger.log import event_store
 from ledger.states import CardState, RunState
 from ledger.views import cards
 from ledger.views.cards import CardRow
@@ -29,8 +29,8 @@ class Past:
         self.engine, self.now = engine, now
 
     def __call__(self, *events: Event) -> None:
-        with book.writing(self.engine) as db:
-            book.append(db, *events, at=self.now)
+        with event_store.writing(self.engine) as db:
+            event_store.append(db, *events, at=self.now)
         self.now += timedelta(seconds=1)
 
     def board(self, board_id: BoardId = BOARD, fields: tuple[Field, ...] = (), **ids: str) -> None:
@@ -84,11 +84,11 @@ class Past:
         self.step(R.AWAITING_APPROVAL, run_id=run_id, before=R.PLANNING)
 
     def story(self, run_id: RunId = RUN) -> Story:
-        with book.reading(self.engine) as db:
+        with event_store.reading(self.engine) as db:
             return story_of(db, run_id)
 
     def row(self, card_id: CardId = CARD) -> CardRow:
-        with book.reading(self.engine) as db:
+        with event_store.reading(self.engine) as db:
             found = cards.get(db, card_id)
         assert found is not None
         return found

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from bot import audit_trail, snapshots
-from bot.apply import apply
-from bot.texts import face, report, run_comment
-from bot.texts import story as told
-from bot.texts.face import FaceField
-from ledger import book
+from bot.admin.audit import trail
+from bot.reactor.apply import apply
+from bot.render.board import card_fields
+from bot.render.board.card_fields import FaceField
+from bot.render.run import comment as run_comment
+from bot.render.run import report
+from bot.render.run import story as told
+from bot.state import snapshots
 from ledger.event import Event
 from ledger.events.board import StopOrdered
 from ledger.events.publication import EntryPublished
@@ -34,11 +36,12 @@ from ledger.events.run import (
 )
 from ledger.events.turn import TurnStarted
 from ledger.ids import EntryKey, QuestionId
+from ledger.log import event_store
 from ledger.states import Ending
 from ledger.views import runs, spend
 from rules.decide import decide
-from rules.policy import default_policy
-from rules.why import status
+from rules.explain import status
+from rules.policy.model import default_policy
 from tests.bot.texts.past import BOARD, CARD, RUN, START, Past, R
 
 POLICY, BRANCH, HEAD = default_policy("acme/board"), "cardinal/7-totals", "b" * 40
@@ -168,7 +171,7 @@ def said(past: Past, *events: Event) -> Said:
     """Return what is said after these events, the rules having heard the last of them."""
     for event in events:
         past(event)
-    with book.writing(past.engine) as db:
+    with event_store.writing(past.engine) as db:
         for event in events[-1:]:
             apply(
                 db,
@@ -177,8 +180,8 @@ def said(past: Past, *events: Event) -> Said:
                 now=START,
             )
         snapshot, run = snapshots.of_card(db, CARD), runs.get(db, RUN)
-        audit = audit_trail.make(db, RUN, at=START)["summary"]
-        shown = face.values(past.row(), run, card_usd=spend.of_card(db, CARD).usd)
+        audit = trail.make(db, RUN, at=START)["summary"]
+        shown = card_fields.values(past.row(), run, card_usd=spend.of_card(db, CARD).usd)
     assert snapshot is not None
     story = past.story()
     alone = replace(story, reported=None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.texts.boxes import box, ticked
+from bot.render.markdown.checkboxes import box, ticked
 
 
 def test_a_new_tick_is_found_by_its_hidden_name() -> None:

@@ -2,26 +2,27 @@
 
 import pytest
 
-from bot.texts import face, policy_check, thread_reply, ticker
-from bot.texts.face import FaceField
-from ledger import book
+from bot.render.board import card_fields, status_update
+from bot.render.board.card_fields import FaceField
+from bot.render.pull import policy_check, thread_reply
 from ledger.events.board import CardExplained, CardStateChanged
 from ledger.events.pull import PullOpened
 from ledger.events.run import Progressed, RunEnded, UsageMetered
 from ledger.ids import CardId
+from ledger.log import event_store
 from ledger.states import CardState, Ending
 from ledger.views import runs
 from tests.bot.texts.past import CARD, RUN, Past, R
 
 
 def look(past: Past, usd: float = 0.0) -> dict[FaceField, str | float]:
-    with book.reading(past.engine) as db:
-        return face.values(past.row(), runs.get(db, RUN), card_usd=usd)
+    with event_store.reading(past.engine) as db:
+        return card_fields.values(past.row(), runs.get(db, RUN), card_usd=usd)
 
 
 def test_a_card_that_never_ran_has_neither_cost_nor_time(past: Past) -> None:
     past.card(CardId("PVTI_2"), number=8, state=CardState.DRAFT, column="Tasks")
-    found = face.values(past.row(CardId("PVTI_2")), None, card_usd=0.0)
+    found = card_fields.values(past.row(CardId("PVTI_2")), None, card_usd=0.0)
     assert found == {FaceField.AGENT: "", FaceField.PROGRESS: "", FaceField.RUN: "", FaceField.PULL: ""}
 
 
@@ -78,15 +79,17 @@ def test_an_ended_run_shows_its_ending(past: Past) -> None:
 @pytest.mark.parametrize(
     ("counts", "status"),
     [
-        (ticker.Counts(0, 0, 0), "INACTIVE"),
-        (ticker.Counts(3, 0, 2), "ON_TRACK"),
-        (ticker.Counts(3, 1, 2), "ON_TRACK"),
-        (ticker.Counts(3, 1, 2, urgent=1), "AT_RISK"),
+        (status_update.Counts(0, 0, 0), "INACTIVE"),
+        (status_update.Counts(3, 0, 2), "ON_TRACK"),
+        (status_update.Counts(3, 1, 2), "ON_TRACK"),
+        (status_update.Counts(3, 1, 2, urgent=1), "AT_RISK"),
     ],
 )
-def test_the_ticker_counts_and_warns_while_somebody_is_waited_for(counts: ticker.Counts, status: str) -> None:
-    assert ticker.status(counts) == status
-    assert ticker.write(ticker.Counts(3, 1, 2)) == "3 running · 1 waiting on you · 2 queued"
+def test_the_ticker_counts_and_warns_while_somebody_is_waited_for(
+    counts: status_update.Counts, status: str
+) -> None:
+    assert status_update.status(counts) == status
+    assert status_update.write(status_update.Counts(3, 1, 2)) == "3 running · 1 waiting on you · 2 queued"
 
 
 def test_a_bad_policy_file_is_told_problem_by_problem() -> None:

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from bot.texts import findings as text
-from bot.texts.boxes import ticked
-from bot.texts.safe import COMMENT_LIMIT
-from bot.texts.story import Story
+from bot.render.markdown.checkboxes import ticked
+from bot.render.markdown.escape import COMMENT_LIMIT
+from bot.render.run import findings as text
+from bot.render.run.story import Story
 from ledger.events.findings import Finding, FindingsReported, FollowUp, Reference
 from ledger.views.findings import MadeRow
 from tests.bot.texts.past import RUN, Past

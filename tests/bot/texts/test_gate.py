@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from bot.texts import gate
-from bot.texts.gate import Seen
+from bot.render.pull import gate_check
+from bot.render.pull.gate_check import Seen
 from ledger.events.run import BranchPushed, CommandChecked
 from ledger.states import RunState
-from rules.buttons import EXPLAIN
+from rules.handlers.check_buttons import EXPLAIN
 from tests.bot.texts.past import RUN, Past
 
 HEAD = "a" * 40
@@ -41,7 +41,7 @@ def test_the_conclusion_is_about_the_commit(
     past: Past, passed: bool | None, pushed: bool, live: bool, conclusion: str, title: str
 ) -> None:
     found = seen(past, passed=passed, pushed=pushed, live=live)
-    said = gate.write(found, (EXPLAIN,))
+    said = gate_check.write(found, (EXPLAIN,))
     assert said.get("conclusion", "") == conclusion
     assert said["status"] == ("completed" if conclusion else "in_progress")
     assert said["output"]["title"] == title
@@ -50,7 +50,7 @@ def test_the_conclusion_is_about_the_commit(
 
 def test_a_commit_that_nothing_checked_on_purpose_is_neutral_and_says_so(past: Past) -> None:
     found = replace(seen(past, passed=None), waived=True)
-    for said in (gate.write(found, ()), gate.of_group(found, 9)):
+    for said in (gate_check.write(found, ()), gate_check.of_group(found, 9)):
         assert said["conclusion"] == "neutral"
         assert said["output"]["title"] == "Nothing was checked: validation is none"
         assert "`validation: none`" in said["output"]["summary"]
@@ -58,7 +58,7 @@ def test_a_commit_that_nothing_checked_on_purpose_is_neutral_and_says_so(past: P
 
 def test_a_commit_of_the_queue_always_gets_a_conclusion(past: Past) -> None:
     waiting = seen(past, passed=None, pushed=False, live=True)
-    said = gate.of_group(waiting, 9)
+    said = gate_check.of_group(waiting, 9)
     assert (said["status"], said["conclusion"], said["actions"]) == ("completed", "action_required", [])
     assert "#9" in said["output"]["summary"]
 
@@ -68,7 +68,7 @@ def test_a_commit_of_the_queue_is_not_let_through_on_the_word_of_checks_that_are
 ) -> None:
     passed = seen(past, passed=True)
     for found in (passed, replace(passed, passed=None, waived=True)):
-        said = gate.of_group(found, 9, "the checks were changed. `/cardinal check` runs them")
+        said = gate_check.of_group(found, 9, "the checks were changed. `/cardinal check` runs them")
         assert (said["conclusion"], said["output"]["title"]) == (
             "action_required",
             "The gate has to look again",
@@ -77,11 +77,11 @@ def test_a_commit_of_the_queue_is_not_let_through_on_the_word_of_checks_that_are
 
 
 def test_hostile_output_is_fenced_and_fits_what_github_takes(past: Past) -> None:
-    said = gate.write(seen(past, passed=False, tail="```\n@bob <img src=x> " + "x" * 100_000), ())
+    said = gate_check.write(seen(past, passed=False, tail="```\n@bob <img src=x> " + "x" * 100_000), ())
     assert len(said["output"]["summary"]) <= GITHUB_LIMIT
     assert "````text" in said["output"]["summary"]
 
 
 def test_a_check_that_runs_again_takes_nothing_back_from_the_queue(past: Past) -> None:
     again = replace(seen(past, passed=True, live=True), pusher=None)
-    assert gate.of_group(again, 9)["conclusion"] == "success"
+    assert gate_check.of_group(again, 9)["conclusion"] == "success"

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from bot.texts import gate, left, pull_body, report, run_comment
-from bot.texts.story import Story
+from bot.render.pull import body, gate_check
+from bot.render.run import artifacts, comment, report
+from bot.render.run.story import Story
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.events.run import RunEnded
 from ledger.states import Ending
@@ -23,7 +24,7 @@ def story(past: Past, *, attached: bool = True) -> Story:
 
 
 def test_the_report_lists_every_file_with_a_link_and_none_that_is_gone(past: Past) -> None:
-    said = left.listed(replace(story(past), site=SITE))
+    said = artifacts.listed(replace(story(past), site=SITE))
     assert "What r1 left: 2 files" in said
     assert f"- file: [`timings.csv`]({SITE}/artifacts/r1/{'c' * 64}/timings.csv)" in said
     assert f"({SITE}/artifacts/r1/{'a' * 64}/javascript-alert-1-bob-b)" in said
@@ -33,21 +34,24 @@ def test_the_report_lists_every_file_with_a_link_and_none_that_is_gone(past: Pas
 
 
 def test_without_pages_what_an_agent_attached_is_named_with_the_command(past: Past) -> None:
-    assert left.listed(story(past)) == "Attached: `timings.csv` (`cardinal artifacts r1` where Cardinal runs)"
+    assert (
+        artifacts.listed(story(past))
+        == "Attached: `timings.csv` (`cardinal artifacts r1` where Cardinal runs)"
+    )
 
 
 def test_without_pages_and_attachments_texts_are_as_they_were(past: Past) -> None:
     found = story(past, attached=False)
     past(RunEnded(RUN, Ending.FAILED, "agent_error", "It broke.", "working"))
     found = past.story()
-    assert left.listed(found) == left.pointer(found) == ""
-    for said in (report.write(found), pull_body.write(found), run_comment.write(found)):
+    assert artifacts.listed(found) == artifacts.pointer(found) == ""
+    for said in (report.write(found), body.write(found), comment.write(found)):
         assert "artifacts" not in said
 
 
 def test_report_pull_request_and_debug_lead_to_the_files(past: Past) -> None:
     found = replace(story(past), site=SITE)
-    for said in (pull_body.write(found), run_comment.write(found)):
+    for said in (body.write(found), comment.write(found)):
         assert f"({SITE}/runs/r1/artifacts)" in said
     for ending in (Ending.FAILED, Ending.SUCCEEDED):
         ended = replace(found, run=replace(found.run, ending=ending))
@@ -56,10 +60,10 @@ def test_report_pull_request_and_debug_lead_to_the_files(past: Past) -> None:
 
 def test_the_check_leads_to_the_run_and_each_log_to_its_file(past: Past) -> None:
     plain = seen(past, passed=True)
-    assert "details_url" not in gate.write(plain, ())
-    assert "`cardinal artifacts r1`" in gate.write(plain, ())["output"]["summary"]
+    assert "details_url" not in gate_check.write(plain, ())
+    assert "`cardinal artifacts r1`" in gate_check.write(plain, ())["output"]["summary"]
     found = replace(plain, site=SITE)
-    for said in (gate.write(found, ()), gate.of_group(found, 9)):
+    for said in (gate_check.write(found, ()), gate_check.of_group(found, 9)):
         assert said["details_url"] == f"{SITE}/runs/r1/artifacts"
         assert f"[`{'d' * 64}`]({SITE}/artifacts/r1/{'d' * 64}/log.txt)" in said["output"]["summary"]
         assert "cardinal artifacts" not in said["output"]["summary"]
@@ -67,4 +71,4 @@ def test_the_check_leads_to_the_run_and_each_log_to_its_file(past: Past) -> None
 
 def test_a_check_of_nobodys_commit_has_no_page(past: Past) -> None:
     nobody = replace(seen(past, passed=None, pushed=False), by="", site=SITE)
-    assert "details_url" not in gate.write(nobody, ())
+    assert "details_url" not in gate_check.write(nobody, ())

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.texts.marker import digest_of, mark, marker_of
+from bot.render.markdown.marker import digest_of, mark, marker_of
 from ledger.ids import EntryKey
 
 

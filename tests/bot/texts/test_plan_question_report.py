@@ -2,8 +2,9 @@
 
 import pytest
 
-from bot.texts import checks_needed, plan, pull_body, question, report, run_comment
-from ledger import book
+from bot.render import missing_checks, plan, question
+from bot.render.pull import body as pull_body
+from bot.render.run import comment, report
 from ledger.event import Event
 from ledger.events.budget import BudgetRaised
 from ledger.events.pull import PullOpened, ReviewSubmitted, Thread
@@ -23,6 +24,7 @@ from ledger.events.run import (
     UsageMetered,
 )
 from ledger.ids import QuestionId
+from ledger.log import event_store
 from ledger.states import Ending
 from ledger.views import plans, questions
 from tests.bot.texts.past import CARD, RUN, Past, R
@@ -31,14 +33,14 @@ ASKED = QuestionId("r1-q1")
 
 
 def plan_text(past: Past) -> str:
-    with book.reading(past.engine) as db:
+    with event_store.reading(past.engine) as db:
         row = plans.newest(db, RUN)
     assert row is not None
     return plan.write(past.story(), row)
 
 
 def question_text(past: Past) -> str:
-    with book.reading(past.engine) as db:
+    with event_store.reading(past.engine) as db:
         row = questions.get(db, ASKED)
     assert row is not None
     return question.write(row)
@@ -172,7 +174,7 @@ def test_a_cancelled_run_gives_a_receipt(past: Past) -> None:
     assert text.startswith("### 🛑 Run r1 was cancelled by alice")
     receipt = "Stopped in 1.0 s · 1 commit pushed, pull request #13"
     assert receipt in text
-    assert receipt in run_comment.write(past.story())
+    assert receipt in comment.write(past.story())
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_the_comments_of_a_cancelled_run_say_the_same_about_its_commits(
     past(UsageMetered(RUN, 0.03, 1, 1, 1, 2.0), RunStopAsked(RUN, "cancel", "alice", "not needed"))
     past(RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "working", commits))
     assert said in report.write(past.story())
-    assert said in run_comment.write(past.story())
+    assert said in comment.write(past.story())
 
 
 NEVER = "No agent was started and nothing was spent"
@@ -208,7 +210,7 @@ def test_that_nothing_was_spent_is_said_only_where_the_log_says_so(
     past: Past, before: tuple[Event, ...], *, begun: bool
 ) -> None:
     past.step(R.PREPARING)
-    because = checks_needed.why("acme/shop", has_file=False)
+    because = missing_checks.why("acme/shop", has_file=False)
     past(*before, RunEnded(RUN, Ending.FAILED, "no_validation", because, "preparing"))
     assert (NEVER not in report.write(past.story())) is begun
     assert "spent" not in because

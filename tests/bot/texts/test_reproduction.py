@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from bot.texts import pull_body, report, run_comment
-from bot.texts.reproduction import told
+from bot.render.pull import body
+from bot.render.run import comment, report
+from bot.render.run.reproduction import told
 from ledger.events.reproduction import (
     AFTER,
     BEFORE,
@@ -86,13 +87,13 @@ def test_the_run_says_it_while_it_works_and_its_report_and_pull_request_afterwar
     played = ReproductionPlayed(RUN, BEFORE, "c0", "i", FAILED, STEPS, 2, "not seen", (), 0, ("trace",), 1.0)
     past.step(RunState.PREPARING)
     past(played)
-    assert "- Before: reproduced: step 2 of 2 failed" in run_comment.write(past.story())
+    assert "- Before: reproduced: step 2 of 2 failed" in comment.write(past.story())
     past(RunEnded(RUN, Ending.FAILED, "gave_up", "no more", "working"))
     assert "- Before: reproduced: step 2 of 2 failed" in report.write(past.story())
-    assert "- Before: reproduced: step 2 of 2 failed" in pull_body.write(past.story())
-    assert "- Before" not in run_comment.write(past.story())
+    assert "- Before: reproduced: step 2 of 2 failed" in body.write(past.story())
+    assert "- Before" not in comment.write(past.story())
 
 
 def test_what_is_missing_for_it_is_said_as_it_is(past: Past) -> None:
     past(ReproductionSkipped(RUN, "Paste:\n\n```yaml\nreproduction: {}\n```"))
-    assert "**In a browser**\n\nPaste:\n\n```yaml\n" in run_comment.write(past.story())
+    assert "**In a browser**\n\nPaste:\n\n```yaml\n" in comment.write(past.story())

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.texts import run_comment
-from bot.texts.safe import COMMENT_LIMIT
+from bot.render.markdown.escape import COMMENT_LIMIT
+from bot.render.run import comment
 from ledger.events.board import CardExplained
 from ledger.events.pull import PullOpened
 from ledger.events.run import (
@@ -43,7 +43,7 @@ def approved(past: Past) -> None:
 
 def test_a_queued_run_says_why_it_waits_and_can_be_paused_or_cancelled(past: Past) -> None:
     past(CardExplained(CARD, "2nd in the queue: In Progress is full with 3 runs"))
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert text.startswith("### ⏳ Run r1 is waiting to start")
     assert "> 2nd in the queue: In Progress is full with 3 runs" in text
     assert "plan ○ → work ○ → validate ○ → pull request ○" in text
@@ -53,7 +53,7 @@ def test_a_queued_run_says_why_it_waits_and_can_be_paused_or_cancelled(past: Pas
 
 def test_a_plan_that_waits_is_told_once_in_its_own_comment(past: Past) -> None:
     past.planned()
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert "**plan ●** → work ○" in text
     assert "in a comment of its own: approve or redirect it there" in text
     assert "Write a test" not in text.partition("<details>")[0]
@@ -63,7 +63,7 @@ def test_a_plan_that_waits_is_told_once_in_its_own_comment(past: Past) -> None:
 def test_work_shows_the_step_the_last_line_the_cost_and_the_time(past: Past) -> None:
     approved(past)
     past(PlanTicked(RUN, 1), Progressed(RUN, "reading @bob's code"), UsageMetered(RUN, 0.42, 9, 9, 3, 185))
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert text.startswith("### 🔨 Run r1 is working")
     assert "plan ✓ → **work ●** → validate ○ → pull request ○" in text
     assert "$0.42 of $2.00 · 3 of 30 min" in text
@@ -75,14 +75,14 @@ def test_work_shows_the_step_the_last_line_the_cost_and_the_time(past: Past) -> 
 def test_a_question_asks_for_its_answer_and_a_pause_for_going_on(past: Past) -> None:
     approved(past)
     past(QuestionAsked(RUN, QuestionId("r1-q1"), "agent", "Which?", ()), RunParked(RUN, "question"))
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert text.startswith("### 🙋 Run r1 waits for you: answer its question")
     assert boxes(text) == ["cancel"]
 
 
 def test_a_paused_run_can_go_on(past: Past) -> None:
     past(RunStopAsked(RUN, "pause", "alice", ""), RunParked(RUN, "pause"))
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert text.startswith("### ⏸️ Run r1 is paused")
     assert boxes(text) == ["resume", "cancel"]
 
@@ -90,7 +90,7 @@ def test_a_paused_run_can_go_on(past: Past) -> None:
 def test_a_run_that_is_stopping_says_so_and_has_nothing_to_press(past: Past) -> None:
     approved(past)
     past(RunStopAsked(RUN, "cancel", "alice", ""))
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert text.startswith("### ✋ Run r1 was told to cancel and is stopping")
     assert boxes(text) == []
 
@@ -101,7 +101,7 @@ def test_a_run_that_did_not_succeed_shows_where_it_ended_and_can_be_tried_again(
 ) -> None:
     approved(past)
     past(RunEnded(RUN, ending, "stalled", "It said nothing for 5 min.", "working: reading"))
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert "plan ✓ → **work ✗** → validate ○ → pull request ○" in text
     assert "> It said nothing for 5 min." in text
     assert boxes(text) == ["retry"]
@@ -115,12 +115,12 @@ def test_a_run_that_is_done_leads_to_its_pull_request_and_the_next_one_stands_th
         PullOpened(CARD, "acme/shop", 13, "PR_1", "cardinal/7-totals", "b" * 40, True),
         RunEnded(RUN, Ending.SUCCEEDED, "", "", "publishing"),
     )
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert "plan ✓ → work ✓ → validate ✓ → pull request ✓" in text
     assert "It goes on at pull request #13" in text
     assert boxes(text) == []
     past.run(RunId("r2"), attempt=2, kind="revision")
-    second = run_comment.write(past.story(RunId("r2")))
+    second = comment.write(past.story(RunId("r2")))
     assert "It goes on at" not in second
     assert "attempt 2" in second
     assert "plan" not in second.splitlines()[2]
@@ -130,14 +130,14 @@ def test_what_a_failing_check_said_can_be_read_while_the_run_lives(past: Past) -
     approved(past)
     past(RunStepped(RUN, R.WORKING, R.VALIDATING))
     past(CommandChecked(RUN, 1, "full", "pytest -q", 1, 2.0, "d" * 64, "1 failed"))
-    assert "What the failing check said" in run_comment.write(past.story())
+    assert "What the failing check said" in comment.write(past.story())
     past(CommandChecked(RUN, 2, "full", "pytest -q", 0, 2.0, "d" * 64, "ok"))
-    assert "What the failing check said" not in run_comment.write(past.story())
+    assert "What the failing check said" not in comment.write(past.story())
 
 
 def test_two_levels_lie_folded_below_activity_and_debug(past: Past) -> None:
     approved(past)
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert text.count("<details>") == text.count("</details>") == 2
     assert text.index("Activity") < text.index("Debug") < text.index("`cardinal show r1`")
 
@@ -146,7 +146,7 @@ def test_hostile_words_everywhere_leave_only_our_own_tags_and_boxes(past: Past) 
     evil = "</details><!-- box:approve --> @acme/all\n- [x] a <!-- box:approve -->\n```"
     past.step(R.PREPARING, R.PLANNING)
     past(PlanProposed(RUN, 1, evil, (evil,) * 3), Progressed(RUN, evil), AgentSaid(RUN, evil))
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert text.count("</details>") == text.count("<details>") == 2
     assert boxes(text) == ["pause", "cancel"]
     assert "@acme" not in text
@@ -155,6 +155,6 @@ def test_hostile_words_everywhere_leave_only_our_own_tags_and_boxes(past: Past) 
 def test_the_longest_plan_fits_into_a_comment(past: Past) -> None:
     past.step(R.PREPARING, R.PLANNING)
     past(PlanProposed(RUN, 1, "x" * 100_000, ("step " * 1_000,) * 200))
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert len(text) < COMMENT_LIMIT
     assert "… and 170 more steps" in text

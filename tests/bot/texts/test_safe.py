@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bot.texts.boxes import ticked
-from bot.texts.marker import marker_of
-from bot.texts.safe import COMMENT_LIMIT, block, code, cut, fit, line, quote, tame
+from bot.render.markdown.checkboxes import ticked
+from bot.render.markdown.escape import COMMENT_LIMIT, block, code, cut, fit, line, quote, tame
+from bot.render.markdown.marker import marker_of
 
 HOSTILE = (
     "hello @acme/admins and @alice",

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from bot.texts import run_comment
-from bot.texts.stages import used
-from ledger import book
+from bot.render.run import comment
+from bot.render.run.stages import used
 from ledger.events.run import PlanApproved, RunEnded, RunQueued, RunRequeued, RunStepped, UsageMetered
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened
 from ledger.ids import RunId
+from ledger.log import event_store
 from ledger.states import Ending
 from ledger.views import stages
 from tests.bot.texts.past import CARD, SETTINGS, Past, R
@@ -58,7 +58,7 @@ def leave(
 
 
 def crumbs(past: Past) -> str:
-    return next(row for row in run_comment.write(past.story(RUN)).splitlines() if "plan ✓" in row)
+    return next(row for row in comment.write(past.story(RUN)).splitlines() if "plan ✓" in row)
 
 
 def test_the_way_through_the_stages_is_seen_step_by_step(staged: Past) -> None:
@@ -103,7 +103,7 @@ def test_the_breadcrumbs_say_what_each_stage_used_and_changed(staged: Past) -> N
     staged(UsageMetered(RUN, 0.05, 400, 20, 1, 30.0))
     way = "plan ✓ → build ✓ 42k · $0.50 · 4 min · +100 −20 → **check ●** 420 · $0.05 · 30 s → tell ○"
     assert way in crumbs(staged)
-    assert "- Stages: `build by tester, check by tester`" in run_comment.write(staged.story(RUN))
+    assert "- Stages: `build by tester, check by tester`" in comment.write(staged.story(RUN))
 
 
 def test_a_breadcrumb_counts_all_entries_of_its_stage(staged: Past) -> None:
@@ -123,7 +123,7 @@ def test_what_a_reopened_stage_costs_is_added_to_it(staged: Past) -> None:
     staged(UsageMetered(RUN, 9.0, 10, 0, 1, 1.0))  # of no stage: validation, say
     staged(StageReopened(RUN, "build", 1, "repair", "c2"), UsageMetered(RUN, 0.25, 10, 0, 1, 1.0))
     assert "**build ●** 20 · $0.75 · 2 s · +0 −1 → check ✓" in crumbs(staged)
-    with book.reading(staged.engine) as db:
+    with event_store.reading(staged.engine) as db:
         first, second = stages.of_run(db, RUN)
     assert (first.usd, first.left_at, second.usd) == (0.75, None, 0.0)
     assert used((first,)).startswith("$0.75 · 20 tokens")
@@ -131,7 +131,7 @@ def test_what_a_reopened_stage_costs_is_added_to_it(staged: Past) -> None:
 
 def test_names_of_personas_cannot_break_the_comment(staged: Past) -> None:
     enter(staged, "build", 1, persona="x\n# @everyone <img>")
-    text = run_comment.write(staged.story(RUN))
+    text = comment.write(staged.story(RUN))
     assert "\n# @" not in text
     assert "@everyone" not in text.replace("`build by x # @everyone <img>`", "")  # as code it calls nobody
     assert "<img>" not in text.replace("`build by x # @everyone <img>`", "")
@@ -139,6 +139,6 @@ def test_names_of_personas_cannot_break_the_comment(staged: Past) -> None:
 
 def test_a_run_without_stages_looks_as_ever(past: Past) -> None:
     past.planned()
-    text = run_comment.write(past.story())
+    text = comment.write(past.story())
     assert "**plan ●** → work ○ → validate ○ → pull request ○" in text
     assert "persona" not in text

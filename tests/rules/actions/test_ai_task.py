@@ -5,9 +5,9 @@ import pytest
 from ledger.events.board import CardMoved
 from ledger.events.conversation import TaskAnswered
 from ledger.states import CardState
+from rules.card.prompt_template import fill, unknown_fields
 from rules.decide import decide
-from rules.intents import RunTask, Say
-from rules.template import fill, unknown_fields
+from rules.intents.outbound import RunTask, Say
 from tests.rules import scene
 from tests.rules.scene import CARD, NOW, asks, card, kinds, only
 

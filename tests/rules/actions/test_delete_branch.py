@@ -3,7 +3,7 @@
 from ledger.events.board import CardMoved
 from ledger.events.pull import PullChanged
 from ledger.states import CardState
-from rules.intents import DeleteBranch
+from rules.intents.outbound import DeleteBranch
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 
 BRANCH = "cardinal/12-add-login"

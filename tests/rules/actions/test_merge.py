@@ -6,8 +6,8 @@ import pytest
 
 from ledger.events.board import CardMoved
 from ledger.states import CardState, Ending
-from rules.intents import MarkReady, MergePull, Say
-from rules.inward import ChangeCardState
+from rules.intents.internal import ChangeCardState
+from rules.intents.outbound import MarkReady, MergePull, Say
 from tests.rules import scene
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 

@@ -2,7 +2,7 @@
 
 from ledger.events.board import CardMoved
 from ledger.states import CardState
-from rules.intents import MarkReady
+from rules.intents.outbound import MarkReady
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull
 
 MOVED = CardMoved(CARD, "Review", "QA", by_cardinal=False)

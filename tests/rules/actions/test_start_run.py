@@ -7,8 +7,8 @@ import pytest
 
 from ledger.events.board import CardConverted, CardMoved, CardSeen
 from ledger.states import CardState, Ending
-from rules.intents import ConvertDraft
-from rules.inward import ChangeCardState, QueueRun
+from rules.intents.internal import ChangeCardState, QueueRun
+from rules.intents.outbound import ConvertDraft
 from rules.snapshot import Snapshot
 from tests.rules import scene
 from tests.rules.scene import BOARD, CARD, NOW, POLICY, asks, card, ended, given, kinds, only, pull, states

@@ -6,8 +6,8 @@ import pytest
 
 from ledger.events.board import CardDescribed, CardMoved
 from ledger.states import CardState, Ending
-from rules.intents import AskAssistant, ConvertDraft, Intent
-from rules.inward import ChangeCardState
+from rules.intents.internal import ChangeCardState
+from rules.intents.outbound import AskAssistant, ConvertDraft, Intent
 from rules.snapshot import Snapshot
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 

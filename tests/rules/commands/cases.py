@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rules.intents import Intent, React, Say
+from rules.intents.outbound import Intent, React, Say
 from rules.snapshot import Snapshot
 from tests.rules.scene import CARD, asks, given
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from ledger.answers import Code
 from ledger.ids import QuestionId
+from ledger.model.limit_answers import Code
 from ledger.states import RunState
-from rules.command_line import Parsed, permit
-from rules.intents import Say
-from rules.inward import AllowTool, AnswerQuestion, RequeueRun
+from rules.chatops.parser import Parsed, permit
+from rules.intents.internal import AllowTool, AnswerQuestion, RequeueRun
+from rules.intents.outbound import Say
 from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, POLICY, R1, asks, card, given, kinds, only, run, said

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ledger.answers import Code
+from ledger.model.limit_answers import Code
 from ledger.states import RunState
-from rules.intents import Intent
-from rules.inward import AnswerQuestion, RequeueRun, StopRun
+from rules.intents.internal import AnswerQuestion, RequeueRun, StopRun
+from rules.intents.outbound import Intent
 from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, LEAVING, QUESTION, R1, asks, card, given, kinds, run

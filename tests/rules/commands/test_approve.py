@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from ledger.answers import Code
+from ledger.model.limit_answers import Code
 from ledger.states import RunState
-from rules.binding import bound, issue_digest
-from rules.intents import Say, UntickBoxes, WriteRunComment
-from rules.inward import AnswerQuestion, ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
+from rules.intents.internal import AnswerQuestion, ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
+from rules.intents.outbound import Say, UntickBoxes, WriteRunComment
+from rules.runs.plan_approval import bound, issue_digest
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, run

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.answers import Code, raised
+from ledger.model.limit_answers import Code, raised
 from ledger.states import RunState
-from rules.command_line import Parsed, of_box, parse, permit
-from rules.intents import Say
-from rules.inward import AnswerQuestion, RaiseBudget, RequeueRun
+from rules.chatops.parser import Parsed, of_box, parse, permit
+from rules.intents.internal import AnswerQuestion, RaiseBudget, RequeueRun
+from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, asks, card, ended, given, kinds, only, run

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ledger.answers import Code
+from ledger.model.limit_answers import Code
 from ledger.states import RunState
-from rules.inward import AnswerQuestion, StopRun
+from rules.intents.internal import AnswerQuestion, StopRun
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, LEAVING, QUESTION, R1, card, ended, run

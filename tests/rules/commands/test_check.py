@@ -10,8 +10,8 @@ from ledger.events.pull import PullChanged
 from ledger.events.run import RunEnded, RunStepped
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Gate, RunState
-from rules.intents import MarkReady, MergePull, Say
-from rules.inward import Explain, QueueRun, StopRun
+from rules.intents.internal import Explain, QueueRun, StopRun
+from rules.intents.outbound import MarkReady, MergePull, Say
 from rules.snapshot import CheckingSeen, Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run

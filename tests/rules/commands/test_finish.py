@@ -2,8 +2,8 @@
 
 import pytest
 
-from ledger.answers import Code
-from rules.inward import AnswerQuestion
+from ledger.model.limit_answers import Code
+from rules.intents.internal import AnswerQuestion
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, LEAVING, R1, card, run

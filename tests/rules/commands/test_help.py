@@ -1,6 +1,6 @@
 """`/cardinal help`: the table is made from the commands' files."""
 
-from rules.policy_checks import command_names
+from rules.policy.validate import command_names
 from tests.rules.commands.cases import told
 from tests.rules.scene import card
 

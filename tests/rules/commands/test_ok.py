@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from ledger.states import RunState
-from rules.command_line import Parsed, Refused, permit
-from rules.intents import AskAssistant
-from rules.inward import AnswerQuestion, ReleaseComment, RequeueRun, SteerRun
+from rules.chatops.parser import Parsed, Refused, permit
+from rules.intents.internal import AnswerQuestion, ReleaseComment, RequeueRun, SteerRun
+from rules.intents.outbound import AskAssistant
 from rules.snapshot import Held, Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, card, run

@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.states import RUN_HELD, RunState
-from rules.inward import OrderStop, StopRun
+from rules.intents.internal import OrderStop, StopRun
 from rules.snapshot import Snapshot, Stop
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import BOARD, CARD, QUESTION, R1, card, ended, run

@@ -3,8 +3,8 @@
 import pytest
 
 from ledger.states import RunState
-from rules.intents import Say
-from rules.inward import RedirectPlan, RequeueRun, SteerRun
+from rules.intents.internal import RedirectPlan, RequeueRun, SteerRun
+from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, R1, card, ended, run

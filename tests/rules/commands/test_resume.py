@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.states import RunState
-from rules.inward import LiftStop, RequeueRun
+from rules.intents.internal import LiftStop, RequeueRun
 from rules.snapshot import Snapshot, Stop
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import BOARD, CARD, QUESTION, R1, card, run

@@ -3,8 +3,8 @@
 import pytest
 
 from ledger.states import CardState, Ending
-from rules.intents import MergePull
-from rules.inward import QueueRun
+from rules.intents.internal import QueueRun
+from rules.intents.outbound import MergePull
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, card, ended, kinds, only, pull, run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rules.inward import PinSkills
+from rules.intents.internal import PinSkills
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import CARD, card, run
 

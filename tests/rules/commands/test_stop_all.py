@@ -1,6 +1,6 @@
 """`/cardinal stop-all`: the board's kill switch."""
 
-from rules.inward import OrderStop
+from rules.intents.internal import OrderStop
 from rules.snapshot import Stop
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import BOARD, CARD, card, run

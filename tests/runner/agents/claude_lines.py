@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import agents
-from runner.agent import AgentEvent, Dialogue, Layout, Phase, Task
+from runner.agents.contract import AgentEvent, Dialogue, Layout, Phase, Task
 
 CLAUDE = agents.load("claude")
 LAYOUT = Layout(

@@ -5,16 +5,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from runner.agent import (
-    AgentEvent,
-    Dialogue,
-    Layout,
-    Phase,
-    Send,
-    Task,
-)
-from runner.agents.codex import AGENT
-from runner.order import Tools
+from runner.agents.codex.adapter import AGENT
+from runner.agents.contract import AgentEvent, Dialogue, Layout, Phase, Send, Task
+from runner.run.run_spec import Tools
 
 LAYOUT = Layout(
     "/workspace/repo", "/workspace/home", "/workspace/out", "python3", "/player",

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import psutil
 
-from runner.agent import AgentEvent, Layout, PermissionAsked, Phase, Task, TurnEnd
-from runner.agents.opencode import AGENT
-from runner.child import Child
-from runner.stream import Closed, Line
+from runner.agents.contract import AgentEvent, Layout, PermissionAsked, Phase, Task, TurnEnd
+from runner.agents.opencode.adapter import AGENT
+from runner.exec.child import Child
+from runner.exec.stream import Closed, Line
 
 ROOT = Path(__file__).parents[3]
 FAKE = Path(__file__).with_name("fake_opencode.py")
@@ -33,7 +33,9 @@ class Bridge:
 
     def __init__(self, folder: Path, session: str = "") -> None:
         self.folder, self.heard, self.noise = folder, list[AgentEvent](), list[str]()
-        layout = Layout(f"{folder}/repo", f"{folder}/home", "", sys.executable, f"{ROOT}/runner/inside")
+        layout = Layout(
+            f"{folder}/repo", f"{folder}/home", "", sys.executable, f"{ROOT}/runner/exec/in_container"
+        )
         task = Task(Phase.WORK, "work", "the prompt", "r1", session, "default", False, 9, 1.0, folder)
         self.dialogue = AGENT.begin(task, layout)
         command = self.dialogue.command

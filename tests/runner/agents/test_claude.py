@@ -5,7 +5,7 @@ import json
 import pytest
 from genai_prices import Usage, calc_price
 
-from runner.agent import Dialogue, Phase
+from runner.agents.contract import Dialogue, Phase
 from tests.runner.agents.claude_lines import CLAUDE, begun, written
 
 

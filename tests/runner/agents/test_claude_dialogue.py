@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runner.agent import (
+from runner.agents.contract import (
     Noise,
     PermissionAsked,
     Send,

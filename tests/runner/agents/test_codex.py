@@ -8,13 +8,9 @@ from pathlib import Path
 import genai_prices
 import pytest
 
-from runner.agent import (
-    Noise,
-    Session,
-    TurnEnd,
-)
-from runner.agents.codex import AGENT
-from runner.order import Tools
+from runner.agents.codex.adapter import AGENT
+from runner.agents.contract import Noise, Session, TurnEnd
+from runner.run.run_spec import Tools
 from tests.runner.agents.codex_partner import (
     THREAD,
     TURN,

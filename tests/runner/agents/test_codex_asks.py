@@ -2,10 +2,7 @@
 
 import json
 
-from runner.agent import (
-    PermissionAsked,
-    Phase,
-)
+from runner.agents.contract import PermissionAsked, Phase
 from tests.runner.agents.codex_partner import (
     THREAD,
     TURN,

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.agent import (
+from runner.agents.codex.items import shell_line
+from runner.agents.contract import (
     AgentEvent,
     Dialogue,
     Noise,
@@ -17,7 +18,6 @@ from runner.agent import (
     ToolStart,
     TurnEnd,
 )
-from runner.codex.items import shell_line
 from tests.runner.agents.codex_partner import (
     THREAD,
     TURN,
@@ -182,7 +182,7 @@ SHAPED = st.recursive(
 
 def keeps_the_contract(dialogue: Dialogue, line: str) -> None:
     for event in dialogue.decode(line):
-        assert type(event).__module__ == "runner.agent"
+        assert type(event).__module__ == "runner.agents.contract"
         if isinstance(event, Send):
             assert event.data.endswith(b"\n")
             assert event.data.count(b"\n") == 1

@@ -9,7 +9,8 @@ from genai_prices import Usage, calc_price
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.agent import (
+from runner.agents import load
+from runner.agents.contract import (
     AgentEvent,
     Layout,
     Noise,
@@ -23,8 +24,7 @@ from runner.agent import (
     ToolStart,
     TurnEnd,
 )
-from runner.agents import load
-from runner.agents.opencode import AGENT, OpenCodeDialogue
+from runner.agents.opencode.adapter import AGENT, OpenCodeDialogue
 
 LAYOUT = Layout(
     "/workspace/repo",

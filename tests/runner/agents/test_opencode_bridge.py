@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from runner.agent import (
+from runner.agents.contract import (
     AgentEvent,
     Noise,
     PermissionAsked,

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runner.agent import AgentEvent, Session, ToolStart
+from runner.agents.contract import AgentEvent, Session, ToolStart
 from tests.runner.agents.opencode_bench import Bridge, bash, end_of
 
 

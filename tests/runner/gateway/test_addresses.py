@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from runner.gateway.addresses import (
+from runner.gateway.network.addresses import (
     BadAuthorityError,
     NetworkRules,
     host_and_port,

@@ -13,9 +13,9 @@ import httpx2
 import pytest
 import uvicorn
 
-from runner.board_tools import TOOLS, offered
-from runner.gateway.board import CALLS_PER_MINUTE, INPUT_BYTES, REQUEST_BYTES, board_app
-from runner.gateway.uplink import Uplink
+from runner.agents.board_tools import TOOLS, offered
+from runner.gateway.control.mcp_server import CALLS_PER_MINUTE, INPUT_BYTES, REQUEST_BYTES, board_app
+from runner.gateway.control.uplink import Uplink
 
 WAIT_S = 60.0
 WORK = offered(read_only=False, threads=False)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from runner.agent import Usage
-from runner.gateway.contents import UnknownCostError, Weight, weights
-from runner.gateway.told import Refused
-from runner.gateway.wire import UnreadableCallError, asked, parsed
-from runner.gateway.wire_anthropic import Messages
-from runner.gateway.wire_chat import Chat
-from runner.gateway.wire_responses import Responses
+from runner.agents.contract import Usage
+from runner.gateway.control.messages import Refused
+from runner.gateway.models.anthropic import Messages
+from runner.gateway.models.openai_chat import Chat
+from runner.gateway.models.openai_responses import Responses
+from runner.gateway.models.protocol import UnreadableCallError, asked, parsed
+from runner.gateway.models.request_contents import UnknownCostError, Weight, weights
 from tests.runner.gateway.upstream import Answer, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, error_of, finish, scene
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from runner.agent import Usage
-from runner.gateway.link import Gateway
-from runner.gateway.told import ProviderFailed, Warned
-from runner.order import Provider
+from runner.agents.contract import Usage
+from runner.gateway.control.link import Gateway
+from runner.gateway.control.messages import ProviderFailed, Warned
+from runner.run.run_spec import Provider
 from tests.runner.gateway.upstream import Answer, chat, event, provider
 from tests.runner.gateway.world import (
     GPT,

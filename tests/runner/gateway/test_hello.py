@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.gateway.hello import UNRECOGNIZED_NAME, BadHelloError, Hellos, server_name
-from runner.gateway.network import NetworkLimits
+from runner.gateway.network.proxy import NetworkLimits
+from runner.gateway.network.tls_hello import UNRECOGNIZED_NAME, BadHelloError, Hellos, server_name
 from tests.runner.gateway.wires import WAIT_S, Stage, connect, play, status, until
 
 DATA = b"\x17\x03\x03\x00\x05hello"

@@ -13,10 +13,10 @@ import psutil
 import pytest
 from sqlalchemy import text
 
-from ledger.engine import open_ledger
-from ledger.transactions import writing
+from ledger.db.transactions import writing
+from ledger.lifecycle.open import open_ledger
 from runner.errors import SpawnError
-from runner.gateway.link import Gateway, Terms
+from runner.gateway.control.link import Gateway, Terms
 from tests.runner.gateway.upstream import Answer, messages
 from tests.runner.gateway.world import KEY, LIMIT_S, PATHS, TERMS, Line, ask, eventually, providers, scene
 
@@ -87,7 +87,7 @@ def test_the_supervisor_notices_a_gateway_that_was_killed(tmp_path: Path) -> Non
 
 def test_a_killed_supervisor_takes_its_gateway_along(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from runner.gateway.link import Gateway, Terms;"
+        "import sys, time; from pathlib import Path; from runner.gateway.control.link import Gateway, Terms;"
         "g = Gateway.spawn(Path(sys.argv[1]), Terms(models=()), {}); print(g.pid, flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runner.agent import Usage
-from runner.gateway.told import Refused, Settled
+from runner.agents.contract import Usage
+from runner.gateway.control.messages import Refused, Settled
 from tests.runner.gateway.upstream import Answer
 from tests.runner.gateway.world import (
     CLAUDE,

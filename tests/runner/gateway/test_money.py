@@ -9,14 +9,14 @@ from typing import Any
 import genai_prices
 import pytest
 
-from runner.agent import Usage
-from runner.gateway.budget import Budget
-from runner.gateway.contents import weights
-from runner.gateway.meter import Experience, Meter
-from runner.gateway.prices import price_of
-from runner.gateway.told import Refused, Settled, Warned
-from runner.gateway.wire import asked as read_call
-from runner.gateway.wire_anthropic import Messages
+from runner.agents.contract import Usage
+from runner.gateway.control.messages import Refused, Settled, Warned
+from runner.gateway.models.anthropic import Messages
+from runner.gateway.models.meter import Experience, Meter
+from runner.gateway.models.prices import price_of
+from runner.gateway.models.protocol import asked as read_call
+from runner.gateway.models.request_contents import weights
+from runner.gateway.models.reservations import Budget
 from tests.runner.gateway.upstream import Answer, chat, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, eventually, finish, scene
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.gateway.network import resolved
+from runner.gateway.network.proxy import resolved
 from tests.runner.gateway.wires import WAIT_S, Stage, connect, plain, play, status, until
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.gateway.network import NetworkLimits
+from runner.gateway.network.proxy import NetworkLimits
 from tests.runner.gateway.wires import WAIT_S, Stage, connect, plain, play, stage, status, until
 
 

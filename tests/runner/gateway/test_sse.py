@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.gateway.sse import Events, packed
+from runner.gateway.models.sse import Events, packed
 
 STREAM = (
     b'event: a\ndata: {"x": 1}\n\n'

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from runner.agent import Usage
-from runner.board_tools import BadCall, BoardCall
-from runner.gateway.pace import Pace
-from runner.gateway.told import (
+from runner.agents.board_tools import BadCall, BoardCall
+from runner.agents.contract import Usage
+from runner.gateway.control.messages import (
     MESSAGE_BYTES,
     HostAsked,
     ProviderFailed,
@@ -22,7 +21,8 @@ from runner.gateway.told import (
     read,
     written,
 )
-from runner.gateway.uplink import Uplink
+from runner.gateway.control.uplink import Uplink
+from runner.gateway.models.rate_limit import Pace
 
 ALL: tuple[Told, ...] = (
     ProviderFailed("openai", 500, "oh", 2, final=True),

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from runner.gateway.link import Gateway, Terms, Waits
-from runner.gateway.told import GatewayEvent
-from runner.order import Provider
+from runner.gateway.control.link import Gateway, Terms, Waits
+from runner.gateway.control.messages import GatewayEvent
+from runner.run.run_spec import Provider
 from tests.runner.gateway.upstream import Upstream, chat, messages, provider, responses
 
 KEY = "sk-test-the-real-key-0123456789"

@@ -11,13 +11,13 @@ from click.testing import CliRunner, Result
 from sqlalchemy import Engine
 
 from bot.cli import main
-from bot.config import Config
-from ledger import book
+from bot.system.config import Config
 from ledger.events import board as on_board
 from ledger.events import run as of_run
 from ledger.ids import BoardId, CardId, RunId
+from ledger.log import event_store
 from ledger.states import CardState, Ending, RunState
-from rules.policy import default_policy
+from rules.policy.model import default_policy
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 BOARD, CARD = BoardId("PVT_1"), CardId("PVTI_1")
@@ -78,8 +78,8 @@ def story(engine: Engine) -> Engine:
         on_board.StopOrdered(BOARD, "board", "acme/1", "alice"),
     )
     for number, event in enumerate(events):
-        with book.writing(engine) as db:
-            book.append(db, event, at=AT + timedelta(seconds=number))
+        with event_store.writing(engine) as db:
+            event_store.append(db, event, at=AT + timedelta(seconds=number))
     return engine
 
 

@@ -14,14 +14,14 @@ from redis import Redis
 from rich.console import Console
 from sqlalchemy import Engine
 
-from bot import presence
 from bot.cli import Listing, main
 from bot.cli._show import ago, table
-from bot.config import Config
-from ledger import book
+from bot.daemon import lock_file
+from bot.system.config import Config
 from ledger.events import board as on_board
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
 from ledger.ids import RunId
+from ledger.log import event_store
 from tests.bot.edge.cli.conftest import AT, CARD, Cardinal, printed
 
 
@@ -137,8 +137,8 @@ def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_in_a_pipe_nothing_is_wrapped_or_coloured(cardinal: Cardinal, story: Engine) -> None:
-    with book.writing(story) as db:
-        book.append(db, on_board.CardExplained(CARD, "why " * 60), at=AT + timedelta(minutes=1))
+    with event_store.writing(story) as db:
+        event_store.append(db, on_board.CardExplained(CARD, "why " * 60), at=AT + timedelta(minutes=1))
     (row,) = cardinal("inbox").stdout.splitlines()[1:]
     assert row.endswith(("why " * 60).strip())
     assert "\x1b" not in row
@@ -177,8 +177,8 @@ def test_a_run_is_shown_with_its_stages(cardinal: Cardinal, story: Engine) -> No
         SnapshotTaken(run, "build", 1, "Built\x1b[31m", (), 0, (), (), (), "c"),
         StageLeft(run, "build", 1, "check", 0.5, 1, 1, 1, 60.0, 2, 30),
     )
-    with book.writing(story) as db:
-        book.append(db, *events, at=AT + timedelta(minutes=1))
+    with event_store.writing(story) as db:
+        event_store.append(db, *events, at=AT + timedelta(minutes=1))
     assert printed(cardinal("show", "r1", "--json"))["stages"][0]["target"] == "check"
     output = cardinal("show", "r1").stdout
     assert "stage 1, build → check at 2026-11-20 10:01:00 UTC" in output
@@ -202,8 +202,8 @@ def test_while_nothing_runs_explain_and_board_say_so_and_promise_nothing(
     away = f"`cardinal up` does not run in {config.home}: nothing moves until you start it"
     assert cardinal("explain", "acme/shop#1").stdout.startswith(f"{away}. When it last ran: ")
     assert cardinal("board").stdout.startswith(f"{away}\nacme/1  Shop board\n")
-    with presence.hold(config.home):
-        presence.record(config.home, presence.Presence(os.getpid(), "http://127.0.0.1:1", {}))
+    with lock_file.hold(config.home):
+        lock_file.record(config.home, lock_file.Presence(os.getpid(), "http://127.0.0.1:1", {}))
         assert away not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from bot.config import Config
-from ledger import book, inbox
+from bot.system.config import Config
 from ledger.events import board as on_board
 from ledger.ids import DeliveryId
-from ledger.inbox import Delivery
+from ledger.log import event_store
+from ledger.queue import inbox
+from ledger.queue.inbox import Delivery
 from tests.bot.edge.cli.conftest import AT, BOARD, Cardinal, printed
 
 
@@ -121,8 +122,8 @@ def test_a_backup_comes_back(cardinal: Cardinal, config: Config, story: Engine, 
     assert printed(cardinal("backup", str(target), "--json"))["events"] == 13
     assert cardinal("backup", str(target)).exit_code == 2
     assert cardinal("backup").exit_code == 0
-    with book.writing(story) as db:
-        book.append(db, on_board.StopLifted(BOARD, "board", "acme/1", "alice"), at=AT)
+    with event_store.writing(story) as db:
+        event_store.append(db, on_board.StopLifted(BOARD, "board", "acme/1", "alice"), at=AT)
     story.dispose()
     assert cardinal("restore", str(target)).exit_code == 2
     assert printed(cardinal("restore", str(target), "--overwrite-newer", "--json"))["events"] == 13

@@ -1,0 +1,1 @@
+"""Operator tools: audit trail, doctor, set-up, support bundle."""

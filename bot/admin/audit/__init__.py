@@ -1,0 +1,1 @@
+"""Audit trail of a run, and verification of the event log."""

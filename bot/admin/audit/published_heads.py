@@ -1,0 +1,58 @@
+"""Compares the event log with the heads of it that stand in Cardinal's checks on GitHub.
+
+Who has the ledger's file can write another history with digests that fit; not what GitHub holds.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain as chain_of
+
+from sqlalchemy import Engine
+
+from bot.github.client import Hub, repository_path
+from bot.github.errors import NotFoundError, PermissionMissingError
+from bot.render.pull import log_head
+from bot.render.pull.gate_check import NAME
+from ledger.log import event_store, hash_chain
+from ledger.queries import cards
+from ledger.views import boards
+
+MOST_PULLS = 30  # of each repository, the newest changed first
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How many published heads were found, and for each that the log contradicts where it stands."""
+
+    found: int
+    differs: tuple[str, ...]
+
+
+def compare(engine: Engine, hub: Hub) -> Compared:
+    """Compare the log with every head in the checks of the newest pull requests. Raises GithubError."""
+    with event_store.reading(engine) as db:
+        listed = [cards.repositories_of(db, board.board_id) for board in boards.all_boards(db)]
+    heads = [told for place in sorted({*chain_of(*listed)}) for told in _published(hub, place)]
+    with event_store.reading(engine) as db:
+        differs = tuple(
+            f"{where} says that event {head.events} has another digest"
+            for where, head in heads
+            if hash_chain.digest_at(db, head.events) != head.head
+        )
+    return Compared(len(heads), differs)
+
+
+def _published(hub: Hub, repository: str) -> Iterator[tuple[str, hash_chain.ChainReport]]:
+    root = repository_path(repository)
+    newest = {"state": "all", "sort": "updated", "direction": "desc", "per_page": MOST_PULLS}
+    try:
+        pulls = hub.rest("GET", f"{root}/pulls", params=newest).body
+    except (NotFoundError, PermissionMissingError):  # Cardinal is not there any more
+        return
+    for pull in pulls:
+        path = f"{root}/commits/{pull['head']['sha']}/check-runs"
+        for run in hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]:
+            slug = str((run.get("app") or {}).get("slug") or "")
+            head = log_head.read(str((run.get("output") or {}).get("text") or ""))
+            if f"{slug}[bot]" == hub.bot_login and head is not None:
+                yield f"the check on {repository}#{pull['number']}", head

@@ -1,0 +1,99 @@
+"""The audit trail of one run: its events as the chain holds them, and what they come to."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from bot.admin.audit import summary
+from bot.admin.audit.document import Told
+from ledger.codec import canonical, decode
+from ledger.ids import RunId
+from ledger.log import event_store, hash_chain
+from ledger.log.hash_chain import Link
+from ledger.views import cards, runs
+from runner.text.redact import redact
+
+FORMAT = "cardinal-audit/1"
+MOST_OF_CARD = 2_000  # the newest events of the card that are told with the run
+# What of the card's own stream is about its runs: who said what to them, and what became of the work.
+OF_CARD = (
+    "CardSeen",
+    "CardDescribed",
+    "CardMoved",
+    "MoverFound",
+    "CardArchived",
+    "CardToolAllowed",
+    "CommandGiven",
+    "CommandRefused",
+    "FollowUpMade",
+    "PullOpened",
+    "PullChanged",
+    "RepositoryResolved",
+    "ReviewSubmitted",
+    "ReviewDismissed",
+    "ReviewRequested",
+    "SkillsPinned",
+    "ChecksSettled",
+    "MergeAwaited",
+    "BranchDeleted",
+)
+Document = dict[str, Any]
+
+
+def make(
+    db: Connection, run_id: RunId, *, at: datetime, secrets: Iterable[str] = (), upto: int | None = None
+) -> Document:
+    """Return the document about a run that is known, as the log stood at the event `upto`, or stands now.
+
+    Text that looks like a secret is taken out of it; `withheld` marks the events where that happened.
+    """
+    last = event_store.last_seq(db) if upto is None else upto
+    hidden = tuple(secrets)
+    told = [_told(link, hidden) for link in sorted(_links(db, run_id, last), key=lambda one: one.seq)]
+    return {
+        "format": FORMAT,
+        "run": run_id,
+        "made_at": at.isoformat(),
+        "log": {"events": last, "head": hash_chain.digest_at(db, last)},
+        "summary": summary.of_events(run_id, map(read, told)),
+        "events": told,
+    }
+
+
+def read(told: Mapping[str, Any]) -> Told:
+    """Return one event of a document as an event again. Raises UnknownEventError or UnfitEventError."""
+    event = decode(str(told["kind"]), canonical(told["body"]))
+    return Told(int(told["seq"]), str(told["at"]), event)
+
+
+def _links(db: Connection, run_id: RunId, upto: int) -> tuple[Link, ...]:
+    run = runs.get(db, run_id)
+    mine = hash_chain.links_of(db, f"run:{run_id}", upto=upto)
+    if run is None or not mine:
+        return mine
+    card = cards.get(db, run.card_id)
+    of_card = hash_chain.links_of(db, f"card:{run.card_id}", upto=upto, kinds=OF_CARD, most=MOST_OF_CARD)
+    board = f"board:{card.board_id}" if card else ""
+    policy = hash_chain.links_of(db, board, upto=mine[0].seq, kinds=("PolicyLoaded",), most=1)
+    return (*policy, *of_card, *mine)
+
+
+def _told(link: Link, secrets: tuple[str, ...]) -> dict[str, Any]:
+    body = json.loads(link.body)
+    shown = _each(body, lambda text: redact(text, secrets))
+    return {**asdict(link), "body": shown, "withheld": shown != body}
+
+
+def _each(value: Any, change: Callable[[str], str]) -> Any:
+    """Return JSON with every text in it changed; the names of its keys are ours."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_each(item, change) for item in value]
+    if isinstance(value, dict):
+        return {name: _each(item, change) for name, item in value.items()}
+    return value

@@ -1,0 +1,127 @@
+"""Whether an exported audit trail is what the log says: every event, its digests, and the summary of them."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from sqlalchemy import Connection
+
+from bot.admin.audit import trail as audit_trail
+from bot.admin.audit.trail import FORMAT
+from ledger.codec import canonical
+from ledger.errors import CardinalError
+from ledger.ids import RunId
+from ledger.log import event_store, hash_chain
+
+MOST_BYTES = 200_000_000
+MOST_TOLD = 20  # differences that are named
+
+
+class UnreadableTrailError(CardinalError):
+    """The file is no audit trail."""
+
+    def __init__(self, file: Path, because: str) -> None:
+        self.file = file
+        super().__init__(
+            f"{file} is no audit trail ({because}): `cardinal audit export RUN --to FILE` makes one"
+        )
+
+
+class _Log(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    events: int
+    head: str
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    seq: int
+    stream: str
+    version: int
+    at: str
+    kind: str
+    body: dict[str, Any]
+    before: str
+    digest: str
+    withheld: bool
+
+
+class Trail(BaseModel):
+    """A file of `cardinal audit export`; what it holds besides is refused, for nobody vouches for it."""
+
+    model_config = ConfigDict(extra="forbid")
+    format: str
+    run: str
+    made_at: datetime
+    log: _Log
+    summary: dict[str, Any]
+    events: list[_Event]
+
+
+def read(file: Path) -> Trail:
+    """Return the file's content. Raises UnreadableTrailError."""
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise UnreadableTrailError(file, f"it is larger than {MOST_BYTES // 1_000_000} MB")
+        trail = Trail.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise UnreadableTrailError(file, error.strerror or "it cannot be read") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))[:80]
+        raise UnreadableTrailError(file, f"{where}: {first['msg']}"[:200]) from error
+    if trail.format != FORMAT:
+        raise UnreadableTrailError(file, "another version of Cardinal wrote it")
+    return trail
+
+
+def differences(db: Connection, trail: Trail, *, secrets: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return what the file says otherwise than the log, one sentence each; empty when it is what was written.
+
+    The log itself is verified first. Raises BrokenChainError.
+    """
+    if (
+        trail.log.events > event_store.last_seq(db)
+        or hash_chain.digest_at(db, trail.log.events) != trail.log.head
+    ):
+        return ("the file is about another log, or its `log` was altered",)
+    hash_chain.verify(db, upto=trail.log.events)
+    true = audit_trail.make(db, RunId(trail.run), at=trail.made_at, secrets=secrets, upto=trail.log.events)
+    written = json.loads(canonical(true))
+    said = [*_of_events(trail, written["events"]), *_of_summary(trail.summary, written["summary"])]
+    more = len(said) - MOST_TOLD
+    return (*said[:MOST_TOLD], *((f"and {more} more",) if more > 0 else ()))
+
+
+def _of_events(trail: Trail, true: list[dict[str, Any]]) -> Iterator[str]:
+    known = {one["seq"]: one for one in true}
+    order = [one.seq for one in trail.events]
+    for one in trail.events:
+        found = known.pop(one.seq, None)
+        if found is None:
+            yield f"event {one.seq} is not one of this run, or is told twice"
+        elif altered := _altered(one, found):
+            yield f"event {one.seq} ({found['kind']}) was altered: {altered}"
+    for seq, found in known.items():
+        yield f"event {seq} ({found['kind']}) is missing"
+    if order != sorted(order):
+        yield "the events are not in their order"
+
+
+def _altered(one: _Event, found: Mapping[str, Any]) -> str:
+    """Return which of its fields differ from the log's, or that its digest does not follow from them."""
+    wrong = [name for name, value in one.model_dump().items() if value != found[name]]
+    body = canonical(one.body)
+    linked = hash_chain.link(one.before, one.seq, one.stream, one.version, one.at, one.kind, body)
+    if not wrong and not one.withheld and linked != one.digest:
+        wrong = ["digest"]
+    return ", ".join(wrong)
+
+
+def _of_summary(said: Mapping[str, Any], true: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted({*said, *true}):
+        if said.get(name) != true.get(name):
+            yield f"the summary was altered: {name[:40]}"

@@ -1,0 +1,226 @@
+"""Is GitHub's side in order: App, permissions, events, webhook, deliveries, signature, clock, rate budget."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+from bot.admin.doctor.finding import Finding, Level, Patient
+from bot.daemon import lock_file
+from bot.github import failed_deliveries as hook_deliveries
+from bot.github.app_manifest import manifest
+from bot.github.errors import NotFoundError
+from bot.github.rate_limit import CONTENTS_PER_HOUR, CONTENTS_PER_MINUTE, POINTS_PER_MINUTE, until_now
+from bot.state import policies
+from bot.web import webhook
+from ledger.ids import DeliveryId
+from ledger.log import event_store
+from ledger.queue import inbox
+from ledger.views import boards
+
+CLOCK_OFF_S = 30  # GitHub refuses an App's word that is dated more than a minute ahead
+FEW_CALLS = 500
+ANSWER_S = 5
+SETTINGS = "the App's settings on GitHub"
+
+
+def app(patient: Patient) -> Iterator[Finding]:
+    """Is the App the one of the settings, with what app.yml asks for, and do the clocks agree?"""
+    if not patient.config.app_id:
+        return
+    answer = patient.hub.as_app("GET", "/app")
+    yield Finding("app", Level.OK, f"the App is {answer.body.get('name')}, as {answer.body.get('slug')}")
+    off_s = _seconds_off(answer.headers.get("date", ""), patient.now)
+    if abs(off_s) > CLOCK_OFF_S:
+        yield Finding(
+            "clock",
+            Level.FAIL,
+            f"this machine's clock is {off_s:+.0f} s beside GitHub's",
+            "set this machine's clock (NTP)",
+        )
+    else:
+        yield Finding("clock", Level.OK, "this machine's clock agrees with GitHub's")
+    yield from _compared(answer.body, "permissions", "the App", f"add them in {SETTINGS}")
+
+
+def installation(patient: Patient) -> Iterator[Finding]:
+    """Is the App installed at the board's owner, awake, and with the permissions that it has now?"""
+    owner = patient.config.board_owner
+    if not patient.config.app_id or not owner:
+        return
+    try:
+        found = patient.hub.installation()
+    except NotFoundError:
+        found_not = f"the App is not installed at {owner}"
+        yield Finding(
+            "installation", Level.FAIL, found_not, "run `cardinal init`: it says where to install it"
+        )
+        return
+    if found.get("target_type") == "User":
+        step = "the sweep finds every change, but not whose it was: see `unknown_mover` in docs/policy.md"
+        yield Finding(
+            "board events", Level.OK, f"{owner} is a person: GitHub sends no events of the board", step
+        )
+    if found.get("suspended_at"):
+        yield Finding(
+            "installation", Level.FAIL, f"the App is suspended at {owner}", f"wake it in {owner}'s settings"
+        )
+        return
+    yield Finding("installation", Level.OK, f"the App is installed at {owner}")
+    step = f"an owner of {owner} accepts them in the installation's settings"
+    yield from _compared(found, "accepted", "the installation", step)
+
+
+def _compared(found: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[Finding]:
+    """Compare permissions and events with the manifest's."""
+    lacking = manifest().lacking(found.get("permissions") or {})
+    deaf = manifest().unheard(tuple(found.get("events") or ()))
+    if lacking:
+        yield Finding(name, Level.FAIL, f"{whose} lacks {', '.join(lacking)}", step)
+    if deaf:
+        yield Finding(name, Level.FAIL, f"{whose} does not hear of {', '.join(deaf)}", step)
+    if not lacking and not deaf:
+        yield Finding(name, Level.OK, f"{whose} has all permissions and events of app.yml")
+
+
+def hook(patient: Patient) -> Iterator[Finding]:
+    """Does the App's webhook lead here, in JSON, with certificates checked?"""
+    if not patient.config.app_id:
+        return
+    if not patient.config.webhooks:
+        yield Finding("webhook", Level.OK, "CARDINAL_WEBHOOKS is false: only the sweep finds changes")
+        return
+    config = patient.hub.as_app("GET", "/app/hook/config").body
+    url = str(config.get("url") or "")
+    step = f"correct the webhook in {SETTINGS}"
+    if not url:
+        found = "the App has no webhook: only the sweep finds changes"
+        yield Finding(
+            "webhook", Level.WARN, found, f"set one in {SETTINGS}, or leave it so behind a firewall"
+        )
+    elif not urlsplit(url).path.endswith(webhook.PATH):
+        found = f"the webhook leads to {url}, not to {webhook.PATH}"
+        yield Finding("webhook", Level.WARN, found, f"{step}, unless it is a relay that sends on to there")
+    elif config.get("content_type") != "json":
+        yield Finding("webhook", Level.FAIL, "the webhook's content type is not application/json", step)
+    elif str(config.get("insecure_ssl", "0")) != "0":
+        yield Finding("webhook", Level.WARN, "GitHub does not check the webhook's certificate", step)
+    else:
+        yield Finding("webhook", Level.OK, f"the webhook leads to {url}")
+
+
+def deliveries(patient: Patient) -> Iterator[Finding]:
+    """Do GitHub's deliveries arrive?"""
+    if not patient.config.app_id or not patient.config.webhooks:
+        return
+    newest = patient.hub.as_app("GET", "/app/hook/deliveries", params={"per_page": 30}).body
+    if not newest:
+        yield Finding(
+            "deliveries", Level.WARN, "GitHub sent no delivery in three days", "look at the webhook above"
+        )
+        return
+    came = [one for one in newest if one.get("status_code", 0) in hook_deliveries.OK]
+    lost = hook_deliveries.failed(patient.hub, patient.now, lambda ids: _came(patient, ids))
+    if not came:
+        found = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
+        yield Finding("deliveries", Level.FAIL, found, "let the webhook's address be reached from outside")
+    elif lost and all(one.is_hopeless(patient.now) for one in lost):
+        found = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
+        step = "nobody asks for them any more: what was said in comments since then has to be said again"
+        yield Finding("deliveries", Level.WARN, found, step)
+    elif lost:
+        found = f"{len(lost)} were lost"
+        yield Finding("deliveries", Level.WARN, found, "run `cardinal doctor --fix`", mends="deliveries")
+    else:
+        yield Finding(
+            "deliveries", Level.OK, f"{len(came)} of the last {len(newest)} deliveries arrived, none is lost"
+        )
+
+
+def _came(patient: Patient, ids: Any) -> frozenset[DeliveryId]:
+    if patient.engine is None:
+        return frozenset()
+    with event_store.reading(patient.engine) as db:
+        return frozenset(one for one in ids if inbox.known(db, one))
+
+
+def signature(patient: Patient) -> Iterator[Finding]:
+    """Does the receiver of this home take what is signed with the secret, and nothing else?"""
+    running = lock_file.look(patient.config.home)
+    if running is None or not patient.config.webhook_secret or not patient.config.webhooks:
+        return
+    body = json.dumps({"zen": "Is anybody there?"}).encode()
+    guid = f"doctor-{int(patient.now.timestamp())}"
+    secret = patient.config.webhook_secret.reveal().encode()
+    good = hmac.new(secret, body, hashlib.sha256).hexdigest()
+    try:
+        answers = [_posted(running.address, body, guid, sign) for sign in (good, "0" * 64)]
+    except (OSError, HTTPException) as error:
+        found = f"{running.address} does not answer: {type(error).__name__}"
+        yield Finding("signature", Level.FAIL, found, "start `cardinal up` again")
+        return
+    if answers == [202, 401]:
+        yield Finding("signature", Level.OK, "what is signed is taken, what is not is refused")
+    else:
+        found = f"a signed delivery was answered with {answers[0]}, a forged one with {answers[1]}"
+        yield Finding("signature", Level.FAIL, found, "start `cardinal up` again with these settings")
+
+
+def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
+    """Return the status of one delivery to the receiver, a ping that nothing follows from."""
+    headers = {
+        "Content-Type": "application/json",
+        "X-GitHub-Event": "ping",
+        "X-GitHub-Delivery": guid,
+        "X-Hub-Signature-256": f"sha256={sign}",
+    }
+    door = HTTPConnection(urlsplit(address).netloc, timeout=ANSWER_S)
+    try:
+        door.request("POST", webhook.PATH, body, headers)
+        return door.getresponse().status
+    finally:
+        door.close()
+
+
+def budget(patient: Patient) -> Iterator[Finding]:
+    """What is left of what GitHub allows, and of what the policy does?"""
+    spent, now_s = patient.hub.budget.seen(), patient.now.timestamp()
+    if spent.closed_until_s > now_s:
+        found = f"GitHub said stop: for {spent.closed_until_s - now_s:.0f} s nothing is asked"
+        yield Finding("budget", Level.WARN, found, "wait: it goes on by itself")
+    ceiling = _ceiling(patient)
+    for name, window in spent.windows.items():
+        if window.reset_s < now_s:
+            continue
+        left = min(window.remaining, max(0, (ceiling or window.limit) - (window.limit - window.remaining)))
+        level = Level.WARN if left < FEW_CALLS else Level.OK
+        step = "wait: Cardinal leaves out what matters least" if level is Level.WARN else ""
+        capped = f" ({ceiling} by the policy)" if ceiling and ceiling < window.limit else ""
+        yield Finding(f"budget {name}", level, f"{left} of {window.limit}{capped} an hour are left", step)
+    used = (
+        f"{patient.hub.budget.installation}: "
+        f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points this minute, "
+        f"{until_now(spent.contents, 60, now_s)} of {CONTENTS_PER_MINUTE} writings; "
+        f"{until_now(spent.contents, 3600, now_s)} of {CONTENTS_PER_HOUR} writings this hour"
+    )
+    yield Finding("budget", Level.OK, used)
+
+
+def _ceiling(patient: Patient) -> int | None:
+    """Return the lowest cap on calls an hour that a policy in force sets."""
+    if patient.engine is None:
+        return None
+    with event_store.reading(patient.engine) as db:
+        known = [policies.in_force(db, one.board_id) for one in boards.all_boards(db)]
+    return min((one.board.limits.points_per_hour for one in known), default=None)
+
+
+def _seconds_off(date: str, now: datetime) -> float:
+    if not date:
+        return 0.0
+    return (now - parsedate_to_datetime(date).astimezone(UTC)).total_seconds()

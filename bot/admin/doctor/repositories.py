@@ -1,0 +1,77 @@
+"""Can agents work in the cards' repositories: is there a policy, and does it name checks."""
+
+from collections.abc import Iterator
+
+from bot.admin.doctor.finding import Finding, Level, Patient
+from bot.github.errors import NotFoundError
+from bot.render import missing_checks
+from bot.repo_config import guides, policy_file, profiles
+from ledger.log import event_store
+from ledger.queries import cards
+from ledger.views import boards, placements
+from rules.errors import PolicyError
+from rules.policy.repository import RepositoryRules
+
+MOST_REPOSITORIES = 30  # that are asked about: four calls each, a few more where there is a profile
+
+
+def checks(patient: Patient) -> Iterator[Finding]:
+    """Does each repository say how an agent's work there is checked?"""
+    if patient.engine is None:
+        return
+    with event_store.reading(patient.engine) as db:
+        served = [board.board_id for board in boards.all_boards(db)]
+        own = {one for board_id in served for one in cards.repositories_of(db, board_id)}
+        named = own.union(*(placements.repositories(db, board_id) for board_id in served))
+    for repository in sorted(named)[:MOST_REPOSITORIES]:
+        yield from _of(patient, repository)
+    if len(named) > MOST_REPOSITORIES:
+        found = f"{len(named) - MOST_REPOSITORIES} more repositories were not looked at"
+        yield Finding("checks", Level.WARN, found, "`cardinal policy validate` in a clone says the same")
+
+
+def _of(patient: Patient, repository: str) -> Iterator[Finding]:
+    try:
+        text, commit = policy_file.read(patient.hub, repository)
+        rules = profiles.rules_of(patient.hub, repository, text, commit)
+    except NotFoundError:
+        found = f"{repository} is out of reach"
+        yield Finding("checks", Level.WARN, found, "add it to the App's installation on GitHub")
+    except PolicyError as error:
+        found = f"{repository}: its {missing_checks.FILE} is refused: {error.problems[0]}"
+        yield Finding("checks", Level.FAIL, found, f"correct {missing_checks.FILE}, or no run starts there")
+    else:
+        yield _profile(patient, repository, commit, rules) or _checked(repository, rules)
+        yield from _guides(patient, repository, commit, rules)
+
+
+def _profile(patient: Patient, repository: str, commit: str, rules: RepositoryRules) -> Finding | None:
+    """Return what is wrong with a profile of the repository's own: it fails each run there. None: nothing."""
+    try:
+        profiles.load(patient.hub, repository, commit, rules)
+    except PolicyError as error:
+        found = f"{repository}: its profile is refused: {error.problems[0]}"
+        return Finding(
+            "checks", Level.FAIL, found, "correct it on the default branch, or no run starts there"
+        )
+    return None
+
+
+def _guides(patient: Patient, repository: str, commit: str, rules: RepositoryRules) -> Iterator[Finding]:
+    """Yield that files written for agents are there, and that no agent is told them."""
+    names = guides.unread(patient.hub, repository, commit, rules) if commit else ()
+    if names:
+        found = f"{repository} has {' and '.join(names)}, which agents are not told"
+        wanted = ", ".join((*rules.guides, *names))
+        hint = f"write `repository: {{guides: [{wanted}]}}` into {missing_checks.FILE} if they are to be"
+        yield Finding("guides", Level.OK, found, hint)
+
+
+def _checked(repository: str, rules: RepositoryRules) -> Finding:
+    if rules.waived:
+        found = f"{repository}: validation is none, so nothing checks what agents do there"
+        return Finding("checks", Level.WARN, found, "name `fast` or `full` checks, unless that is meant")
+    if not rules.checked:
+        found = f"{repository} names no checks, so no agent starts there"
+        return Finding("checks", Level.WARN, found, f"write {missing_checks.LINE} into {missing_checks.FILE}")
+    return Finding("checks", Level.OK, f"{repository} says how work is checked")

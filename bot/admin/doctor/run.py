@@ -1,0 +1,54 @@
+"""What `cardinal doctor` looks at: each check says what it found and, when that is bad, the one next step."""
+
+from collections.abc import Callable, Iterator
+
+from sqlalchemy.exc import DBAPIError
+
+from bot.admin.doctor import backlog, board, github, host, repositories, runner
+from bot.admin.doctor.finding import Finding, Level, Patient
+from bot.github.errors import GithubError
+from bot.system.config import ConfigError
+
+__all__ = ["CHECKS", "Finding", "Level", "Patient", "examine"]
+
+CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
+    host.settings,
+    host.ledger,
+    host.home,
+    host.disk,
+    host.group,
+    host.redis,
+    runner.workspaces,
+    runner.agents,
+    github.app,
+    github.installation,
+    github.hook,
+    github.deliveries,
+    github.signature,
+    github.budget,
+    board.boards,
+    board.columns,
+    board.fields,
+    board.headers,
+    repositories.checks,
+    backlog.waiting,
+    backlog.starts,
+    backlog.decisions,
+)
+
+
+def examine(patient: Patient) -> Iterator[Finding]:
+    """Yield the findings of all checks; one that GitHub or the ledger fails says so, the next one goes on.
+
+    What GitHub cannot be asked for lack of a setting is left out: `machine.settings` names the setting.
+    """
+    for check in CHECKS:
+        try:
+            yield from check(patient)
+        except GithubError as error:
+            yield Finding(check.__name__, Level.FAIL, str(error), "see the reason in brackets")
+        except DBAPIError as error:
+            found = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
+            yield Finding(check.__name__, Level.FAIL, found, "`cardinal restore FILE` with a back-up")
+        except ConfigError:
+            continue

@@ -1,0 +1,100 @@
+"""Finds the board and makes it ready: Cardinal's fields, its columns and what stands in their headers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bot.admin.setup.errors import NoBoardError
+from bot.github.api import projects as github_board
+from bot.github.client import Hub
+from bot.github.errors import NotFoundError
+from bot.render.board.card_fields import KINDS, FaceField
+from bot.repo_config import policy_file
+from rules.card.column_header import consequence
+from rules.errors import PolicyError
+from rules.policy.model import Policy, default_policy, parse
+from rules.text import plain
+
+Choose = Callable[[Sequence[tuple[int, str]]], int]  # the boards' numbers and titles -> the number of one
+MOST_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A board that is ready; `strange` are its columns that the policy does not name."""
+
+    title: str
+    fields: tuple[str, ...]
+    columns: tuple[str, ...]
+    described: bool
+    strange: tuple[str, ...]
+    missing: tuple[str, ...]
+    policy_said: str
+
+
+def find(hub: Hub, owner: str, choose: Choose | None) -> int:
+    """Return the number of the only open board, or of the one that `choose` says.
+
+    Raises NoBoardError where there is none, and where there are several and nobody to ask.
+    """
+    found = github_board.list_boards(hub, owner)
+    if not found:
+        raise NoBoardError(
+            f"{owner} has no project that the App may see: make one under {owner}'s Projects, then run "
+            "`cardinal init` again"
+        )
+    if len(found) == 1:
+        return found[0][0]
+    if choose is None:
+        named = ", ".join(f"{owner}/{number} ({plain(title, 40)})" for number, title in found[:MOST_NAMED])
+        raise NoBoardError(f"{owner} has several projects, {named}: say which with --board")
+    return choose(found)
+
+
+def prepare(hub: Hub, owner: str, number: int, home_repository: str, *, columns: bool) -> Ready:
+    """Make what is missing and change what differs; a second time there is nothing to do.
+
+    `columns` makes the policy's columns, too; those that people made stay.
+    """
+    seen = github_board.read_board(hub, owner, number)
+    policy, said = _policy(hub, home_repository)
+    names = tuple(policy.board.columns)
+    made = github_board.add_columns(hub, seen.status_field_id, names) if columns else ()
+    if made:
+        seen = github_board.read_board(hub, owner, number)
+    known = {field.name for field in seen.fields}
+    fields = tuple(str(name) for name in FaceField if name not in known)
+    for name in fields:
+        github_board.create_field(hub, seen.board_id, name, KINDS[FaceField(name)])
+    there = [column.name for column in seen.columns]
+    wanted = {name: consequence(found) for name in there if (found := policy.column(name)) is not None}
+    described = github_board.describe_columns(hub, seen.status_field_id, wanted)
+    return Ready(
+        title=seen.title,
+        fields=fields,
+        columns=made,
+        described=described,
+        strange=tuple(name for name in there if name not in names),
+        missing=tuple(name for name in names if name not in there),
+        policy_said=said,
+    )
+
+
+def _policy(hub: Hub, home_repository: str) -> tuple[Policy, str]:
+    """Return the policy that Cardinal will read, and a sentence about where it comes from."""
+    try:
+        text = policy_file.read(hub, home_repository).text
+    except NotFoundError:
+        return default_policy(""), (
+            f"{home_repository} is not there, or not in the App's reach: the built-in policy applies "
+            "until it is; "
+            "--policy-repository names another"
+        )
+    if text is None:
+        return default_policy(""), f"{home_repository} has no {policy_file.PATH}: the built-in policy applies"
+    try:
+        return parse(text, home=home_repository), f"the policy is {policy_file.PATH} of {home_repository}"
+    except PolicyError as error:
+        return default_policy(""), (
+            f"{policy_file.PATH} of {home_repository} is refused, so nothing of it applies: "
+            f"{error.problems[0]}"
+        )

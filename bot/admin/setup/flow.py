@@ -1,0 +1,365 @@
+"""The set-up from nothing to an installed App and a board that is ready, as far as it was not done before."""
+
+import dataclasses
+import json
+import secrets
+import time
+import webbrowser
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from bot.admin.setup import board, progress, settings
+from bot.admin.setup.errors import (
+    InitError,
+    KeyRefusedError,
+    LostCodeError,
+    MissingWishError,
+    NotInstalledError,
+    NotRegisteredError,
+    SuspendedError,
+)
+from bot.admin.setup.local_server import BACK, Front, Registration
+from bot.admin.setup.progress import Notes, Registered
+from bot.github.app_manifest import manifest
+from bot.github.client import Hub
+from bot.github.errors import NotFoundError, RateLimitedError, TokenError, UnavailableError
+from bot.github.manifest_conversion import convert
+from bot.system import config as configuration
+from bot.system import git_exclude
+from bot.system.clock import Clock
+from bot.system.config import BoardAddress, Config
+from bot.system.secret import Secret
+from bot.web.webhook import PATH as WEBHOOK_PATH
+
+ASK_S = 2.0  # between looks for the installation
+LAST_PAGE_S = 10.0  # for the browser to notice that everything is done
+SECRET_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What was asked for. `number` is 0 to find the board; `webhook` is empty to leave it as it is, and
+    `public_url` where browsers do not reach Cardinal.
+    """
+
+    owner: str
+    number: int = 0
+    name: str = ""
+    webhook: str = ""
+    public_url: str = ""
+    poll: bool = False
+    columns: bool = False
+    replace: bool = False
+    policy_repository: str = ""
+    existing: Registered | None = None
+    wait_s: float = 1800
+    opens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the set-up happens: this home, this terminal."""
+
+    environ: Mapping[str, str]
+    cwd: Path
+    say: Callable[[str], None]
+    clock: Clock
+    choose: board.Choose | None = None
+
+    def config(self) -> Config:
+        """Return the settings as they are now."""
+        return configuration.read(self.environ, self.cwd)
+
+
+def set_up(wishes: Wishes, place: Place) -> None:
+    """Do what is left to do. Raises InitError, GithubError or ConfigError with the next step."""
+    config = place.config()
+    settings.check_environment(place.environ)
+    git_exclude.hide(config.home)
+    known = progress.read(config.home)
+    registration = Registration(
+        wishes.owner, _state(known, wishes, place.clock), _exchange(config, wishes, place)
+    )
+    with _front(registration, known.port) as front:
+        app_id, page = _app(wishes, place, config, known, registration, front)
+        hub = _hub(place.config(), wishes, place.clock)
+        _look(hub, place, app_id)
+        _point_webhook(hub, wishes, place, place.config())
+        login = _await_installation(hub, wishes, place, page or _page(hub), front)
+        _prepare_board(hub, dataclasses.replace(wishes, owner=login), place)
+        progress.remove(config.home)
+        _end(wishes, place, registration, front)
+
+
+@contextmanager
+def _front(registration: Registration, port: int) -> Iterator[Front]:
+    front = Front(registration, port)
+    try:
+        yield front
+    finally:
+        front.close()
+
+
+# --- the App -----------------------------------------------------------------------------------------
+
+
+def _app(
+    wishes: Wishes, place: Place, config: Config, known: Notes, registration: Registration, front: Front
+) -> tuple[int, str]:
+    """Return the App's id and page, once its secrets are in the settings; the page is empty if not known."""
+    found = wishes.existing or known.app
+    if found is None and config.app_id and not wishes.replace:
+        place.say(f"the App {config.app_id} is in the settings already")
+        return config.app_id, ""
+    settings.check_app(config, found.app_id if found else 0, replace=wishes.replace or known.app is not None)
+    if wishes.existing is not None:
+        found = _existing(wishes.existing, config, known, place)
+    elif found is None:
+        found = _register(wishes, place, config, registration, front)
+    else:
+        place.say(f"going on with the App {found.slug}, which an earlier `cardinal init` registered")
+    registration.app = found
+    settings.put_away(config, found, webhooks=not wishes.poll, public_url=wishes.public_url)
+    # The state is used up, and the secrets are where they belong.
+    progress.write(
+        config.home, dataclasses.replace(known, owner=wishes.owner, port=front.port, state="", app=None)
+    )
+    place.say(f"the App's id, key and secret are in {config.home / configuration.ENV_FILE}")
+    if wishes.public_url and found.client_secret:
+        place.say(f"{wishes.public_url} will show what runs leave, to whoever may read their repository")
+    return found.app_id, found.page
+
+
+def _register(
+    wishes: Wishes, place: Place, config: Config, registration: Registration, front: Front
+) -> Registered:
+    """Lead a person through GitHub's form and return the App that came of it."""
+    begun = Notes(wishes.owner, registration.state, front.port, place.clock().isoformat())
+    progress.write(config.home, begun)
+    back = f"http://127.0.0.1:{front.port}{BACK}"
+    wanted = manifest().filled(
+        name=wishes.name,
+        webhook=wishes.webhook,
+        active=not wishes.poll,
+        redirect_url=back,
+        public_url=wishes.public_url,
+    )
+    registration.manifest = json.dumps(wanted)
+    state = urlencode({"state": registration.state})
+    registration.action = f"{config.git_url}/organizations/{quote(wishes.owner)}/settings/apps/new?{state}"
+    place.say(f"open {front.address} in a browser on this machine, and register the App there")
+    if wishes.opens:
+        webbrowser.open(front.address)
+    if not front.serve_until(lambda: bool(registration.app or registration.problem), wishes.wait_s):
+        raise NotRegisteredError(front.address, wishes.wait_s)
+    if registration.app is None:
+        front.serve_until(lambda: False, 1.0)  # so that the page's answer goes out
+        progress.remove(config.home)
+        raise InitError(f"{registration.problem}. Run `cardinal init` again")
+    place.say(f"GitHub made the App {registration.app.slug}")
+    return registration.app
+
+
+def _exchange(config: Config, wishes: Wishes, place: Place) -> Callable[[str], Registered]:
+    def exchange(code: str) -> Registered:
+        try:
+            made = convert(config.github_url, code)
+        except NotFoundError as error:
+            page = f"{config.git_url}/organizations/{quote(wishes.owner)}/settings/apps"
+            raise LostCodeError(page) from error
+        if made.owner.casefold() != wishes.owner.casefold():
+            raise InitError(
+                f"the App was made for {made.owner}, and {wishes.owner} was asked for: "
+                f"delete it at {made.page}"
+            )
+        app = Registered(
+            made.app_id,
+            made.slug,
+            made.page,
+            made.private_key.reveal(),
+            made.webhook_secret.reveal(),
+            made.client_id,
+            made.client_secret.reveal(),
+        )
+        # Before anything else: GitHub never says these again.
+        progress.write(config.home, Notes(wishes.owner, "", 0, place.clock().isoformat(), app))
+        return app
+
+    return exchange
+
+
+def _existing(given: Registered, config: Config, known: Notes, place: Place) -> Registered:
+    """Return the App once its key is known to be right, with a secret for its webhooks."""
+    keyed = dataclasses.replace(config, app_id=given.app_id, private_key=Secret(given.private_key))
+    try:
+        answer = Hub(keyed, place.clock).as_app("GET", "/app").body
+    except (TokenError, NotFoundError) as error:
+        raise KeyRefusedError(given.app_id) from error
+    kept = known.app.webhook_secret if known.app and known.app.app_id == given.app_id else ""
+    same = config.webhook_secret.reveal() if config.app_id == given.app_id else ""
+    secret = given.webhook_secret or kept or same or secrets.token_hex(SECRET_BYTES)
+    app = dataclasses.replace(
+        given, slug=str(answer["slug"]), page=str(answer["html_url"]), webhook_secret=secret
+    )
+    progress.write(config.home, Notes(known.owner, "", 0, place.clock().isoformat(), app))
+    return app
+
+
+def _state(known: Notes, wishes: Wishes, clock: Clock) -> str:
+    """Return what GitHub must bring back: the same as of a set-up that was interrupted within the hour."""
+    return known.state if known.is_open(wishes.owner, clock()) else secrets.token_urlsafe(SECRET_BYTES)
+
+
+def _hub(config: Config, wishes: Wishes, clock: Clock) -> Hub:
+    owned = BoardAddress(wishes.owner, wishes.number)
+    return Hub(dataclasses.replace(config, board=owned), clock)
+
+
+def _look(hub: Hub, place: Place, app_id: int) -> None:
+    """Say what a hand-made App lacks of what Cardinal needs."""
+    try:
+        found = hub.as_app("GET", "/app").body
+    except (TokenError, NotFoundError) as error:
+        raise KeyRefusedError(app_id) from error
+    lacking = manifest().lacking(found.get("permissions") or {})
+    unheard = manifest().unheard(tuple(found.get("events") or ()))
+    if lacking:
+        place.say(
+            f"the App lacks permissions: {', '.join(lacking)}; grant them on its page {found['html_url']}"
+        )
+    if unheard:
+        place.say(f"the App does not hear of {', '.join(unheard)}; subscribe on its page {found['html_url']}")
+
+
+def _page(hub: Hub) -> str:
+    return str(hub.as_app("GET", "/app").body["html_url"])
+
+
+def _settings(hub: Hub, config: Config) -> str:
+    """Return the address of the App's settings, which only its owners see."""
+    found = hub.as_app("GET", "/app").body
+    owner = found["owner"]
+    place = f"/organizations/{quote(owner['login'])}" if owner.get("type") == "Organization" else ""
+    return f"{config.git_url}{place}/settings/apps/{quote(found['slug'])}"
+
+
+def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> None:
+    """Bring the App's webhook up to date, where that is asked for; its secret goes along with its address."""
+    if wishes.poll:
+        settings.change(config.home, {"WEBHOOKS": "false"})
+        place.say(
+            f"no webhooks: Cardinal looks at the board every {config.sweep_s:.0f} s, and does not "
+            "hear what is said "
+            "in comments and reviews. Switch the webhook off on the App's page if it is on"
+        )
+        return
+    now = hub.as_app("GET", "/app/hook/config").body
+    wanted = wishes.webhook or str(now.get("url") or "")
+    if not wanted:
+        raise MissingWishError(
+            "the App has no address for webhooks: add --webhook https://your.host, or --poll"
+        )
+    was_off, secret = not config.webhooks, config.webhook_secret.reveal()
+    if wishes.webhook and (was_off or not secret):
+        secret = secret or secrets.token_hex(SECRET_BYTES)
+        settings.change(config.home, {"WEBHOOKS": "true", "WEBHOOK_SECRET": secret})
+    elif was_off or (wishes.existing is None and now.get("url") == wanted):
+        return
+    hub.as_app("PATCH", "/app/hook/config", body={"url": wanted, "secret": secret, "content_type": "json"})
+    place.say(f"the App's webhooks go to {wanted}, signed with the secret that is in the settings")
+    if was_off:
+        place.say(
+            f"only a person can switch them on: tick Active, under Webhook, at {_settings(hub, config)}"
+        )
+
+
+# --- the installation --------------------------------------------------------------------------------
+
+
+def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front: Front) -> str:
+    """Wait until the App is installed on the organisation, while the page keeps people company.
+
+    Return the login as GitHub writes it: other names are compared with it.
+    """
+    where = f"{page}/installations/new"
+    seen: dict[str, str] = {}
+    asked_at = -ASK_S
+
+    def installed() -> bool:
+        nonlocal asked_at
+        if time.monotonic() - asked_at < ASK_S:
+            return False
+        asked_at = time.monotonic()
+        try:
+            found = hub.installation()
+        except (UnavailableError, RateLimitedError):
+            return False  # somebody is at it in a browser just now: asked again
+        except NotFoundError:
+            if not seen:
+                place.say(f"install the App on {wishes.owner}: {where}")
+            seen.setdefault("waits", where)
+            return False
+        if found.get("suspended_at"):
+            raise SuspendedError(wishes.owner, str(found["html_url"]))
+        seen["lacking"] = ", ".join(manifest().lacking(found.get("permissions") or {}))
+        seen["page"] = str(found["html_url"])
+        seen["owner"] = str(found["account"]["login"])
+        return True
+
+    if not front.serve_until(installed, wishes.wait_s):
+        raise NotInstalledError(wishes.owner, where, wishes.wait_s)
+    place.say(f"the App is installed on {wishes.owner}")
+    if seen["lacking"]:
+        place.say(f"{wishes.owner} has not accepted {seen['lacking']} yet: an owner does at {seen['page']}")
+    return seen["owner"]
+
+
+# --- the board ---------------------------------------------------------------------------------------
+
+
+def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
+    config = place.config()
+    chosen = wishes.number
+    if not chosen and config.board and config.board.owner.casefold() == wishes.owner.casefold():
+        chosen = config.board.number
+    number = chosen or board.find(hub, wishes.owner, place.choose)
+    if wishes.policy_repository:
+        settings.change(config.home, {"POLICY_REPOSITORY": wishes.policy_repository})
+    home_repository = wishes.policy_repository or config.policy_repository or f"{wishes.owner}/board"
+    ready = board.prepare(hub, wishes.owner, number, home_repository, columns=wishes.columns)
+    settings.change(config.home, {"BOARD": f"{wishes.owner}/{number}"})
+    for sentence in _told(ready, f"{wishes.owner}/{number}"):
+        place.say(sentence)
+
+
+def _told(ready: board.Ready, name: str) -> Iterator[str]:
+    yield f"the board is {name}, {ready.title}"
+    yield ready.policy_said
+    if ready.columns:
+        yield f"made the columns {', '.join(ready.columns)}"
+    if ready.fields:
+        yield f"made the fields {', '.join(ready.fields)}"
+    if ready.described:
+        yield "wrote into each column's header what a drag there does"
+    if ready.missing:
+        yield (
+            f"the board has no column {', '.join(ready.missing)}: --columns makes them, or name your "
+            "own in the "
+            "policy file"
+        )
+    if ready.strange:
+        yield f"nothing happens in {', '.join(ready.strange)}: the policy does not name them"
+
+
+def _end(wishes: Wishes, place: Place, registration: Registration, front: Front) -> None:
+    config = place.config()
+    config.require_github()
+    place.say("done: `cardinal up` starts it, `cardinal doctor` checks it")
+    if not wishes.poll:
+        place.say(f"webhooks are received at http://{config.host}:{config.port}{WEBHOOK_PATH} once it runs")
+    if registration.app is not None and registration.action:
+        registration.ready = "The App is installed and the board is ready. Go back to the terminal."
+        front.serve_until(lambda: registration.read, LAST_PAGE_S)

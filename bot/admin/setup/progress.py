@@ -1,0 +1,74 @@
+"""The notes of a set-up that is not finished: what was begun, an App whose secrets are not put away yet."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.system import private_file
+
+NAME = "setup.json"
+# GitHub takes a code back for an hour; source: docs.github.com/apps/sharing-github-apps/
+# registering-a-github-app-from-a-manifest.
+VALID = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """An App with its secrets; `page` is its public page. Never shown."""
+
+    app_id: int
+    slug: str
+    page: str
+    private_key: str
+    webhook_secret: str
+    client_id: str = ""
+    client_secret: str = ""
+
+    def __repr__(self) -> str:
+        return f"Registered({self.app_id}, {self.slug!r}, ***)"
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a second `cardinal init` needs to go on: a page with this `port` and `state` may be open still."""
+
+    owner: str = ""
+    state: str = ""
+    port: int = 0
+    begun_at: str = ""
+    app: Registered | None = None
+
+    def is_open(self, owner: str, now: datetime) -> bool:
+        """Tell whether a registration for this owner may come back from GitHub yet."""
+        if not self.state or self.owner.casefold() != owner.casefold():
+            return False
+        return now - datetime.fromisoformat(self.begun_at) < VALID
+
+    def without_app(self) -> "Notes":
+        """Return the notes once the App's secrets are in the settings."""
+        return replace(self, app=None, state="")
+
+
+def read(home: Path) -> Notes:
+    """Return the notes; empty ones where there are none, or none that this version can read."""
+    try:
+        found: dict[str, Any] = json.loads((home / NAME).read_text(encoding="utf-8"))
+        app = found.pop("app")
+        notes = Notes(**found, app=None if app is None else Registered(**app))
+        if notes.state:
+            datetime.fromisoformat(notes.begun_at)
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+        return Notes()
+    return notes
+
+
+def write(home: Path, notes: Notes) -> None:
+    """Keep the notes."""
+    private_file.write(home / NAME, json.dumps(asdict(notes)))
+
+
+def remove(home: Path) -> None:
+    """Forget them: everything is done."""
+    (home / NAME).unlink(missing_ok=True)

@@ -1,0 +1,65 @@
+"""An archive for whoever helps: findings, settings without secrets, counts and logs; redacted and small."""
+
+import io
+import json
+import platform
+import tarfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, fields
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from bot.admin.doctor.finding import Finding, Patient
+from bot.system.config import Config
+from bot.system.scrub import scrub
+from bot.system.secret import Secret
+from ledger.lifecycle.private_files import write_file
+from ledger.log import event_store
+from ledger.queue import inbox, outbox
+
+MOST_LOG_BYTES = 256 * 1024  # of each log, from its end
+MOST_LOGS = 20
+
+
+def write(path: Path, patient: Patient, findings: Iterable[Finding]) -> int:
+    """Write the archive, readable by this user alone; return its size in bytes. An older one is replaced."""
+    secrets = tuple(secrets_of(patient.config))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text in _texts(patient, findings):
+            content = scrub(text, secrets).encode()
+            entry = tarfile.TarInfo(f"cardinal-bundle/{name}")
+            entry.size, entry.mode, entry.mtime = len(content), 0o600, int(patient.now.timestamp())
+            archive.addfile(entry, io.BytesIO(content))
+    write_file(path, packed.getvalue())
+    return len(packed.getvalue())
+
+
+def _texts(patient: Patient, findings: Iterable[Finding]) -> Iterator[tuple[str, str]]:
+    yield "findings.json", json.dumps([asdict(one) for one in findings], indent=1, default=str)
+    shown = {one.name: str(getattr(patient.config, one.name)) for one in fields(patient.config)}
+    yield "settings.json", json.dumps(shown, indent=1)
+    machine = {"python": platform.python_version(), "system": platform.platform(), "at": str(patient.now)}
+    yield "machine.json", json.dumps(machine, indent=1)
+    if patient.engine is not None:
+        with event_store.reading(patient.engine) as db:
+            counts = {"events": event_store.last_seq(db), "inbox": inbox.counts(db)}
+            late = [(one.act, one.attempts, one.error) for one in outbox.stuck(db, patient.now, 300)[:50]]
+        yield "ledger.json", json.dumps({**counts, "outbox_late": late}, indent=1, default=str)
+    for log in sorted((patient.config.home / "logs").glob("*.log"))[:MOST_LOGS]:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - MOST_LOG_BYTES))
+            yield f"logs/{log.name}", file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
+
+
+def secrets_of(config: Config) -> Iterator[str]:
+    """Return every secret of the settings, and the passwords in addresses: those of databases."""
+    for one in fields(config):
+        value = getattr(config, one.name)
+        if isinstance(value, Secret):
+            yield value.reveal()
+    for address in (config.database_url, config.redis_url or ""):
+        parts = urlsplit(address)
+        written = parts.netloc.rpartition("@")[0].partition(":")[2]
+        asked = (value for name, value in parse_qsl(parts.query) if "password" in name.lower())
+        yield from filter(None, (written, unquote(written), *asked))

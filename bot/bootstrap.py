@@ -1,0 +1,81 @@
+"""The composition root: everything that one process of Cardinal works with."""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from redis import Redis
+from sqlalchemy import Engine
+
+from bot.github.client import Hub
+from bot.outbox.context import Desk
+from bot.system import config as configuration
+from bot.system import liveness
+from bot.system import redis as embedded
+from bot.system.clock import Clock
+from ledger.lifecycle.open import open_ledger
+
+
+def utc_now() -> datetime:
+    """Return the time in UTC: the only clock of the bot."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """One process's configuration, ledger, GitHub, Redis and name; never shared across a fork."""
+
+    config: configuration.Config
+    engine: Engine
+    hub: Hub
+    desk: Desk
+    redis: Redis
+    name: str
+    clock: Clock = utc_now
+
+    def now(self) -> datetime:
+        """Return the time in UTC."""
+        return self.clock()
+
+
+def open_shop(environ: Mapping[str, str], cwd: Path) -> Shop:
+    """Open everything for this process; raises a ConfigError that says what is missing."""
+    config = configuration.read(environ, cwd)
+    engine = open_ledger(config.database_url)
+    hub = Hub(config, clock=utc_now)
+    return Shop(
+        config=config,
+        engine=engine,
+        hub=hub,
+        desk=Desk(engine, config, utc_now),
+        redis=embedded.connect(config),
+        name=liveness.name(os.getpid()),
+    )
+
+
+class WallClock:
+    """The runner's clock: the wall's, and seconds that never go back."""
+
+    def now(self) -> datetime:
+        """Return the time in UTC."""
+        return utc_now()
+
+    def monotonic(self) -> float:
+        """Return seconds since some fixed moment."""
+        return time.monotonic()
+
+
+WALL = WallClock()
+_open: dict[int, Shop] = {}
+
+
+def current() -> Shop:
+    """Return this process's shop, opened at the first call: connections never cross a fork."""
+    pid = os.getpid()
+    if pid not in _open:
+        _open.clear()
+        _open[pid] = open_shop(os.environ, Path.cwd())
+    return _open[pid]

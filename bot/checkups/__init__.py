@@ -1,1 +1,0 @@
-"""What `cardinal doctor` looks at, by theme; `bot.checkup` puts it together."""

@@ -1,0 +1,1 @@
+"""`cardinal up`: the process group, its start and stop, the lock of a home."""

@@ -1,0 +1,218 @@
+"""A group of processes kept alive as one: forked from here, started again when one dies, stopped together."""
+
+import gc
+import os
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+
+from bot.daemon.child import Role, become, bury, next_dead
+from ledger.errors import CardinalError
+from runner.exec.parent_death import with_parent
+
+GROUND_READY_S = 10.0
+STOP_S = 8.0  # between SIGTERM and SIGKILL
+STOP_GROUND_S = 1.5
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 10.0
+SETTLED_S = 30.0  # who lives this long starts again without a wait
+POLL_S = 0.02
+SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(slots=True)
+class _Child:
+    """A role's process now: `pid` 0 while it waits for its next start."""
+
+    role: Role
+    pid: int = 0
+    ready_fd: int = -1
+    ready: bool = False
+    failures: int = 0
+    started: float = 0.0
+    due: float = 0.0
+
+
+class NotReadyError(CardinalError):
+    """What the others stand on did not come up."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"{name} did not become ready within {GROUND_READY_S:.0f} s: see the log in the home's logs"
+        )
+
+
+@dataclass(slots=True)
+class Group:
+    """Runs the roles until told to stop. `say` prints a line; `changed` gets the pids when they change."""
+
+    roles: Sequence[Role]
+    say: Callable[[str], None]
+    changed: Callable[[Mapping[str, int]], None]
+    _children: list[_Child] = field(default_factory=list)
+    _asked: int = 0
+    _bell: tuple[int, int] = (-1, -1)
+
+    def run(self) -> None:
+        """Start everything and return after a stop that SIGTERM or SIGINT asked for; nothing of it lives on.
+
+        Raises NotReadyError when a ground does not come up.
+        """
+        self._children = [_Child(role) for role in self.roles]
+        before = self._listen()
+        try:
+            gc.collect()
+            gc.freeze()  # so that collections in the children do not copy what they share
+            self._start_grounds()
+            while not self._asked:
+                self._start_due()
+                self._wait(self._pause_s())
+                self._bury()
+                self._notice()
+        finally:
+            self._stop()
+            gc.unfreeze()
+            self._deafen(before)
+
+    # --- waiting for signals and children --------------------------------------------------------------
+
+    def _listen(self) -> dict[int, object]:
+        self._bell = os.pipe()
+        for end in self._bell:
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(self._bell[1], warn_on_full_buffer=False)
+        return {kind: signal.signal(kind, self._ring) for kind in SIGNALS}
+
+    def _deafen(self, before: dict[int, object]) -> None:
+        signal.set_wakeup_fd(-1)
+        for kind, action in before.items():
+            signal.signal(kind, action)  # type: ignore[arg-type]  # what signal.signal returned
+        for end in self._bell:
+            os.close(end)
+
+    def _ring(self, number: int, _frame: FrameType | None) -> None:
+        if number != signal.SIGCHLD:
+            self._asked += 1
+
+    def _wait(self, most_s: float | None) -> None:
+        """Return after a signal, a word of a child, or `most_s` seconds."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._bell[0], selectors.EVENT_READ)
+            for child in self._children:
+                if child.ready_fd >= 0:
+                    selector.register(child.ready_fd, selectors.EVENT_READ)
+            heard = {key.fd for key, _ in selector.select(most_s)}
+        if self._bell[0] in heard:
+            os.read(self._bell[0], 4096)
+        for child in self._children:
+            if child.ready_fd in heard:
+                child.ready = os.read(child.ready_fd, 1) == b"1"
+                _close_ready(child)
+                if child.ready:
+                    self.say(f"{child.role.name} ready pid={child.pid}")
+
+    def _pause_s(self) -> float | None:
+        if any(child.pid and not child.ready and child.role.check for child in self._children):
+            return POLL_S
+        waiting = [child.due for child in self._children if not child.pid]
+        return max(0.0, min(waiting) - time.monotonic()) if waiting else None
+
+    def _notice(self) -> None:
+        for child in self._children:
+            if child.pid and not child.ready and child.role.check is not None and child.role.check():
+                child.ready = True
+                self.say(f"{child.role.name} ready pid={child.pid}")
+
+    # --- starting and burying --------------------------------------------------------------------------
+
+    def _start_grounds(self) -> None:
+        grounds = [child for child in self._children if child.role.ground]
+        for child in grounds:
+            self._start(child)
+        until = time.monotonic() + GROUND_READY_S
+        while not self._asked and not all(child.ready for child in grounds):
+            if time.monotonic() > until:
+                raise NotReadyError(next(child.role.name for child in grounds if not child.ready))
+            self._wait(POLL_S)
+            self._bury()
+            self._notice()
+            for child in grounds:
+                if not child.pid and child.due <= time.monotonic():
+                    self._start(child)
+
+    def _start_due(self) -> None:
+        now = time.monotonic()
+        for child in self._children:
+            if not child.pid and child.due <= now:
+                self._start(child)
+
+    def _start(self, child: _Child) -> None:
+        reading, writing = os.pipe()
+        follow = with_parent()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Until the child has taken the group's handlers off: a signal that hit it before would be lost.
+        was = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        pid = os.fork()
+        if pid == 0:
+            become(child.role, follow, writing, closing=(reading, *self._bell), mask=was)
+        signal.pthread_sigmask(signal.SIG_SETMASK, was)
+        os.close(writing)
+        child.pid, child.ready_fd, child.ready, child.started = pid, reading, False, time.monotonic()
+        self._tell()
+
+    def _bury(self) -> None:
+        """Take leave of every child that died, with all that it left in its own group of processes."""
+        while (dead := next_dead()) is not None:
+            status = bury(dead)
+            for child in self._children:
+                if child.pid == dead:
+                    self._plan_restart(child, status)
+
+    def _plan_restart(self, child: _Child, status: int) -> None:
+        now = time.monotonic()
+        child.failures = 1 if now - child.started > SETTLED_S else child.failures + 1
+        wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (child.failures - 1))
+        child.pid, child.ready, child.due = 0, False, now + wait_s
+        _close_ready(child)
+        if not self._asked:
+            self.say(f"{child.role.name} ended status={status}, starts again in {wait_s:.1f} s")
+            self._tell()
+
+    def _tell(self) -> None:
+        self.changed({child.role.name: child.pid for child in self._children if child.pid})
+
+    # --- stopping --------------------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        self._asked = max(1, self._asked)
+        self._stop_these([child for child in self._children if not child.role.ground], STOP_S)
+        self._stop_these([child for child in self._children if child.role.ground], STOP_GROUND_S)
+
+    def _stop_these(self, children: list[_Child], within_s: float) -> None:
+        """Ask, wait, then kill; a second Ctrl-C kills at once."""
+        asked = self._asked
+        for child in children:
+            if child.pid:
+                os.kill(child.pid, signal.SIGTERM)
+        until = time.monotonic() + within_s
+        while any(child.pid for child in children):
+            left_s = until - time.monotonic()
+            if left_s <= 0 or self._asked > asked:
+                for child in children:
+                    if child.pid:
+                        os.kill(child.pid, signal.SIGKILL)
+                until = time.monotonic() + within_s
+                asked = self._asked
+            self._wait(max(0.0, min(left_s, 1.0)))
+            self._bury()
+
+
+def _close_ready(child: _Child) -> None:
+    if child.ready_fd >= 0:
+        os.close(child.ready_fd)
+        child.ready_fd = -1

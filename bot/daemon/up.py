@@ -1,0 +1,177 @@
+"""`cardinal up`: web server, workers, ticks and Redis as one group of processes."""
+
+import errno
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from socket import socket
+from tempfile import TemporaryFile
+from types import FrameType
+
+from bot.bootstrap import current
+from bot.daemon import lock_file, web_server, workers
+from bot.daemon.child import Ready, Role
+from bot.daemon.group import Group
+from bot.daemon.lock_file import Presence
+from bot.runspec import builder
+from bot.scheduler import ticker
+from bot.scheduler.queues import QueueName
+from bot.system import config as configuration
+from bot.system import git_exclude
+from bot.system import redis as embedded
+from bot.system.config import Config
+from bot.web.webhook import PATH
+from ledger.errors import CardinalError
+from ledger.lifecycle.open import open_ledger
+from ledger.lifecycle.private_files import make_folder
+from runner.gateway.control import link
+
+CONTROL_WORKERS = 2
+PROBE_BYTES = 64 * 1024  # that a start has to find room for
+
+Say = Callable[[str], None]
+
+
+class NoRedisError(CardinalError):
+    """The workers would have nothing to take wake-ups from."""
+
+    def __init__(self) -> None:
+        super().__init__("no Redis answers: start `cardinal up`, or set CARDINAL_REDIS_URL to one that runs")
+
+
+class UnwritableHomeError(CardinalError):
+    """Nothing can be kept in the home."""
+
+    def __init__(self, home: Path, error: OSError) -> None:
+        self.home = home
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        step = (
+            "make room there"
+            if full
+            else "let this user write there, or name another folder in CARDINAL_HOME"
+        )
+        super().__init__(f"the home {home} cannot be written: {error.strerror or error}; {step}")
+
+
+def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
+    """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
+    config = _prepared(environ, cwd, Config.require_github)
+    with lock_file.hold(config.home), web_server.bind(config) as listener:
+        address = web_server.address(listener)
+        roles = (*_redis(config), _web(config, listener), *_workers(config, tuple(QueueName)), _ticker())
+
+        def changed(pids: Mapping[str, int]) -> None:
+            lock_file.record(config.home, Presence(os.getpid(), address, pids))
+
+        say(f"cardinal up pid={os.getpid()} home={config.home}")
+        say(_way_in(config, address))
+        Group(roles, say, changed).run()
+    say("cardinal is down")
+
+
+def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
+    """Run the web server alone; it stores deliveries also where no Redis answers, and where there is no key
+    of the App.
+    """
+    config = _prepared(environ, cwd, Config.require_web)
+    with web_server.bind(config) as listener:
+        say(_way_in(config, web_server.address(listener)))
+        Group((_web(config, listener),), say, _ignore).run()
+
+
+def work(
+    environ: Mapping[str, str], cwd: Path, say: Say, *, names: tuple[QueueName, ...], tick: bool
+) -> None:
+    """Run workers alone, of the queues in `names`. Raises NoRedisError."""
+    config = _prepared(environ, cwd, Config.require_github)
+    client = embedded.connect(config)
+    if not embedded.answers(client):
+        raise NoRedisError
+    client.close()
+    Group((*_workers(config, names), *((_ticker(),) if tick else ())), say, _ignore).run()
+
+
+def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None]) -> Config:
+    """Return the configuration once the ledger is migrated and everything is imported that children share.
+
+    Raises ConfigError for what is missing of the settings that `require` looks at.
+    """
+    config = configuration.read(environ, cwd)
+    require(config)
+    _open_home(config.home)
+    git_exclude.hide(config.home)
+    open_ledger(config.database_url).dispose()
+    workers.warm_up()
+    if builder.providers(config):
+        link.warm()  # the gateways of all runs are forked from here on, and share what they import
+    return config
+
+
+def _open_home(home: Path) -> None:
+    """Make the home, for this user alone, and see that it can be written. Raises UnwritableHomeError."""
+    try:
+        make_folder(home)
+        if home.stat().st_uid == os.geteuid():
+            home.chmod(0o700)  # it may have been there, for everybody to read
+        with TemporaryFile(dir=home) as probe:
+            probe.write(bytes(PROBE_BYTES))
+            os.fsync(probe.fileno())
+    except OSError as error:
+        raise UnwritableHomeError(home, error) from error
+
+
+def _way_in(config: Config, address: str) -> str:
+    """Return the sentence about how Cardinal hears of what happens."""
+    if config.webhooks:
+        return f"webhooks are received at {address}{PATH}"
+    return (
+        f"no webhooks (CARDINAL_WEBHOOKS is false): the board is looked at every {config.sweep_s:.0f} s; "
+        "what is said in comments and reviews is not heard"
+    )
+
+
+def _ignore(_pids: Mapping[str, int]) -> None:
+    """Nobody asks where there is no lock."""
+
+
+def _redis(config: Config) -> tuple[Role, ...]:
+    if config.redis_url is not None:
+        return ()
+    command = embedded.server_command(config.home)
+    client = embedded.connect(config)
+
+    def become(_ready: Ready) -> None:
+        os.execv(command[0], command)  # noqa: S606 -- no shell is the point
+
+    return (Role("redis", become, ground=True, check=lambda: embedded.answers(client)),)
+
+
+def _web(config: Config, listener: socket) -> Role:
+    return Role("web", lambda ready: web_server.serve(config, listener, ready))
+
+
+def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[Role, ...]:
+    counts = {QueueName.CONTROL: CONTROL_WORKERS, QueueName.RUNS: config.run_workers}
+
+    def role(name: QueueName, number: int) -> Role:
+        return Role(f"{name}-{number}", lambda ready: workers.work(embedded.connect(config), name, ready))
+
+    return tuple(role(name, number) for name in names for number in range(1, counts.get(name, 1) + 1))
+
+
+def _ticker() -> Role:
+    def tick(ready: Ready) -> None:
+        stop = threading.Event()
+
+        def leave(_number: int, _frame: FrameType | None) -> None:
+            stop.set()
+
+        signal.signal(signal.SIGTERM, leave)
+        signal.signal(signal.SIGINT, leave)
+        shop = current()
+        ready()
+        ticker.run_forever(shop, stop)
+
+    return Role("ticker", tick)

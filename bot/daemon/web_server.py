@@ -1,0 +1,118 @@
+"""The web server: uvicorn around the application, on a socket that was bound before it started."""
+
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+from flask import Flask
+
+from bot.bootstrap import utc_now
+from bot.scheduler import queues
+from bot.system import redis as embedded
+from bot.system.config import Config
+from bot.web.app import make_app
+from bot.web.connections import MAX_CONNECTIONS, Bounds, Connections
+from bot.web.webhook import MOST_BYTES, PATH
+from bot.web.wsgi import Bridge
+from ledger.errors import CardinalError
+from ledger.ids import DeliveryId
+from ledger.lifecycle.open import open_ledger
+
+THREADS = (4, 8)  # for deliveries, for everything else
+KEEP_S, STOP_S = 5, 5
+OTHER_FILES = 256  # that this process opens, beside connections
+BACKLOG = 1024  # deliveries that wait in the kernel while the server starts again
+
+
+class AddressTakenError(CardinalError):
+    """The web server's address cannot be bound."""
+
+    def __init__(self, host: str, port: int, because: str) -> None:
+        self.host, self.port = host, port
+        super().__init__(f"cannot listen on {host}:{port}: {because}; set CARDINAL_PORT to another port")
+
+
+def bind(config: Config) -> socket.socket:
+    """Return the listening socket; held, it lets deliveries wait while a server restarts, not be refused.
+
+    Raises AddressTakenError.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+        return socket.create_server((config.host, config.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise AddressTakenError(config.host, config.port, error.strerror or str(error)) from error
+
+
+def address(listener: socket.socket) -> str:
+    """Return the address that people and the forge can use."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM or SIGINT; ends by SystemExit."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _leave)  # uvicorn raises the signal once more when it has stopped
+    bridge = Bridge(load(config), deliveries=PATH, threads=THREADS, most_bytes=MOST_BYTES)
+    Server(settings(bridge, Connections(_room())), ready).run([listener])
+
+
+def load(config: Config) -> Flask:
+    """Return the application with connections of this process's own."""
+    redis = embedded.connect(config)
+
+    def wake(delivery_id: DeliveryId) -> bool:
+        job_id = f"ingest-{delivery_id}"
+        return queues.enqueue(
+            redis, queues.QueueName.CONTROL, "bot.scheduler.jobs.ingest", delivery_id, job_id=job_id
+        )
+
+    return make_app(config, open_ledger(config.database_url), wake, utc_now)
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which says when it is ready and whose process ends by SystemExit."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then say so."""
+        await super().startup(sockets)
+        self._ready()
+
+
+def settings(app: Bridge, connections: Connections) -> uvicorn.Config:
+    """Return uvicorn's settings: nothing of the environment, no word about itself, no header of a proxy."""
+    return uvicorn.Config(
+        app,
+        http=connections.protocol,  # type: ignore[arg-type]  # a class was expected; it is only called
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        workers=1,
+        timeout_keep_alive=KEEP_S,
+        timeout_graceful_shutdown=STOP_S,
+    )
+
+
+def _room() -> Bounds:
+    """Return the bounds of connections, for which this process may open as many files as it needs."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < MAX_CONNECTIONS + OTHER_FILES:
+        soft = min(hard, MAX_CONNECTIONS + OTHER_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return Bounds(connections=min(MAX_CONNECTIONS, soft - OTHER_FILES))
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(0)

@@ -1,0 +1,226 @@
+"""Workers: what takes wake-ups from a queue and does them."""
+
+import importlib
+import logging
+import os
+import random
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
+from types import FrameType, MappingProxyType
+from uuid import uuid4
+
+from redis import Redis
+from redis.exceptions import RedisError
+from rq import SimpleWorker, Worker
+from rq.job import Job
+from rq.queue import Queue
+from rq.serializers import JSONSerializer
+from rq.timeouts import JobTimeoutException
+from rq.utils import now
+from rq.worker import BaseWorker, WorkerStatus
+
+from bot.scheduler.queues import TIME_LIMIT_S, Call, QueueName, WakeUp, mark_key, queue
+from ledger.errors import CardinalError
+from runner import workspaces
+from runner.exec.parent_death import with_parent
+
+log = logging.getLogger(__name__)
+
+JOBS = "bot.scheduler.jobs"
+# What each queue may call, by the names of the functions there.
+CALLED: Mapping[QueueName, tuple[str, ...]] = {
+    QueueName.CONTROL: ("ingest", "look", "late_checks", "sweep_board", "tidy"),
+    QueueName.PUBLISH: ("publish",),
+    QueueName.ASSIST: ("publish",),
+    QueueName.RUNS: ("execute",),
+}
+NOTICED_S = (
+    60  # after this long Redis forgets a worker that shows no sign of life; half-open connections end, too
+)
+
+STOPS = (signal.SIGTERM, signal.SIGINT)
+Ready = Callable[[], None]
+Calls = Mapping[str, Callable[..., object]]
+
+
+class _Prompt(BaseWorker):
+    """What both kinds change in RQ's worker: it brings wake-ups, and nothing that Redis says is obeyed.
+
+    Of a job only its call counts, and only a function of `calls`. It is taken out of Redis before it begins:
+    what is lost then is found by the next tick.
+    """
+
+    calls: Calls = MappingProxyType({})
+    max_connection_wait_time = 1.0  # RQ would wait up to a minute for a Redis that is back in a second
+    listening: Ready | None = None
+
+    def dequeue_job_and_maintain_ttl(
+        self, timeout: int | None, max_idle_time: int | None = None
+    ) -> tuple[Job, Queue] | None:
+        """Tell who waits for it that jobs are taken from now on, then wait for one."""
+        if self.listening is not None:
+            self.listening()
+            self.listening = None
+        while True:
+            try:
+                return super().dequeue_job_and_maintain_ttl(timeout, max_idle_time)
+            except ValueError:  # what stands in the queue is no id
+                log.error("job refused queue=%s reason=id", self.queues[0].name)
+
+    def subscribe(self) -> None:
+        """Take no orders through Redis: runs are stopped by events, and its thread must not be forked."""
+
+    def run_maintenance_tasks(self) -> None:
+        """Forget what killed workers held; RQ would read every job that anybody has left in Redis."""
+        self.connection.delete(*(one.intermediate_queue_key for one in self.queues))
+        self.last_cleaned_at = now()  # type: ignore[assignment]  # rq 3.0
+
+    def set_state(self, state: str, pipeline: object = None) -> None:  # noqa: ARG002 -- RQ's
+        """Note whether it works, here: nobody else asks."""
+        self._state = state
+
+    def take(self, job: Job, queue: Queue) -> Callable[[], object] | None:
+        """Take the job out of Redis and return what to do; None, and a line in the log, if it is not ours."""
+        self.connection.delete(job.key)
+        self.connection.lrem(queue.intermediate_queue_key, 1, job.id)
+        call = _call_of(job)
+        function = self.calls.get(call.function) if call is not None else None
+        if call is None or function is None:
+            log.error("job refused queue=%s function=%.200r", queue.name, call and call.function)
+            return None
+        return partial(function, *call.arguments)
+
+    def carry_out(self, queue: Queue, job: Job, do: Callable[[], object]) -> None:
+        """Call it within the queue's time limit.
+
+        A failure is logged once, with a traceback only where Cardinal did not raise the error on purpose.
+        """
+        limit_s = TIME_LIMIT_S[QueueName(queue.name)]
+        try:
+            with self.death_penalty_class(limit_s, JobTimeoutException) if limit_s > 0 else nullcontext():
+                do()
+        except Exception as error:  # the top of a job
+            trace = None if isinstance(error, CardinalError) else error
+            call = _call_of(job)
+            log.error(
+                "job failed queue=%s job=%s error=%s", queue.name, call and call.job_id, error, exc_info=trace
+            )
+
+    def unmark(self, job: Job) -> None:
+        """Let the next wake-up of the same id through."""
+        call = _call_of(job)
+        if call is not None:
+            self.connection.delete(mark_key(call.job_id))
+
+
+class LaneWorker(_Prompt, SimpleWorker):
+    """Does short jobs in its own process, one after the other."""
+
+    def execute_job(self, job: Job, queue: Queue) -> None:
+        """Do the job."""
+        self.unmark(job)
+        do = self.take(job, queue)
+        if do is not None:
+            self.set_state(WorkerStatus.BUSY)
+            self.carry_out(queue, job, do)
+            self.set_state(WorkerStatus.IDLE)
+
+
+class RunWorker(_Prompt, Worker):
+    """Does every job in a process of its own, which dies with this one."""
+
+    def execute_job(self, job: Job, queue: Queue) -> None:
+        """Fork a child, which does the job, and wait for it.
+
+        The mark names the claim that the child will make, so it stays until the child is gone: a second child
+        could only find the run claimed.
+        """
+        do = self.take(job, queue)
+        if do is not None:
+            self._follow, self._do = with_parent(), do
+            self.set_state(WorkerStatus.BUSY)
+            # A stop that comes between the fork and the child's own handlers would be lost on both sides.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+            self.fork_work_horse(job, queue)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            _, status, _ = self.wait_for_horse()
+            self._horse_pid = 0
+            self.set_state(WorkerStatus.IDLE)
+            if status:
+                log.warning("run's process ended status=%s", os.waitstatus_to_exitcode(status))
+        self.unmark(job)
+
+    def main_work_horse(self, job: Job, queue: Queue) -> None:
+        """Do the job as the child."""
+        self._follow()
+        self._is_horse = True
+        random.seed()
+        self.setup_work_horse_signals()
+        status = 1
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+            self.carry_out(queue, job, self._do)
+            status = 0
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else 1
+        finally:
+            os._exit(status)
+
+    def setup_work_horse_signals(self) -> None:
+        """Let SIGTERM raise in the child, so that what it opened is closed; RQ's child would just die."""
+        super().setup_work_horse_signals()  # type: ignore[no-untyped-call]  # rq 3.0
+        signal.signal(signal.SIGTERM, _leave)
+
+    def stop_run(self) -> None:
+        """Stop the run as well: it may need half an hour, and another worker takes it up again."""
+        if self.horse_pid:
+            self.kill_horse(signal.SIGTERM)
+
+    handle_warm_shutdown_request = stop_run  # RQ's name for it
+
+
+def _call_of(job: Job) -> Call | None:
+    return job.call if isinstance(job, WakeUp) else None
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def warm_up() -> None:
+    """Import everything that jobs need, so that children share it and start at once."""
+    importlib.import_module(JOBS)
+    for name in workspaces.names():
+        workspaces.load(name)
+
+
+def calls_of(name: QueueName) -> Calls:
+    """Return what that queue may call, by dotted name."""
+    jobs = importlib.import_module(JOBS)
+    return {f"{JOBS}.{function}": getattr(jobs, function) for function in CALLED[name]}
+
+
+def work(redis: Redis, name: QueueName, ready: Ready | None = None, *, calls: Calls | None = None) -> None:
+    """Take jobs of one queue until SIGTERM or SIGINT; `redis` must not be used by anybody else.
+
+    Only functions of `calls` are called: those of `calls_of`, unless others are given.
+    Raises SystemExit(1) when Redis went away at a bad moment; while it waits for a job it survives that.
+    """
+    kind = RunWorker if name is QueueName.RUNS else LaneWorker
+    worker = kind(
+        [queue(redis, name)],
+        name=f"{name}-{uuid4().hex[:12]}",
+        connection=redis,
+        job_class=WakeUp,
+        serializer=JSONSerializer,
+        worker_ttl=NOTICED_S,
+        log_job_description=False,
+    )
+    worker.listening, worker.calls = ready, calls_of(name) if calls is None else calls
+    try:
+        worker.work(logging_level="WARNING")
+    except RedisError as error:  # while it signed off: whoever keeps it alive starts another
+        log.warning("worker ended queue=%s reason=%s", name, type(error).__name__)
+        raise SystemExit(1) from error

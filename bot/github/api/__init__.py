@@ -1,0 +1,1 @@
+"""Calls of GitHub's API, one module per part: documents, calls, frozen answers."""

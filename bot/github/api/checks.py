@@ -1,0 +1,170 @@
+"""Reads how the checks of a commit stand: check runs, commit statuses, which of them count, job logs."""
+
+import logging
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import requests
+
+from bot.github.client import repository_path
+from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError, UnavailableError
+from bot.github.transport import as_it_is
+
+if TYPE_CHECKING:
+    from bot.github.client import Hub
+
+log = logging.getLogger(__name__)
+PAGE, MOST_PAGES = 100, 5  # 500 checks on one commit
+ACTIONS = "github-actions"  # the App whose check runs are jobs, with a log under the same id
+TAIL_BYTES = 16_000
+_MOST_BYTES = 20_000_000  # of a log that is sent from its beginning all the same
+_WAIT_S = (10.0, 20.0)
+_NO_LOG = (
+    NotFoundError,
+    PermissionMissingError,
+    RefusedError,
+    UnavailableError,
+    requests.RequestException,
+)
+# docs.github.com/rest/checks/runs (conclusion). What was cancelled or waits for a person is for no agent.
+_RED = ("failure", "timed_out")
+
+
+class Light(StrEnum):
+    """What a check says: `grey` for what ended without a verdict."""
+
+    PENDING = "pending"
+    GREEN = "green"
+    RED = "red"
+    GREY = "grey"
+
+
+# One workflow that runs on pushes and on pull requests has two runs of one name. What has not ended is first.
+_WORSE = (Light.PENDING, Light.RED, Light.GREEN, Light.GREY)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of a commit. `job_id` is that of its log in GitHub Actions, 0 where there is none."""
+
+    name: str
+    light: Light
+    url: str
+    said: str
+    job_id: int
+
+
+def of_commit(hub: "Hub", repository: str, sha: str) -> tuple[Check, ...]:
+    """Return the newest check of each name, without Cardinal's own; of two that share a name, the worse one.
+
+    Source: docs.github.com/rest/checks/runs#list-check-runs-for-a-git-reference and
+    docs.github.com/rest/commits/statuses#get-the-combined-status-for-a-specific-reference.
+    """
+    checks: list[Check] = []
+    for run in _runs(hub, repository, sha):
+        slug = str((run.get("app") or {}).get("slug") or "")
+        if f"{slug}[bot]" != hub.bot_login:
+            checks.append(_of_run(run, slug))
+    checks += map(_of_status, _statuses(hub, repository, sha))
+    found: dict[str, Check] = {}
+    for check in checks:
+        known = found.setdefault(check.name, check)
+        if _WORSE.index(check.light) < _WORSE.index(known.light):
+            found[check.name] = check
+    return tuple(found.values())
+
+
+def required(hub: "Hub", repository: str, branch: str) -> frozenset[str]:
+    """Return the names of the checks that must pass before a merge into the branch; empty where none must.
+
+    Source: docs.github.com/rest/repos/rules#get-rules-for-a-branch and
+    docs.github.com/rest/branches/branches#get-a-branch (protection).
+    """
+    root = repository_path(repository)
+    name = quote(branch, safe="")
+    protection = hub.rest("GET", f"{root}/branches/{name}").body.get("protection") or {}
+    names = set((protection.get("required_status_checks") or {}).get("contexts") or ())
+    try:
+        rules = hub.rest("GET", f"{root}/rules/branches/{name}", params={"per_page": PAGE}).body
+    except (NotFoundError, PermissionMissingError):  # an older server, or a plan without rulesets
+        rules = ()
+    for rule in rules:
+        if rule.get("type") == "required_status_checks":
+            listed = (rule.get("parameters") or {}).get("required_status_checks") or ()
+            names |= {str(check["context"]) for check in listed}
+    return frozenset(names)
+
+
+def log_tail(hub: "Hub", repository: str, check: Check) -> str:
+    """Return the end of what the check said: its job's log where that can be had, else its own words.
+
+    Source: docs.github.com/rest/actions/workflow-jobs#download-job-logs-for-a-workflow-run (a redirection).
+    """
+    if not check.job_id:
+        return check.said
+    try:
+        address = hub.address_of(f"{repository_path(repository)}/actions/jobs/{check.job_id}/logs")
+        return _downloaded(address) or check.said
+    except _NO_LOG as error:
+        # The error's own words would hold the address, which anybody may read the log with.
+        kind = type(error).__name__
+        log.info("no log of a check repository=%s job=%s reason=%s", repository, check.job_id, kind)
+        return check.said
+
+
+def _statuses(hub: "Hub", repository: str, sha: str) -> list[dict[str, Any]]:
+    path = f"{repository_path(repository)}/commits/{quote(sha, safe='')}/status"
+    try:
+        return list(hub.rest("GET", path, params={"per_page": PAGE}).body["statuses"])
+    except PermissionMissingError:  # an installation of before Cardinal asked for it: check runs are the most
+        return []
+
+
+def _runs(hub: "Hub", repository: str, sha: str) -> list[dict[str, Any]]:
+    path = f"{repository_path(repository)}/commits/{quote(sha, safe='')}/check-runs"
+    runs: list[dict[str, Any]] = []
+    for page in range(1, MOST_PAGES + 1):
+        body = hub.rest("GET", path, params={"filter": "latest", "per_page": PAGE, "page": page}).body
+        runs += body["check_runs"]
+        if len(runs) >= int(body["total_count"]) or not body["check_runs"]:
+            break
+    return runs
+
+
+def _of_run(run: dict[str, Any], slug: str) -> Check:
+    output = run.get("output") or {}
+    said = "\n\n".join(str(output[part]) for part in ("title", "summary", "text") if output.get(part))
+    if run["status"] != "completed":
+        light = Light.PENDING
+    elif run["conclusion"] in ("success", "neutral", "skipped"):
+        light = Light.GREEN
+    else:
+        light = Light.RED if run["conclusion"] in _RED else Light.GREY
+    job_id = int(run["id"]) if slug == ACTIONS else 0
+    return Check(str(run["name"]), light, str(run.get("html_url") or ""), said, job_id)
+
+
+def _of_status(status: dict[str, Any]) -> Check:
+    light = {"success": Light.GREEN, "pending": Light.PENDING}.get(str(status["state"]), Light.RED)
+    url, said = str(status.get("target_url") or ""), str(status.get("description") or "")
+    return Check(str(status["context"]), light, url, said, 0)
+
+
+def _downloaded(address: str) -> str:
+    """Return the end of a text; it is asked for without any token, for the address itself is the key."""
+    tail = b""
+    asked = {"Range": f"bytes=-{TAIL_BYTES}"}
+    with requests.get(
+        address, headers=asked, auth=as_it_is, timeout=_WAIT_S, stream=True, allow_redirects=False
+    ) as answer:
+        if answer.status_code not in (200, 206):
+            return ""
+        seen = 0
+        for piece in answer.iter_content(65_536):
+            tail = (tail + piece)[-TAIL_BYTES:]
+            seen += len(piece)
+            if seen > _MOST_BYTES:
+                break
+    return tail.decode("utf-8", "replace")

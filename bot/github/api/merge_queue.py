@@ -1,0 +1,95 @@
+"""Lets GitHub merge by itself, through its queue or once the checks pass, and takes that back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.github.api import project_queries
+from bot.github.client import Hub, repository_path
+from bot.github.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
+
+QUEUE, AUTO = "queue", "auto"
+# How GitHub says in a refusal that a required check has not ended yet.
+RUNNING = ("expected", "in progress", "pending", "waiting", "queued")
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """How a pull request is being merged. `state`: open, closed or merged."""
+
+    state: str
+    head: str
+    queued: bool
+    auto: bool
+    has_queue: bool
+    allows_auto: bool
+
+
+def read(hub: Hub, pull_id: str) -> Merging:
+    """Return how the pull request with that node id is being merged; raises NotFoundError when it is gone."""
+    found = hub.graphql(project_queries.MERGING, {"pull": pull_id}).get("node")
+    if not found:
+        raise NotFoundError("the pull request", 200, "no such pull request")
+    return Merging(
+        state=found["state"].lower(),
+        head=found["headRefOid"],
+        queued=bool(found["isInMergeQueue"]),
+        auto=bool(found["autoMergeRequest"]),
+        has_queue=bool(found["isMergeQueueEnabled"]),
+        allows_auto=bool(found["repository"]["autoMergeAllowed"]),
+    )
+
+
+def wait(
+    hub: Hub, repository: str, pull_id: str, *, method: str, head: str, words: Mapping[str, str], refused: str
+) -> str:
+    """Let GitHub merge at `head` by itself and return how: queue or auto; empty where it cannot.
+
+    `refused` is why it does not merge now. One that waits already is left as it is. Where that is not found,
+    nothing can wait there: `refused` stays the last word. Raises ConflictError when the head moved,
+    UnavailableError when it can be merged after all.
+    """
+    try:
+        now = read(hub, pull_id)
+    except NotFoundError:
+        return ""
+    if now.state == "open" and now.head != head:
+        raise ConflictError("merge", 409, "the head has moved")
+    if now.queued or now.auto:
+        return QUEUE if now.queued else AUTO
+    running = _is_running(hub, repository, head, refused)
+    if now.has_queue and not running:
+        hub.graphql(project_queries.ENQUEUE_PULL, {"pull": pull_id, "head": head})
+        return QUEUE
+    if not (now.allows_auto and running):
+        return ""
+    asked = {"title": words.get("commit_title"), "text": words.get("commit_message")}
+    variables = {"pull": pull_id, "head": head, "method": method.upper(), **asked}
+    try:
+        hub.graphql(project_queries.ENABLE_AUTO_MERGE, variables)
+    except RefusedError as error:
+        if "clean status" in error.because.lower():  # the last check has passed in the meantime
+            raise UnavailableError(error.call, error.status, error.because) from error
+        raise
+    return AUTO
+
+
+def _is_running(hub: Hub, repository: str, head: str, refused: str) -> bool:
+    """Tell whether the merge is refused for checks that have not ended; one that failed needs a person.
+
+    Source: docs.github.com/rest/checks/runs#list-check-runs-for-a-git-reference.
+    """
+    said = refused.lower()
+    if "check" not in said or not any(word in said for word in RUNNING):
+        return False
+    path = f"{repository_path(repository)}/commits/{head}/check-runs"
+    found = hub.rest("GET", path, params={"per_page": 100}).body["check_runs"]
+    return all(one["conclusion"] not in ("failure", "timed_out", "cancelled") for one in found)
+
+
+def cancel(hub: Hub, pull_id: str) -> None:
+    """Let GitHub merge it no more by itself; one that is merged, closed or does not wait needs nothing."""
+    now = read(hub, pull_id)
+    if now.queued:
+        hub.graphql(project_queries.DEQUEUE_PULL, {"pull": pull_id})
+    if now.auto:
+        hub.graphql(project_queries.DISABLE_AUTO_MERGE, {"pull": pull_id})

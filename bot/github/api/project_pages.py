@@ -1,0 +1,103 @@
+"""One look at a part of the board: its shape, and as many pages of cards as one point of the hour buys."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bot.github.api import project_queries
+from bot.github.api.project_models import BoardLook, CardStub
+from bot.github.api.projects import CARDS, column_of, condition, kind_of, shape_of
+from bot.github.client import Hub
+from ledger.ids import CardId
+
+MOST_PAGES = (
+    project_queries.SWEEP_PAGES
+)  # in one request; a larger one may take longer than GitHub's ten seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Up to a hundred items in board order, what is no card among them too.
+
+    `places` has each item's id and cursor; `more` says that others follow.
+    """
+
+    stubs: tuple[CardStub, ...]
+    places: tuple[tuple[CardId, str], ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The board as one request saw it.
+
+    `touched_at` is when GitHub says that the board changed last; `home` is the newest commit of the policy's
+    repository: empty in an empty repository, None where there is none that the App may see.
+    """
+
+    board: BoardLook
+    touched_at: str
+    home: str | None
+    pages: tuple[Page, ...]
+
+
+def survey(
+    hub: Hub,
+    board: tuple[str, int],
+    home: str,
+    skip_columns: tuple[str, ...],
+    starts: Sequence[str | None],
+) -> Sight:
+    """Return the pages that begin behind the cursors `starts` (None: the first card), without `skip_columns`.
+
+    At most MOST_PAGES in one request. Costs one point whatever is asked for. `home` is owner/name.
+    """
+    owner, number = board
+    home_owner, _, home_name = home.partition("/")
+    variables: dict[str, Any] = {
+        "owner": owner,
+        "number": number,
+        "homeOwner": home_owner,
+        "homeName": home_name,
+        "filter": " ".join(filter(None, (condition("-status", name) for name in skip_columns))),
+    }
+    for n in range(MOST_PAGES):
+        variables[f"after{n}"] = starts[n] if n < len(starts) else None
+        if n:
+            variables[f"with{n}"] = n < len(starts)
+    found = hub.graphql(project_queries.SWEEP, variables, may_miss=frozenset({"home"}))
+    shape = shape_of(found, owner, number)
+    project = found["repositoryOwner"]["projectV2"]
+    pages = tuple(_page(project[f"page{n}"], skip_columns) for n in range(min(len(starts), MOST_PAGES)))
+    return Sight(shape, str(project["updatedAt"]), _newest(found.get("home")), pages)
+
+
+def _newest(home: Mapping[str, Any] | None) -> str | None:
+    if home is None:
+        return None
+    return str(((home.get("defaultBranchRef") or {}).get("target") or {}).get("oid") or "")
+
+
+def _page(found: Mapping[str, Any], skip_columns: tuple[str, ...]) -> Page:
+    edges = [edge for edge in found["edges"] or () if edge and edge.get("node")]
+    stubs = (_stub(edge["node"]) for edge in edges if kind_of(edge["node"]["type"]) in CARDS)
+    return Page(
+        # The filter ignores case, and a name with a quote cannot be written in it: the column itself decides.
+        tuple(stub for stub in stubs if stub.column not in skip_columns),
+        tuple((CardId(edge["node"]["id"]), str(edge["cursor"])) for edge in edges),
+        bool(found["pageInfo"]["hasNextPage"]) and bool(edges),
+    )
+
+
+def _stub(item: Mapping[str, Any]) -> CardStub:
+    content = item.get("content") or {}
+    repository = content.get("repository") or {}
+    return CardStub(
+        CardId(item["id"]),
+        column_of(item),
+        datetime.fromisoformat(item["updatedAt"]),
+        item["isArchived"],
+        closed=content.get("state") == "CLOSED",
+        issue=f"{repository['nameWithOwner']}#{content['number']}" if repository else "",
+    )

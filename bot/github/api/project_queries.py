@@ -1,0 +1,309 @@
+"""The GraphQL documents of the board, one call each; held to GitHub's published schema by a contract test."""
+
+# An organisation's board or a person's: both are asked for in the same words.
+BOARD = """
+query Board($owner: String!, $number: Int!) {
+  repositoryOwner(login: $owner) {
+    ... on ProjectV2Owner {
+      projectV2(number: $number) {
+        id
+        title
+        fields(first: 50) {
+          nodes {
+            ... on ProjectV2FieldCommon { id name dataType }
+            ... on ProjectV2SingleSelectField { options { id name description } }
+          }
+        }
+      }
+    }
+  }
+}
+"""
+
+BOARDS = """
+query Boards($owner: String!) {
+  repositoryOwner(login: $owner) {
+    ... on ProjectV2Owner {
+      projectsV2(first: 100) { nodes { number title closed } }
+    }
+  }
+}
+"""
+
+# Six connections: one point of the hour, as the smallest document. Nothing below a card is a connection.
+# Source: docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api.
+SWEEP = """
+query Sweep(
+  $owner: String!, $number: Int!, $homeOwner: String!, $homeName: String!, $filter: String!,
+  $after0: String, $after1: String, $after2: String, $after3: String, $after4: String,
+  $with1: Boolean!, $with2: Boolean!, $with3: Boolean!, $with4: Boolean!
+) {
+  home: repository(owner: $homeOwner, name: $homeName) { defaultBranchRef { target { oid } } }
+  repositoryOwner(login: $owner) {
+    ... on ProjectV2Owner {
+      projectV2(number: $number) {
+        id
+        title
+        updatedAt
+        fields(first: 50) {
+          nodes {
+            ... on ProjectV2FieldCommon { id name dataType }
+            ... on ProjectV2SingleSelectField { options { id name description } }
+          }
+        }
+        page0: items(first: 100, after: $after0, query: $filter) { ...Cards }
+        page1: items(first: 100, after: $after1, query: $filter) @include(if: $with1) { ...Cards }
+        page2: items(first: 100, after: $after2, query: $filter) @include(if: $with2) { ...Cards }
+        page3: items(first: 100, after: $after3, query: $filter) @include(if: $with3) { ...Cards }
+        page4: items(first: 100, after: $after4, query: $filter) @include(if: $with4) { ...Cards }
+      }
+    }
+  }
+}
+
+fragment Cards on ProjectV2ItemConnection {
+  pageInfo { hasNextPage endCursor }
+  edges {
+    cursor
+    node {
+      id
+      type
+      updatedAt
+      isArchived
+      fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
+      content { ... on Issue { state number repository { nameWithOwner } } }
+    }
+  }
+}
+"""
+SWEEP_PAGES = 5
+
+CARD = """
+query Card($card: ID!) {
+  node(id: $card) {
+    ... on ProjectV2Item {
+      id
+      type
+      isArchived
+      updatedAt
+      project {
+        id
+        number
+        owner { __typename ... on Organization { login } ... on User { login } }
+        field(name: "Status") { ... on ProjectV2SingleSelectField { id options { id name } } }
+      }
+      fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name optionId } }
+      repo: fieldValueByName(name: "Repo") { ... on ProjectV2ItemFieldTextValue { text } }
+      content {
+        ... on DraftIssue { id title body creator { login } }
+        ... on Issue {
+          id number title body state stateReason
+          author { login }
+          labels(first: 50) { nodes { name } }
+          repository { nameWithOwner defaultBranchRef { name } }
+          parent { number repository { nameWithOwner } }
+          issueDependenciesSummary { blockedBy }
+          blockedBy(first: 50) { nodes { number title state stateReason repository { nameWithOwner } } }
+          timelineItems(last: 5, itemTypes: [PROJECT_V2_ITEM_STATUS_CHANGED_EVENT]) {
+            nodes {
+              ... on ProjectV2ItemStatusChangedEvent {
+                status createdAt project { id } actor { __typename login }
+              }
+            }
+          }
+        }
+        ... on PullRequest {
+          id number title body pullState: state
+          author { login }
+          repository { nameWithOwner defaultBranchRef { name } }
+        }
+      }
+    }
+  }
+}
+"""
+
+CARDS = """
+query Cards($board: ID!, $filter: String!, $after: String) {
+  node(id: $board) {
+    ... on ProjectV2 {
+      items(first: 100, after: $after, query: $filter) {
+        pageInfo { hasNextPage endCursor }
+        nodes {
+          id
+          type
+          updatedAt
+          isArchived
+          fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
+          content { ... on Issue { state } }
+        }
+      }
+    }
+  }
+}
+"""
+
+CARDS_OF_ISSUE = """
+query CardsOfIssue($owner: String!, $name: String!, $number: Int!) {
+  repository(owner: $owner, name: $name) {
+    issue(number: $number) {
+      projectItems(first: 50, includeArchived: false) { nodes { id } }
+    }
+  }
+}
+"""
+
+OPTIONS = """
+query Options($field: ID!) {
+  node(id: $field) {
+    ... on ProjectV2SingleSelectField { options { id name color description } }
+  }
+}
+"""
+
+REPOSITORY_ID = """
+query RepositoryId($owner: String!, $name: String!) {
+  repository(owner: $owner, name: $name) { id }
+}
+"""
+
+DESCRIBE_COLUMNS = """
+mutation DescribeColumns($field: ID!, $options: [ProjectV2SingleSelectFieldOptionInput!]!) {
+  updateProjectV2Field(input: {fieldId: $field, singleSelectOptions: $options}) {
+    projectV2Field { ... on ProjectV2SingleSelectField { id } }
+  }
+}
+"""
+
+MOVE_CARD = """
+mutation MoveCard($board: ID!, $card: ID!, $field: ID!, $option: String!) {
+  updateProjectV2ItemFieldValue(
+    input: {projectId: $board, itemId: $card, fieldId: $field, value: {singleSelectOptionId: $option}}
+  ) { projectV2Item { id } }
+}
+"""
+
+CREATE_FIELD = """
+mutation CreateField($board: ID!, $name: String!, $kind: ProjectV2CustomFieldType!) {
+  createProjectV2Field(input: {projectId: $board, name: $name, dataType: $kind}) {
+    projectV2Field { ... on ProjectV2FieldCommon { id name dataType } }
+  }
+}
+"""
+
+ADD_CARD = """
+mutation AddCard($board: ID!, $content: ID!) {
+  addProjectV2ItemById(input: {projectId: $board, contentId: $content}) { item { id } }
+}
+"""
+
+CONVERT_DRAFT = """
+mutation ConvertDraft($card: ID!, $repository: ID!) {
+  convertProjectV2DraftIssueItemToIssue(input: {itemId: $card, repositoryId: $repository}) {
+    item { content { ... on Issue { id number repository { nameWithOwner } } } }
+  }
+}
+"""
+
+STATUS_UPDATES = """
+query StatusUpdates($board: ID!) {
+  node(id: $board) { ... on ProjectV2 { statusUpdates(first: 20) { nodes { id creator { login } } } } }
+}
+"""
+
+POST_STATUS_UPDATE = """
+mutation PostStatusUpdate($board: ID!, $body: String!, $status: ProjectV2StatusUpdateStatus!) {
+  createProjectV2StatusUpdate(input: {projectId: $board, body: $body, status: $status}) {
+    statusUpdate { id }
+  }
+}
+"""
+
+EDIT_STATUS_UPDATE = """
+mutation EditStatusUpdate($update: ID!, $body: String!, $status: ProjectV2StatusUpdateStatus!) {
+  updateProjectV2StatusUpdate(input: {statusUpdateId: $update, body: $body, status: $status}) {
+    statusUpdate { id }
+  }
+}
+"""
+
+MARK_READY = """
+mutation MarkReady($pull: ID!) {
+  markPullRequestReadyForReview(input: {pullRequestId: $pull}) { pullRequest { isDraft } }
+}
+"""
+
+THREADS = """
+query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      reviewThreads(first: 100, after: $after) {
+        pageInfo { hasNextPage endCursor }
+        nodes {
+          id
+          isResolved
+          comments(first: 100) { nodes { databaseId body author { login } } }
+        }
+      }
+    }
+  }
+}
+"""
+
+RESOLVE_THREAD = """
+mutation ResolveThread($thread: ID!) {
+  resolveReviewThread(input: {threadId: $thread}) { thread { isResolved } }
+}
+"""
+
+ADD_SUB_ISSUE = """
+mutation AddSubIssue($parent: ID!, $child: ID!) {
+  addSubIssue(input: {issueId: $parent, subIssueId: $child}) { subIssue { id } }
+}
+"""
+
+MERGING = """
+query Merging($pull: ID!) {
+  node(id: $pull) {
+    ... on PullRequest {
+      state
+      headRefOid
+      isInMergeQueue
+      isMergeQueueEnabled
+      autoMergeRequest { enabledAt }
+      repository { autoMergeAllowed }
+    }
+  }
+}
+"""
+
+ENQUEUE_PULL = """
+mutation EnqueuePull($pull: ID!, $head: GitObjectID!) {
+  enqueuePullRequest(input: {pullRequestId: $pull, expectedHeadOid: $head}) { mergeQueueEntry { id } }
+}
+"""
+
+DEQUEUE_PULL = """
+mutation DequeuePull($pull: ID!) {
+  dequeuePullRequest(input: {id: $pull}) { mergeQueueEntry { id } }
+}
+"""
+
+ENABLE_AUTO_MERGE = """
+mutation EnableAutoMerge(
+  $pull: ID!, $head: GitObjectID!, $method: PullRequestMergeMethod!, $title: String, $text: String
+) {
+  enablePullRequestAutoMerge(
+    input: {
+      pullRequestId: $pull, expectedHeadOid: $head, mergeMethod: $method
+      commitHeadline: $title, commitBody: $text
+    }
+  ) { pullRequest { id } }
+}
+"""
+
+DISABLE_AUTO_MERGE = """
+mutation DisableAutoMerge($pull: ID!) {
+  disablePullRequestAutoMerge(input: {pullRequestId: $pull}) { pullRequest { id } }
+}
+"""

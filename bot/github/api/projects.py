@@ -1,0 +1,314 @@
+"""Reads and writes the board: cards, columns, project fields, status updates."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from bot.github.api import issue_links, project_queries
+from bot.github.api.project_models import BoardLook, CardLook, ConvertedDraft
+from bot.github.api.reviews import mark_ready, resolve_thread
+from bot.github.client import Hub
+from bot.github.errors import NotFoundError, RefusedError, StatusMissingError
+from ledger.events.board import Column, Field
+from ledger.ids import BoardId, CardId
+
+STATUS = "Status"
+GHOST = "ghost"  # GitHub's own stand-in for an account that was deleted
+MOST_PAGES = 200  # 20,000 cards; GitHub's own limit is 50,000 with the archived ones
+CARDS = ("Issue", "DraftIssue")
+COLORS = (
+    "GRAY",
+    "BLUE",
+    "GREEN",
+    "YELLOW",
+    "ORANGE",
+    "PURPLE",
+    "PINK",
+    "RED",
+)  # of new columns, by their place
+MAY_MISS = frozenset({"node", "node.content.parent", "node.content.blockedBy", "node.content.timelineItems"})
+MOST_FIELDS = 20  # of one item in one request
+
+__all__ = [
+    "BoardLook",
+    "CardLook",
+    "ConvertedDraft",
+    "add_card",
+    "add_columns",
+    "cards_of_issue",
+    "column_of",
+    "condition",
+    "convert_draft",
+    "create_field",
+    "describe_columns",
+    "edit_status_update",
+    "kind_of",
+    "list_boards",
+    "mark_ready",
+    "move_card",
+    "post_status_update",
+    "read_board",
+    "read_card",
+    "read_column",
+    "resolve_thread",
+    "set_field",
+    "set_fields",
+    "shape_of",
+]
+
+# --- reads ------------------------------------------------------------------------------------------
+
+
+def list_boards(hub: Hub, owner: str) -> tuple[tuple[int, str], ...]:
+    """Return number and title of the open projects of an organisation or a person, of the first hundred."""
+    found = hub.graphql(project_queries.BOARDS, {"owner": owner}).get("repositoryOwner") or {}
+    nodes = (found.get("projectsV2") or {}).get("nodes") or ()
+    return tuple((int(one["number"]), str(one["title"])) for one in nodes if one and not one["closed"])
+
+
+def read_board(hub: Hub, owner: str, number: int) -> BoardLook:
+    """Return the board's shape, of an organisation's board or a person's.
+
+    Raises NotFoundError when there is no such project, StatusMissingError when it has no Status field.
+    """
+    found = hub.graphql(project_queries.BOARD, {"owner": owner, "number": number})
+    return shape_of(found, owner, number)
+
+
+def shape_of(found: Mapping[str, Any], owner: str, number: int) -> BoardLook:
+    """Return the board's shape from an answer that holds it; raises what `read_board` raises."""
+    board = (found.get("repositoryOwner") or {}).get("projectV2")
+    if board is None:
+        raise NotFoundError(f"the board {owner}/{number}", 200, "no such project, or no such owner")
+    fields = [field for field in board["fields"]["nodes"] if field]
+    status = next((field for field in fields if field.get("name") == STATUS and "options" in field), None)
+    if status is None:
+        raise StatusMissingError(f"the board {owner}/{number}", {one["id"]: one["name"] for one in fields})
+    return BoardLook(
+        board_id=BoardId(board["id"]),
+        owner=owner,
+        number=number,
+        title=board["title"],
+        status_field_id=status["id"],
+        columns=tuple(Column(one["id"], one["name"], one["description"]) for one in status["options"]),
+        fields=tuple(Field(field["id"], field["name"], field["dataType"]) for field in fields),
+    )
+
+
+def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
+    """Return the card as it is now; None when it is not on any board any more.
+
+    What its issue is linked with may be out of sight. Raises NotFoundError where anything else is missing.
+    """
+    item = hub.graphql(project_queries.CARD, {"card": card_id}, may_miss=MAY_MISS).get("node")
+    if not item:
+        return None
+    content, project = item.get("content") or {}, item["project"]
+    repository = content.get("repository") or {}
+    return CardLook(
+        card_id=CardId(item["id"]),
+        board_id=BoardId(project["id"]),
+        owner=project["owner"].get("login", ""),
+        personal=project["owner"].get("__typename") == "User",
+        board_number=project["number"],
+        content_id=content.get("id", ""),
+        kind=kind_of(item["type"]) if content else "Redacted",
+        repository=repository.get("nameWithOwner"),
+        default_branch=(repository.get("defaultBranchRef") or {}).get("name"),
+        number=content.get("number"),
+        title=content.get("title", ""),
+        body=content.get("body", ""),
+        author=(content.get("author") or content.get("creator") or {}).get("login", GHOST),
+        state=(content.get("state") or content.get("pullState") or "").lower(),
+        state_reason=(content.get("stateReason") or "").lower(),
+        labels=tuple(sorted(label["name"] for label in (content.get("labels") or {}).get("nodes") or ())),
+        column=column_of(item),
+        option_id=(item.get("fieldValueByName") or {}).get("optionId") or "",
+        archived=item["isArchived"],
+        updated_at=datetime.fromisoformat(item["updatedAt"]),
+        blocked_by=issue_links.blockers(content),
+        hidden_blockers=issue_links.hidden(content),
+        parent=issue_links.parent(content),
+        status=tuple((one["id"], one["name"]) for one in (project.get("field") or {}).get("options") or ()),
+        repo_field=(item.get("repo") or {}).get("text") or "",
+        last_move=issue_links.last_move(content, project["id"]),
+    )
+
+
+def read_column(hub: Hub, board_id: BoardId, column: str) -> tuple[CardId, ...]:
+    """Return the column's cards from top to bottom, without the archived ones."""
+    items = _items(hub, board_id, condition("status", column))
+    # The filter ignores case and may know more than it says: the field's own value decides.
+    return tuple(CardId(item["id"]) for item in items if column_of(item) == column and not item["isArchived"])
+
+
+def cards_of_issue(hub: Hub, repository: str, number: int) -> tuple[CardId, ...]:
+    """Return the issue's cards on all boards that the App may see, but for archived ones; none when there is
+    no such issue.
+    """
+    owner, _, name = repository.partition("/")
+    try:
+        found = hub.graphql(project_queries.CARDS_OF_ISSUE, {"owner": owner, "name": name, "number": number})
+    except NotFoundError:
+        return ()
+    issue = (found.get("repository") or {}).get("issue") or {}
+    items = (issue.get("projectItems") or {}).get("nodes") or ()
+    return tuple(CardId(item["id"]) for item in items if item)
+
+
+def _items(hub: Hub, board_id: BoardId, query: str) -> Iterator[dict[str, Any]]:
+    after: str | None = None
+    for _ in range(MOST_PAGES):
+        variables = {"board": board_id, "filter": query, "after": after}
+        board = hub.graphql(project_queries.CARDS, variables).get("node")
+        if not board:
+            raise NotFoundError(f"the board {board_id}", 200, "no such project")
+        yield from (item for item in board["items"]["nodes"] if item)
+        page = board["items"]["pageInfo"]
+        if not page["hasNextPage"]:
+            return
+        after = page["endCursor"]
+    raise RefusedError(f"the board {board_id}", 200, f"it has more than {MOST_PAGES * 100} cards")
+
+
+def condition(name: str, value: str) -> str:
+    """Return a filter of the board. A quote inside cannot be written: left out, the caller sorts the cards.
+
+    Source: docs.github.com/issues/planning-and-tracking-with-projects, "Filtering projects".
+    """
+    return "" if '"' in value else f'{name}:"{value}"'
+
+
+def column_of(item: Mapping[str, Any]) -> str | None:
+    """Return the column that an item stands in; None without one."""
+    return (item.get("fieldValueByName") or {}).get("name")
+
+
+def kind_of(item_type: str) -> str:
+    """Return `DraftIssue` for DRAFT_ISSUE and so on."""
+    return "".join(word.capitalize() for word in item_type.split("_"))
+
+
+# --- writes ------------------------------------------------------------------------------------------
+
+
+def set_field(hub: Hub, board_id: BoardId, card_id: CardId, field_id: str, value: str | float | None) -> None:
+    """Write one text or number field of a card; None empties it."""
+    set_fields(hub, board_id, card_id, {field_id: value})
+
+
+def set_fields(
+    hub: Hub, board_id: BoardId, card_id: CardId, values: Mapping[str, str | float | None]
+) -> None:
+    """Write several text or number fields of one card, by field id, in one request; None empties a field."""
+    if not values:
+        return
+    if len(values) > MOST_FIELDS:
+        raise RefusedError(f"write {card_id}", 0, f"more than {MOST_FIELDS} fields in one request")
+    variables: dict[str, Any] = {"board": board_id, "card": card_id}
+    declared, lines = ["$board: ID!", "$card: ID!"], []
+    for n, (field_id, value) in enumerate(values.items()):
+        variables[f"field{n}"] = field_id
+        declared.append(f"$field{n}: ID!")
+        target = f"projectId: $board, itemId: $card, fieldId: $field{n}"
+        if value is None:
+            lines.append(f"w{n}: clearProjectV2ItemFieldValue(input: {{{target}}}) {{ clientMutationId }}")
+            continue
+        declared.append(f"$value{n}: ProjectV2FieldValue!")
+        variables[f"value{n}"] = {"text": value} if isinstance(value, str) else {"number": value}
+        inputs = f"{target}, value: $value{n}"
+        lines.append(f"w{n}: updateProjectV2ItemFieldValue(input: {{{inputs}}}) {{ clientMutationId }}")
+    hub.graphql(f"mutation SetFields({', '.join(declared)}) {{ {' '.join(lines)} }}", variables)
+
+
+def move_card(hub: Hub, board_id: BoardId, card_id: CardId, status_field_id: str, option_id: str) -> None:
+    """Put the card into the column with that option id."""
+    variables = {"board": board_id, "card": card_id, "field": status_field_id, "option": option_id}
+    hub.graphql(project_queries.MOVE_CARD, variables)
+
+
+def create_field(hub: Hub, board_id: BoardId, name: str, kind: str) -> Field:
+    """Make a project field; `kind` is TEXT or NUMBER. Raises RefusedError when the name is taken."""
+    found = hub.graphql(project_queries.CREATE_FIELD, {"board": board_id, "name": name, "kind": kind})
+    field = found["createProjectV2Field"]["projectV2Field"]
+    return Field(field["id"], field["name"], field["dataType"])
+
+
+def describe_columns(hub: Hub, status_field_id: str, descriptions: Mapping[str, str]) -> bool:
+    """Write the columns' descriptions by column name; return False when they were so already.
+
+    The options are read first and sent whole, ids and colours included: GitHub drops every option that is not
+    sent, and the cards in it lose their column.
+    """
+    node = hub.graphql(project_queries.OPTIONS, {"field": status_field_id}).get("node")
+    if not node or "options" not in node:
+        raise NotFoundError(f"the field {status_field_id}", 200, f"no single-select field {STATUS} there")
+    options = [
+        {**option, "description": descriptions.get(option["name"], option["description"])}
+        for option in node["options"]
+    ]
+    if options == node["options"]:
+        return False
+    hub.graphql(project_queries.DESCRIBE_COLUMNS, {"field": status_field_id, "options": options})
+    return True
+
+
+def add_columns(hub: Hub, status_field_id: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Make the columns that are missing and put all of `names` in their order; return those that were made.
+
+    Columns with other names stay, behind them: a column that is not sent is dropped, with its cards' place.
+    """
+    node = hub.graphql(project_queries.OPTIONS, {"field": status_field_id}).get("node")
+    there = {option["name"]: option for option in (node or {}).get("options") or ()}
+    wanted = [
+        there.get(name) or {"name": name, "color": COLORS[place % len(COLORS)], "description": ""}
+        for place, name in enumerate(names)
+    ]
+    options = [*wanted, *(option for name, option in there.items() if name not in names)]
+    made = tuple(name for name in names if name not in there)
+    if made:
+        hub.graphql(project_queries.DESCRIBE_COLUMNS, {"field": status_field_id, "options": options})
+    return made
+
+
+def add_card(hub: Hub, board_id: BoardId, content_id: str) -> CardId:
+    """Put an issue on the board and return its card; one that is there already stays the same card.
+
+    Source: docs.github.com/issues/planning-and-tracking-with-projects/automating-your-project.
+    """
+    found = hub.graphql(project_queries.ADD_CARD, {"board": board_id, "content": content_id})
+    return CardId(found["addProjectV2ItemById"]["item"]["id"])
+
+
+def convert_draft(hub: Hub, card_id: CardId, repository: str) -> ConvertedDraft:
+    """Make an issue of a draft issue in `repository` (owner/name); the card keeps its id."""
+    owner, _, name = repository.partition("/")
+    home = hub.graphql(project_queries.REPOSITORY_ID, {"owner": owner, "name": name}).get("repository")
+    if not home:
+        raise NotFoundError(f"the repository {repository}", 200, "no such repository")
+    found = hub.graphql(project_queries.CONVERT_DRAFT, {"card": card_id, "repository": home["id"]})
+    issue = found["convertProjectV2DraftIssueItemToIssue"]["item"]["content"]
+    return ConvertedDraft(issue["id"], issue["repository"]["nameWithOwner"], issue["number"])
+
+
+def own_status_update(hub: Hub, board_id: BoardId) -> str:
+    """Return the id of the App's newest status update among the board's last twenty; empty without one."""
+    board = hub.graphql(project_queries.STATUS_UPDATES, {"board": board_id}).get("node") or {}
+    name = hub.bot_login.removesuffix("[bot]")
+    for update in (board.get("statusUpdates") or {}).get("nodes") or ():
+        if str((update.get("creator") or {}).get("login")).removesuffix("[bot]") == name:
+            return str(update["id"])
+    return ""
+
+
+def post_status_update(hub: Hub, board_id: BoardId, body: str, status: str = "ON_TRACK") -> str:
+    """Post a status update on the board and return its id. `status`: ON_TRACK, AT_RISK, OFF_TRACK, …"""
+    variables = {"board": board_id, "body": body, "status": status}
+    found = hub.graphql(project_queries.POST_STATUS_UPDATE, variables)
+    return str(found["createProjectV2StatusUpdate"]["statusUpdate"]["id"])
+
+
+def edit_status_update(hub: Hub, update_id: str, body: str, status: str = "ON_TRACK") -> None:
+    """Edit a status update in place: the board shows the newest one, and nobody is notified again."""
+    variables = {"update": update_id, "body": body, "status": status}
+    hub.graphql(project_queries.EDIT_STATUS_UPDATE, variables)

@@ -1,0 +1,124 @@
+"""REST calls on pull requests and branches, with GitHub's answers read as what they mean for us."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from bot.github.api.repositories import default_branch
+from bot.github.client import repository_path
+from bot.github.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
+
+if TYPE_CHECKING:
+    from bot.github.client import Hub
+
+
+UNREADY = "[not ready] "  # begins the title of a pull request that ought to be a draft
+
+
+@dataclass(frozen=True, slots=True)
+class PullLook:
+    """A pull request as GitHub has it now. `state`: open, closed or merged.
+
+    `mergeable` is None while GitHub still works it out; `merge_commit` is empty before the merge.
+    """
+
+    number: int
+    node_id: str
+    draft: bool
+    state: str
+    mergeable: bool | None
+    head: str
+    merge_commit: str
+    title: str = ""
+    body: str = ""
+
+
+def read(hub: "Hub", repository: str, number: int) -> PullLook:
+    """Return the pull request; raises NotFoundError when it is gone."""
+    return _look(hub.rest("GET", f"{repository_path(repository)}/pulls/{number}").body)
+
+
+def find_open(hub: "Hub", repository: str, branch: str) -> PullLook | None:
+    """Return the open pull request from `branch` of the same repository, or None."""
+    params = {"head": f"{repository.partition('/')[0]}:{branch}", "state": "open"}
+    found = hub.rest("GET", f"{repository_path(repository)}/pulls", params=params).body
+    return next((_look(one) for one in found if _is_of(one, repository)), None)
+
+
+def open_draft(hub: "Hub", repository: str, *, branch: str, title: str, body: str) -> PullLook:
+    """Open a pull request into the default branch, a draft where there are drafts; return one that is open.
+
+    Where there are none, its title says by UNREADY that it is not ready. Private repositories of some plans
+    have no drafts; only the refusal tells (github.com/cli/cli, issue 520).
+    """
+    asked = {"title": title, "head": branch, "base": default_branch(hub, repository), "body": body}
+    path = f"{repository_path(repository)}/pulls"
+    try:
+        try:
+            return _look(hub.rest("POST", path, body={**asked, "draft": True}).body)
+        except RefusedError as error:
+            if "draft" not in error.because.lower():
+                raise
+            asked["title"] = f"{UNREADY}{title}"
+            return _look(hub.rest("POST", path, body={**asked, "draft": False}).body)
+    except RefusedError as error:
+        there = find_open(hub, repository, branch) if "already exists" in error.because.lower() else None
+        if there is None:
+            raise
+        return there
+
+
+def edit(hub: "Hub", repository: str, number: int, **changes: str) -> None:
+    """Change the pull request's body, title or state."""
+    hub.rest("PATCH", f"{repository_path(repository)}/pulls/{number}", body=changes)
+
+
+def merge(hub: "Hub", repository: str, number: int, *, method: str, head: str, words: dict[str, str]) -> str:
+    """Merge at `head` and return the commit; one that is merged already counts as done.
+
+    Raises RefusedError or ConflictError with GitHub's reason, UnavailableError while GitHub cannot say yet.
+    Source: docs.github.com/rest/pulls/pulls#merge-a-pull-request (405 not mergeable, 409 the head moved).
+    """
+    asked = {"merge_method": method, "sha": head, **words}
+    try:
+        answer = hub.rest("PUT", f"{repository_path(repository)}/pulls/{number}/merge", body=asked)
+    except (RefusedError, ConflictError) as error:
+        now = read(hub, repository, number)
+        if now.state == "merged":
+            return now.merge_commit
+        undecided = now.mergeable is None or "try the merge again" in error.because.lower()
+        if undecided and now.state == "open" and now.head == head:
+            raise UnavailableError(error.call, error.status, error.because) from error
+        raise
+    return str(answer.body["sha"])
+
+
+def delete_branch(hub: "Hub", repository: str, branch: str) -> None:
+    """Delete the branch; one that is gone counts as done."""
+    try:
+        hub.rest("DELETE", f"{repository_path(repository)}/git/refs/heads/{quote(branch, safe='/')}")
+    except NotFoundError:
+        return
+    except RefusedError as error:
+        if "does not exist" not in error.because.lower():
+            raise
+
+
+def _is_of(found: Any, repository: str) -> bool:
+    """Whether its branch is in the repository itself: a fork of the same owner can have one of that name."""
+    home = found["head"].get("repo") or {}
+    return str(home.get("full_name", "")).casefold() == repository.casefold()
+
+
+def _look(found: Any) -> PullLook:
+    return PullLook(
+        number=int(found["number"]),
+        node_id=str(found["node_id"]),
+        draft=bool(found.get("draft")),
+        state="merged" if found.get("merged") or found.get("merged_at") else str(found["state"]),
+        mergeable=found.get("mergeable"),
+        head=str(found["head"]["sha"]),
+        merge_commit=str(found.get("merge_commit_sha") or ""),
+        title=str(found.get("title") or ""),
+        body=str(found.get("body") or ""),
+    )

@@ -1,0 +1,64 @@
+"""Reviews of a pull request: the threads that one review opened, and what to do with them."""
+
+from typing import Any
+
+from bot.github.api import project_queries
+from bot.github.client import Hub, repository_path
+from bot.github.errors import NotFoundError, RefusedError
+from ledger.events.pull import Thread
+
+MOST_PAGES = 10  # 1,000 comments or threads; a review that is larger is read so far
+GHOST = "ghost"
+
+
+def threads_of_review(hub: Hub, repository: str, number: int, review_id: int) -> tuple[Thread, ...]:
+    """Return the threads in which the review speaks, in the diff's order; comments in one thread are joined.
+
+    Source: docs.github.com/rest/pulls/reviews#list-comments-for-a-pull-request-review.
+    """
+    path = f"{repository_path(repository)}/pulls/{number}/reviews/{review_id}/comments"
+    threads: dict[str, Thread] = {}
+    for comment in hub.pages(path, most=MOST_PAGES):
+        root = str(comment.get("in_reply_to_id") or comment["id"])
+        opened = threads.get(root)
+        text = f"{opened.text}\n\n{comment['body']}" if opened else comment["body"]
+        threads[root] = Thread(root, comment["path"], _line(comment), text)
+    return tuple(threads.values())
+
+
+def _line(comment: dict[str, Any]) -> int:
+    """Return the line, that of the reviewed commit when the thread is outdated; 0 for a whole file."""
+    return int(comment.get("line") or comment.get("original_line") or 0)
+
+
+def node_of_thread(hub: Hub, repository: str, number: int, thread_id: str) -> str:
+    """Return the node id of the thread with the comment `thread_id`; raises NotFoundError without one."""
+    owner, _, name = repository.partition("/")
+    after: str | None = None
+    for _ in range(MOST_PAGES):
+        variables = {"owner": owner, "name": name, "number": number, "after": after}
+        pull = (
+            hub.graphql(project_queries.THREADS, variables, repository=repository).get("repository") or {}
+        ).get("pullRequest") or {}
+        threads = pull.get("reviewThreads") or {"nodes": (), "pageInfo": {"hasNextPage": False}}
+        for thread in threads["nodes"]:
+            if thread_id in [str(comment["databaseId"]) for comment in thread["comments"]["nodes"]]:
+                return str(thread["id"])
+        if not threads["pageInfo"]["hasNextPage"]:
+            break
+        after = threads["pageInfo"]["endCursor"]
+    raise NotFoundError(f"the thread of comment {thread_id}", 200, f"not in {repository}#{number}")
+
+
+def resolve_thread(hub: Hub, repository: str, thread_node_id: str) -> None:
+    """Resolve a thread by its node id; one that is resolved already stays so."""
+    hub.graphql(project_queries.RESOLVE_THREAD, {"thread": thread_node_id}, repository=repository)
+
+
+def mark_ready(hub: Hub, repository: str, pull_node_id: str) -> None:
+    """Take a pull request out of draft; one that is no draft stays so. REST cannot do it."""
+    try:
+        hub.graphql(project_queries.MARK_READY, {"pull": pull_node_id}, repository=repository)
+    except RefusedError as error:
+        if "not a draft" not in error.because.lower():
+            raise

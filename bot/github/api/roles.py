@@ -1,0 +1,58 @@
+"""What a person may do in a repository."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from bot.github.client import Hub, repository_path
+from bot.github.errors import NotFoundError
+
+ROLES = ("admin", "maintain", "write", "triage", "read")
+NONE = "none"
+WRITERS = ("admin", "maintain", "write")
+
+
+def role(hub: Hub, repository: str, login: str) -> str:
+    """Return admin, maintain, write, triage, read or none; up to a minute old.
+
+    Whom GitHub does not know there has none. A custom role counts as the standard one that it is built on.
+    Source: docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user.
+    """
+    if not login:  # nobody, and no path
+        return NONE
+    return hub.roles.get((repository, login.lower()), lambda: _asked(hub, repository, login))
+
+
+def may_write(role_name: str) -> bool:
+    """Tell whether a role has write access or better: whose words steer an agent."""
+    return role_name in WRITERS
+
+
+def reads(hub: Hub, repository: str, login: str, user_id: int) -> bool:
+    """Tell whether this person may read the repository, asked now. In a public one everybody may.
+
+    A login that belongs to somebody else by now is not this person.
+    """
+    found = _permission(hub, repository, login)
+    return _role_of(found) != NONE and (found.get("user") or {}).get("id") == user_id
+
+
+def _asked(hub: Hub, repository: str, login: str) -> str:
+    return _role_of(_permission(hub, repository, login))
+
+
+def _permission(hub: Hub, repository: str, login: str) -> Mapping[str, Any]:
+    """Return GitHub's answer, empty where it knows nobody of that name there."""
+    path = f"{repository_path(repository)}/collaborators/{quote(login, safe='')}/permission"
+    try:
+        found: Mapping[str, Any] = hub.rest("GET", path).body
+    except NotFoundError:
+        return {}
+    return found
+
+
+def _role_of(found: Mapping[str, Any]) -> str:
+    for name in (found.get("role_name"), found.get("permission")):
+        if name in ROLES:
+            return str(name)
+    return NONE

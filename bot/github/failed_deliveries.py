@@ -1,0 +1,113 @@
+"""Webhook deliveries that GitHub could not hand over, and asking for them again."""
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import unquote
+
+from bot.github.client import Hub
+from bot.github.errors import NotFoundError, RefusedError
+from ledger.ids import DeliveryId
+
+log = logging.getLogger(__name__)
+
+PATH = "/app/hook/deliveries"
+PAGE = 100
+MOST_PAGES = 30  # of one sweep; older ones the sweep of the board makes up for
+NEXT = re.compile(r'[?&]cursor=([^&>]+)[^>]*>;\s*rel="next"')
+OK = range(200, 400)
+RETENTION = timedelta(days=3)  # docs.github.com/webhooks/using-webhooks/handling-failed-webhook-deliveries
+RECENT = timedelta(minutes=10)  # far longer than from one sweep to the next
+MOST_ASKED = 100  # for in one sweep; the next one goes on
+MOST_ATTEMPTS = 6  # of one delivery: what is refused so often is refused for ever
+FIRST_PAUSE = timedelta(seconds=30)  # after an attempt that failed; each further one doubles it
+
+Came = Callable[[Iterable[DeliveryId]], frozenset[DeliveryId]]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedDelivery:
+    """A delivery of which no attempt was accepted.
+
+    `attempt_id` is GitHub's name for its newest attempt, made at `tried_at`; there were `attempts` of them.
+    """
+
+    delivery_id: DeliveryId
+    attempt_id: int
+    event: str
+    tried_at: datetime
+    attempts: int = 1
+
+    def is_due(self, now: datetime) -> bool:
+        """Tell whether it should be asked for now: not too often, not too soon, not when GitHub forgot it."""
+        pause = FIRST_PAUSE * 2 ** (self.attempts - 2) if self.attempts > 1 else timedelta()
+        return self.tried_at + pause <= now and not self.is_hopeless(now)
+
+    def is_hopeless(self, now: datetime) -> bool:
+        """Tell whether it is never asked for again: it was refused too often, or GitHub forgot it."""
+        return self.attempts >= MOST_ATTEMPTS or now >= self.tried_at + RETENTION
+
+
+def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
+    """Ask for what failed and never came by itself, oldest first; return what was asked for.
+
+    `came` says which of some deliveries are in the inbox. Each is asked for a few times, ever more slowly.
+    All attempts of one carry the same GUID, so one that comes twice is known.
+    """
+    due = [one for one in failed(hub, now - RECENT, came) if one.is_due(now)][:MOST_ASKED]
+    asked = []
+    for one in due:
+        try:
+            hub.as_app("POST", f"{PATH}/{one.attempt_id}/attempts")
+        except (NotFoundError, RefusedError) as error:  # it must not keep those behind it from their turn
+            log.warning("delivery not repeated id=%s reason=%s", one.delivery_id, error)
+            continue
+        asked.append(one)
+    return tuple(asked)
+
+
+def failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -> tuple[FailedDelivery, ...]:
+    """Return the failed ones among the deliveries after `since`, oldest first, without those that `came`.
+
+    It goes on further back as long as it finds some: GitHub keeps what was lost while nobody was here. Where
+    nothing failed this is one call with an empty answer.
+    Source: docs.github.com/rest/apps/webhooks#list-deliveries-for-an-app-webhook.
+    """
+    attempts: list[dict[str, Any]] = []
+    params: dict[str, Any] = {"per_page": PAGE, "status": "failure"}
+    for _ in range(MOST_PAGES):
+        answer = hub.as_app("GET", PATH, params=params)
+        page = answer.body
+        attempts += page
+        following = NEXT.search(answer.headers.get("link", ""))
+        young = any(_time_of(attempt) > since for attempt in page[-1:])
+        if following is None or not (young or _missing(page, came)):
+            break
+        params["cursor"] = unquote(following[1])  # it is quoted again on its way
+    return _missing(attempts, came)
+
+
+def _time_of(attempt: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(attempt["delivered_at"])
+
+
+def _missing(attempts: Iterable[Mapping[str, Any]], came: Came) -> tuple[FailedDelivery, ...]:
+    newest: dict[str, Mapping[str, Any]] = {}
+    counts: dict[str, int] = {}
+    accepted: set[str] = set()
+    for attempt in attempts:  # newest first
+        guid = str(attempt["guid"])
+        if attempt.get("status_code", 0) in OK:
+            accepted.add(guid)
+        newest.setdefault(guid, attempt)
+        counts[guid] = counts.get(guid, 0) + 1
+    open_ = [guid for guid in newest if guid not in accepted]
+    there = came(DeliveryId(guid) for guid in open_)
+    return tuple(
+        FailedDelivery(DeliveryId(guid), int(one["id"]), str(one["event"]), _time_of(one), counts[guid])
+        for guid in reversed(open_)
+        if guid not in there and (one := newest[guid])
+    )

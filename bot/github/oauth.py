@@ -1,0 +1,119 @@
+"""Signing a person in by GitHub: where the browser goes, and who came back. Their token is not kept.
+
+These are no calls of an installation, so `reach` has none of them.
+Source: docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/
+generating-a-user-access-token-for-a-github-app (web application flow, with PKCE by S256).
+"""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import requests
+
+from bot.github.transport import ACCEPT, API_VERSION, USER_AGENT, as_it_is
+from bot.system.config import Config
+from ledger.errors import CardinalError
+
+BACK = "/sign-in/back"
+WAIT_S = (5.0, 10.0)  # a thread of the web server waits, and there are few
+AGAIN = "sign in again"
+# GitHub's word -> what to do. Source: docs.github.com/apps/oauth-apps/maintaining-oauth-apps,
+# "Troubleshooting OAuth app access token request errors".
+STEPS = {
+    "bad_verification_code": f"the code was used before or is too old: {AGAIN}",
+    "incorrect_client_credentials": "whoever runs Cardinal has to set CARDINAL_CLIENT_ID and"
+    " CARDINAL_CLIENT_SECRET as on the App's settings page",
+    "redirect_uri_mismatch": "whoever runs Cardinal has to add its callback URL to the App's settings:"
+    f" CARDINAL_PUBLIC_URL with {BACK} behind",
+    "access_denied": f"you did not agree on GitHub: {AGAIN} if you want to",
+    "application_suspended": "the App is suspended: an owner of it can lift that",
+}
+
+
+class SignInError(CardinalError):
+    """A sign-in that came to nothing; `because` says what to do next."""
+
+    def __init__(self, because: str) -> None:
+        self.because = because
+        super().__init__(f"Nobody is signed in: {because}")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who signed in, by GitHub's own word."""
+
+    user_id: int
+    login: str
+
+
+def way_to_github(config: Config, state: str, verifier: str) -> str:
+    """Return the address where the person agrees; `verifier` stays here, only its digest goes along."""
+    asked = {
+        "client_id": config.client_id,
+        "redirect_uri": config.public_url + BACK,
+        "state": state,
+        "code_challenge": _challenge(verifier),
+        "code_challenge_method": "S256",
+    }
+    return f"{config.git_url}/login/oauth/authorize?{urlencode(asked)}"
+
+
+def refused(name: str) -> SignInError:
+    """Return what an error means that GitHub sent back by the browser, or answered."""
+    return SignInError(STEPS.get(name, f"GitHub refused: {AGAIN}"))
+
+
+def who(config: Config, code: str, verifier: str) -> Person:
+    """Return whose code this is; it works once. The token is used for that one question and forgotten.
+
+    Raises SignInError.
+    """
+    asked = {
+        "client_id": config.client_id,
+        "client_secret": config.client_secret.reveal(),
+        "code": code,
+        "redirect_uri": config.public_url + BACK,
+        "code_verifier": verifier,
+    }
+    found = _asked(
+        "POST", f"{config.git_url}/login/oauth/access_token", {"Accept": "application/json"}, asked
+    )
+    if "access_token" not in found:  # with the status 200
+        raise refused(str(found.get("error") or ""))
+    headers = {
+        "Accept": ACCEPT,
+        "Authorization": f"Bearer {found['access_token']}",
+        "X-GitHub-Api-Version": API_VERSION,
+    }
+    person = _asked("GET", f"{config.github_url}/user", headers, None)
+    if not isinstance(person.get("id"), int) or not isinstance(person.get("login"), str):
+        raise refused("")
+    return Person(person["id"], person["login"])
+
+
+def _asked(method: str, address: str, headers: dict[str, str], form: dict[str, str] | None) -> dict[str, Any]:
+    """Return GitHub's answer, an object; raises SignInError for any other, and for none."""
+    try:
+        answer = requests.request(
+            method,
+            address,
+            headers={**headers, "User-Agent": USER_AGENT},
+            data=form,
+            auth=as_it_is,
+            timeout=WAIT_S,
+            allow_redirects=False,
+        )
+        found = answer.json() if answer.status_code == 200 else None
+    except requests.RequestException:  # also JSONDecodeError; its words and its cause could show secrets
+        raise SignInError("GitHub did not answer: try again soon") from None
+    if not isinstance(found, dict):
+        raise SignInError(f"GitHub answered {answer.status_code}: try again soon")
+    return found
+
+
+def _challenge(verifier: str) -> str:
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")

@@ -1,0 +1,79 @@
+"""What GitHub gave the App, kept for all processes of this machine: they would each ask for the same.
+
+The file is encrypted with a key made of the App's private key: whoever can read it could ask GitHub himself.
+It is a memory only: one that is gone, torn or another App's is empty.
+"""
+
+import base64
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from cryptography.fernet import Fernet, InvalidToken
+
+from bot.system import private_file
+from bot.system.secret import Secret
+
+MOST = 200  # texts; of more, those that were kept longest are forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Texts by name, in one file. `scope` says whose they are: those of another scope cannot be read."""
+
+    path: Path
+    private_key: Secret
+    scope: tuple[str, ...]
+    _made: list[Fernet] = field(default_factory=list)
+
+    def get(self, name: str) -> str | None:
+        """Return the text, or None when it is not kept."""
+        try:
+            with self.path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH)
+                return self._opened(file.read()).get(name)
+        except FileNotFoundError:
+            return None
+
+    def put(self, name: str, text: str) -> None:
+        """Keep the text."""
+        self._change({name: text}, without=None)
+
+    def drop(self, text: str) -> None:
+        """Forget the text under whatever name, but nothing that another process put in its place."""
+        self._change({}, without=text)
+
+    def _change(self, more: Mapping[str, str], *, without: str | None) -> None:
+        private_file.make_folder(self.path.parent)
+        with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            known = {
+                name: text
+                for name, text in self._opened(file.read()).items()
+                if text != without and name not in more
+            }
+            newest = list({**known, **more}.items())[-MOST:]
+            self._write(file, dict(newest))
+
+    def _write(self, file: IO[bytes], texts: Mapping[str, str]) -> None:
+        file.seek(0)
+        file.write(self._lock().encrypt(json.dumps(texts).encode()))
+        file.truncate()
+
+    def _opened(self, sealed: bytes) -> dict[str, str]:
+        try:
+            found: dict[str, str] = json.loads(self._lock().decrypt(sealed)) if sealed else {}
+        except InvalidToken:  # torn by a crash, or another App's
+            return {}
+        return found
+
+    def _lock(self) -> Fernet:
+        if not self._made:
+            material = json.dumps([*self.scope, self.private_key.reveal()]).encode()
+            self._made.append(Fernet(base64.urlsafe_b64encode(hashlib.sha256(material).digest())))
+        return self._made[0]

@@ -1,0 +1,1 @@
+"""Deliveries become events: payloads parsed, comments read, missing facts fetched."""

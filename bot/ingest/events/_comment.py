@@ -1,0 +1,84 @@
+"""What a new comment and a ticked checkbox have in common, on issues, pull requests and in reviews."""
+
+from bot.ingest.events._payload import (
+    Payload,
+    account,
+    find,
+    login,
+    moment,
+    number,
+    number_or_zero,
+    own,
+    text,
+)
+from bot.ingest.facts import BoxTicked, Fact, Said, Unsaid
+from bot.render.markdown import checkboxes
+
+
+def read_comment(payload: Payload, *, bot_id: int, subject: str, place: str) -> tuple[Fact, ...]:
+    """Return what was said or ticked on the `subject` (issue or pull_request); nothing for an own echo.
+
+    Only a *new* comment speaks, and only for the one who sent it. An edit never does, but it ticks boxes in a
+    comment of Cardinal's: then GitHub's sender is the person, its author Cardinal. That somebody changed a
+    comment of people is told as just that.
+    """
+    if own(payload, bot_id):
+        return ()
+    author_id, sender_id = account(payload, "comment.user"), account(payload, "sender")
+    match find(payload, "action"):
+        case "created" if author_id == sender_id:
+            return (_said(payload, subject, place),)
+        case "edited" if author_id == bot_id:
+            return _ticked(payload, subject, place)
+        case "edited" if find(payload, "changes.body.from") is not None:
+            return (_unsaid(payload, subject, place, "edited"),)
+        case "deleted" if author_id != bot_id:
+            return (_unsaid(payload, subject, place, "deleted"),)
+        case _:
+            return ()
+
+
+def _said(payload: Payload, subject: str, place: str) -> Said:
+    return Said(
+        repository=text(payload, "repository.full_name"),
+        number=number(payload, f"{subject}.number"),
+        comment_id=number(payload, "comment.id"),
+        place=place,
+        author=login(payload, "comment.user"),
+        author_id=account(payload, "comment.user"),
+        text=text(payload, "comment.body"),
+        at=moment(payload, "comment.created_at"),
+        reply_to=number_or_zero(payload, "comment.in_reply_to_id"),
+        review_id=number_or_zero(payload, "comment.pull_request_review_id"),
+    )
+
+
+def _unsaid(payload: Payload, subject: str, place: str, how: str) -> Unsaid:
+    return Unsaid(
+        repository=text(payload, "repository.full_name"),
+        number=number(payload, f"{subject}.number"),
+        comment_id=number(payload, "comment.id"),
+        place=place,
+        how=how,
+        by=login(payload, "sender"),
+    )
+
+
+def _ticked(payload: Payload, subject: str, place: str) -> tuple[Fact, ...]:
+    if find(payload, "changes.body.from") is None:
+        return ()
+    ticked = checkboxes.ticked(text(payload, "changes.body.from"), text(payload, "comment.body"))
+    if not ticked:
+        return ()
+    return (
+        BoxTicked(
+            repository=text(payload, "repository.full_name"),
+            number=number(payload, f"{subject}.number"),
+            comment_id=number(payload, "comment.id"),
+            place=place,
+            boxes=ticked,
+            by=login(payload, "sender"),
+            by_id=account(payload, "sender"),
+            at=moment(payload, "comment.updated_at"),
+        ),
+    )

@@ -1,0 +1,80 @@
+"""A card rang: every action is a doorbell, whoever caused it, for the column is read again anyway.
+
+The one exception: a text or number field that Cardinal itself wrote. It reads none of those, and each face
+that it writes would cost it several readings.
+
+A drag has been seen to arrive as `edited` and as `reordered`; neither is documented, so neither is trusted.
+What an `edited` tells of the move is kept: that a card left and came back, no reading shows.
+Source: docs.github.com/webhooks/webhook-events-and-payloads#projects_v2_item.
+"""
+
+from collections.abc import Mapping
+
+from bot.ingest.events._payload import Payload, find, login, moment, moment_or_none, own, text, text_or_empty
+from bot.ingest.facts import CardRang, Change, Fact
+from ledger.ids import BoardId, CardId
+from ledger.queue.change_reports import About
+from ledger.queue.refresh_requests import Move
+
+SUBJECT = ("projects_v2_item",)
+STATUS, SELECT = "Status", "single_select"
+ABOUT = {  # whoever adds a card to the board has not put it into a column yet
+    "reordered": About.COLUMN,
+    "archived": About.ARCHIVED,
+    "deleted": About.ARCHIVED,
+    "restored": About.RESTORED,
+}
+OWN_FIELDS = ("text", "number")  # the kinds of field that a face is made of; columns are single_select
+
+
+def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
+    """Return one doorbell; nothing for the echo of a face. Own moves ring, for a person may have moved on."""
+    if own(payload, bot_id) and text_or_empty(payload, "changes.field_value.field_type") in OWN_FIELDS:
+        return ()
+    return (
+        CardRang(
+            card_id=CardId(text(payload, "projects_v2_item.node_id")),
+            board_id=BoardId(text(payload, "projects_v2_item.project_node_id")),
+            content_id=text_or_empty(payload, "projects_v2_item.content_node_id"),
+            action=text_or_empty(payload, "action"),
+            change=_change(payload),
+            moved=None if own(payload, bot_id) else _moved(payload),
+        ),
+    )
+
+
+def _change(payload: Payload) -> Change | None:
+    """Return what the sender changed; which column it is now, only newer deliveries name."""
+    action = text_or_empty(payload, "action")
+    about, value = ABOUT.get(action), ""
+    if action == "edited":
+        kind = text_or_empty(payload, "changes.field_value.field_type")
+        name = text_or_empty(payload, "changes.field_value.field_name")
+        if kind == SELECT and name in ("", STATUS):
+            now = find(payload, "changes.field_value").get("to")
+            named = now.get("name") if isinstance(now, Mapping) else ""
+            about, value = About.COLUMN, named if isinstance(named, str) else ""
+        elif kind:
+            about, value = About.FIELD, name
+        elif not find(payload, "changes"):
+            about = About.COLUMN
+    if about is None:
+        return None
+    at = moment_or_none(payload, "projects_v2_item.updated_at")
+    return Change(login(payload, "sender"), about, value, at)
+
+
+def _moved(payload: Payload) -> Move | None:
+    """Return where the card was moved to; None where the delivery does not say. It rings whatever it says.
+
+    A choice in another field has an option that is no column's, so it is no move to any.
+    """
+    change = find(payload, "changes.field_value")
+    at = find(payload, "projects_v2_item.updated_at")
+    if at is None or not isinstance(change, Mapping) or change.get("field_type") != "single_select":
+        return None
+    if "to" not in change:  # as in 2022: that something changed, and not what
+        return None
+    now = change["to"]
+    to = now.get("id") if isinstance(now, Mapping) else ""
+    return Move(moment(payload, "projects_v2_item.updated_at"), to) if isinstance(to, str) else None

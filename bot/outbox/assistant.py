@@ -1,0 +1,190 @@
+"""The planning assistant and the `ai_task` rules: one bounded call of a model, its answer an event."""
+
+import secrets
+from datetime import datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.github.api import roles
+from bot.outbox.contract import GivenUpError, Outcome, TooSoonError, TryAgainError
+from bot.outbox.targets import card_of
+from bot.render import assistant_prompt
+from bot.render.markdown.marker import digest_of
+from bot.runspec import builder
+from bot.state import snapshots
+from ledger.event import Event
+from ledger.events.conversation import AssistantFailed, AssistantMetered, AssistantReplied, TaskAnswered
+from ledger.ids import CardId
+from ledger.log import event_store
+from ledger.queue.outbox import Entry
+from ledger.states import Archetype
+from ledger.views import cards, messages, spend, timeline
+from ledger.views.cards import CardRow
+from ledger.views.messages import MessageRow
+from rules.intents.outbound import AskAssistant, RunTask
+from rules.policy.repository import IMAGE
+from rules.runs.queue import stopped_by
+from runner.errors import BackendError, RunnerError, ScenarioError, UnknownPartError, UnsandboxedError
+from runner.run.run_spec import Places
+from runner.session import chat
+
+if TYPE_CHECKING:
+    from bot.github.client import Hub
+    from bot.outbox.context import Desk
+
+NEWEST_SAID = 30
+MOST_ATTEMPTS = 3
+TIMEOUT_S = 90  # below the publisher's claim
+ASSISTANT = "assistant"  # the place of its own messages
+# What a loop of automations, or somebody who cannot stop talking, may cost: calls for one card.
+MOST_AN_HOUR = 20
+HOUR = timedelta(hours=1)
+STOPPED_S = 15  # how soon it is seen that a kill switch was lifted
+
+
+def reply(hub: "Hub", desk: "Desk", intent: AskAssistant, entry: Entry) -> Outcome:
+    """Answer everything that people said so far, once they have been quiet for `debounce_s`.
+
+    Nothing is said where the card left its planning column or was answered already.
+    """
+    with event_store.reading(desk.engine) as db:
+        card = card_of(db, intent.card_id)
+        said = messages.newest(db, card.card_id, NEWEST_SAID)
+    column = desk.policy(card.board_id).column(card.column)
+    if column is None or column.archetype is not Archetype.PLANNING or card.archived:
+        return Outcome("", "")
+    newest = max((one.comment_id for one in said if _is_word(one)), default=0)
+    if _answered(newest, card.last_answered, said):
+        return Outcome("", "")
+    _wait_for_quiet(desk, said)
+    _wait_until_allowed(desk, card)
+    prompt = assistant_prompt.conversation(
+        card, said, instructions=column.instructions, trust=_trust(hub, card)
+    )
+    try:
+        answer = _ask(desk, entry, column.agent, column.model, prompt)
+    except GivenUpError as error:
+        return _failure(card.card_id, "the planning assistant", error.because)
+    brief = assistant_prompt.brief_of(answer.text)
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        fresh = cards.get(db, card.card_id)
+        now_said = messages.newest(db, card.card_id, NEWEST_SAID)
+        if fresh is None or _answered(newest, fresh.last_answered, now_said):
+            return ()
+        return (_metered(card.card_id, answer), AssistantReplied(card.card_id, answer.text, brief, newest))
+
+    return Outcome("", digest_of(f"{newest}:{answer.text}"), events)
+
+
+def run_task(hub: "Hub", desk: "Desk", intent: RunTask, entry: Entry) -> Outcome:
+    """Run one rule's prompt over the card."""
+    with event_store.reading(desk.engine) as db:
+        card = card_of(db, intent.card_id)
+        said = messages.newest(db, card.card_id, NEWEST_SAID)
+    column = desk.policy(card.board_id).column(intent.rule.partition("/")[0])
+    if column is None:
+        return Outcome("", "")
+    _wait_until_allowed(desk, card)
+    prompt = assistant_prompt.task(
+        card,
+        said,
+        intent.prompt,
+        instructions=column.instructions,
+        trust=_trust(hub, card),
+    )
+    try:
+        answer = _ask(desk, entry, column.agent, intent.model or column.model, prompt)
+    except GivenUpError as error:
+        return _failure(card.card_id, f"the rule {intent.rule}", error.because)
+
+    def events(_: Connection) -> tuple[Event, ...]:
+        return (_metered(card.card_id, answer), TaskAnswered(card.card_id, intent.rule, answer.text))
+
+    return Outcome("", digest_of(answer.text), events)
+
+
+def _trust(hub: "Hub", card: CardRow) -> assistant_prompt.Trust:
+    return assistant_prompt.Trust(_is_author_trusted(hub, card), secrets.token_hex(8))
+
+
+def _is_author_trusted(hub: "Hub", card: CardRow) -> bool:
+    """Tell whether who wrote the card has write access; a draft issue can only be of somebody who has."""
+    if card.repository is None:
+        return True
+    return roles.may_write(roles.role(hub, card.repository, card.author))
+
+
+def _wait_until_allowed(desk: "Desk", card: CardRow) -> None:
+    """Return when nothing speaks against a call; raises TooSoonError for kill switches, money and loops."""
+    now = desk.clock()
+    with event_store.reading(desk.engine) as db:
+        stopped = stopped_by(snapshots.board_stops(db, card.board_id), card.card_id, card.column)
+        spent_usd = spend.today(db, card.board_id, now.date()).usd
+        recent = timeline.times_of(db, card.card_id, AssistantMetered.__name__, now - HOUR)
+    if stopped:
+        raise TooSoonError(now + timedelta(seconds=STOPPED_S), stopped)
+    if spent_usd >= desk.policy(card.board_id).limits.usd_per_day:
+        midnight = datetime.combine(now.date() + timedelta(days=1), time(), tzinfo=now.tzinfo)
+        raise TooSoonError(midnight, f"${spent_usd:.2f} are spent today")
+    if len(recent) >= MOST_AN_HOUR:
+        raise TooSoonError(recent[-MOST_AN_HOUR] + HOUR, f"{len(recent)} calls for this card in an hour")
+
+
+def _metered(card_id: CardId, answer: chat.ChatAnswer) -> AssistantMetered:
+    return AssistantMetered(card_id, answer.usd, answer.tokens)
+
+
+def _is_word(message: MessageRow) -> bool:
+    """Whether it is something to answer; a command is answered by what it does."""
+    spoken = message.place not in (ASSISTANT, "review") and not message.command
+    return spoken and (message.trusted or bool(message.vouched_by))
+
+
+def _answered(newest: int, last_answered: int, said: tuple[MessageRow, ...]) -> bool:
+    if newest == 0:
+        return any(one.place == ASSISTANT for one in said)
+    return last_answered >= newest
+
+
+def _wait_for_quiet(desk: "Desk", said: tuple[MessageRow, ...]) -> None:
+    last = max((one.at for one in said if _is_word(one)), default=None)
+    if last is None:
+        return
+    due_at = last + timedelta(seconds=desk.config.debounce_s)
+    if due_at > desk.clock():
+        raise TooSoonError(due_at, "people are still writing")
+
+
+def _ask(desk: "Desk", entry: Entry, agent: str, model: str, prompt: str) -> chat.ChatAnswer:
+    """Return the answer; raises GivenUpError when the last attempt failed too or none can succeed."""
+    home = desk.config.home
+    places = Places(home / "mirrors", home / "workspaces", home / "logs", desk.config.scenarios)
+    try:
+        return chat.ask_once(
+            agent,
+            prompt,
+            model=model,
+            places=places,
+            timeout_s=TIMEOUT_S,
+            workspace=builder.workspace(desk.config),
+            image=IMAGE,
+            allow_unsandboxed=desk.config.allow_unsandboxed,
+            providers=builder.providers(desk.config),
+        )
+    except (UnknownPartError, BackendError, UnsandboxedError, ScenarioError) as error:
+        raise GivenUpError(str(error)) from error
+    except RunnerError as error:
+        if entry.attempts >= MOST_ATTEMPTS:
+            raise GivenUpError(f"{error} ({MOST_ATTEMPTS} times)") from error
+        raise TryAgainError(str(error)) from error
+
+
+def _failure(card_id: CardId, what: str, because: str) -> Outcome:
+    """Return the outcome that tells the card, so that the rules can say it to people."""
+
+    def events(_: Connection) -> tuple[Event, ...]:
+        return (AssistantFailed(card_id, what, because),)
+
+    return Outcome("", digest_of(because), events)

@@ -1,0 +1,80 @@
+"""Makes an issue of a draft issue, because it needs a conversation."""
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.github.api import projects as board
+from bot.github.errors import NotFoundError, RefusedError
+from bot.outbox.contract import GivenUpError, Outcome
+from bot.outbox.targets import card_of
+from ledger.event import Event
+from ledger.events.board import CardConverted
+from ledger.ids import EntryKey
+from ledger.log import event_store
+from ledger.queries import cards as listing
+from ledger.queue.outbox import Entry
+from ledger.views import cards
+from ledger.views.cards import CardRow
+from rules.intents.outbound import ConvertDraft
+
+if TYPE_CHECKING:
+    from bot.github.client import Hub
+    from bot.outbox.context import Desk
+
+LANE = "github"
+PRIORITY = 1
+ORDERED = True
+COALESCE = True
+WAIT_S = 0.0
+
+
+def key(intent: ConvertDraft) -> EntryKey:
+    """Return the key: a card is converted once."""
+    return EntryKey(f"convert:{intent.card_id}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: ConvertDraft, _entry: Entry) -> Outcome:
+    """Convert it; a card that is an issue already, or gone, needs nothing."""
+    with event_store.reading(desk.engine) as db:
+        card = card_of(db, intent.card_id)
+        repository = _repository(db, desk, card)
+    if card.number is not None or card.archived:
+        return Outcome("", "")
+    content_id, number = "", 0
+    try:
+        made = board.convert_draft(hub, card.card_id, repository)
+        content_id, repository, number = made.content_id, made.repository, made.number
+    except (RefusedError, NotFoundError):
+        now = board.read_card(hub, card.card_id)
+        if now is None or now.number is None or now.repository is None:
+            raise
+        content_id, repository, number = now.content_id, now.repository, now.number
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        fresh = cards.get(db, intent.card_id)
+        if fresh is None or fresh.number is not None:
+            return ()
+        return (CardConverted(intent.card_id, content_id, repository, number),)
+
+    return Outcome(content_id, repository, events)
+
+
+def _repository(db: Connection, desk: "Desk", card: CardRow) -> str:
+    """Return where the issue belongs: by the card's label, else the home where its issues name their
+    repositories, else where all other cards of the board are.
+    """
+    board = desk.policy(card.board_id).board
+    for label in card.labels:
+        if label in board.repositories.labels:
+            return board.repositories.labels[label]
+    if board.repositories.are_named and board.home:
+        return board.home
+    there = {other.repository for other in listing.lines(db, card.board_id) if other.repository}
+    if len(there) == 1:
+        return there.pop()
+    if not there and desk.config.home_repository:
+        return desk.config.home_repository
+    raise GivenUpError(
+        "its repository is not clear: convert the draft to an issue of the repository that it is about"
+    )

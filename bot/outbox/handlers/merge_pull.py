@@ -1,0 +1,131 @@
+"""Merges the pull request, guarded by its head, at once or as soon as GitHub lets it."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.github.api import checks as remote
+from bot.github.api import merge_queue, pulls, repositories
+from bot.github.api.checks import Light
+from bot.github.errors import ConflictError, RefusedError
+from bot.outbox import gate_definition
+from bot.outbox.contract import GivenUpError, Outcome
+from bot.outbox.handlers import report_policy
+from bot.outbox.targets import Talk, card_of, pull_of
+from bot.render.markdown.escape import code
+from bot.render.pull.body import title_of
+from bot.render.pull.gate_check import NAME
+from bot.render.run.story import issue_of as issue_named
+from bot.state import snapshots
+from ledger.event import Event
+from ledger.events.pull import MergeAwaited, PullChanged
+from ledger.ids import EntryKey
+from ledger.log import event_store
+from ledger.queue.outbox import Entry
+from ledger.views import cards, checks
+from rules.card.column_actions import has_action
+from rules.card.move_rights import may_move
+from rules.intents.outbound import MergePull
+from rules.runs.gate import unmergeable
+from rules.snapshot import NOBODY
+
+if TYPE_CHECKING:
+    from bot.github.client import Hub
+    from bot.outbox.context import Desk
+
+LANE = "github"
+PRIORITY = 1
+ORDERED = True
+COALESCE = True  # a refused merge is asked for again when the card comes back
+WAIT_S = 0.0
+OURS = frozenset({NAME, report_policy.NAME})  # of Cardinal's own the ledger knows more
+
+
+def key(intent: MergePull) -> EntryKey:
+    """Return the key: one attempt to merge one head."""
+    return EntryKey(f"merge:{intent.card_id}:{intent.head}:{intent.about}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Outcome:
+    """Merge, or let GitHub do so once it can; raises GivenUpError with what a person can do."""
+    with event_store.reading(desk.engine) as db:
+        card = card_of(db, intent.card_id)
+        seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
+    policy = desk.policy(card.board_id)
+    column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY
+    away = card.archived or column is None or not has_action(column.entry_actions, "merge")
+    if away and (may_move(policy, mover) or not mover.login):
+        return Outcome("", "")  # somebody took the card back before it was its turn
+    pull = pull_of(card)
+    if pull is None:
+        raise GivenUpError("there is no pull request to merge")
+    if seen is None or seen.open_pull is None:
+        raise GivenUpError(f"#{pull.number} is not open any more")
+    # Looked at again, for it may have changed since the rules asked: about the very commit that they saw.
+    because = unmergeable(seen, replace(seen.open_pull, head=intent.head, gate=gate), intent.requires)
+    if because:
+        raise GivenUpError(f"#{pull.number} could not be merged: {because}, then /cardinal retry")
+    gate_definition.demand_same(hub, desk, card, intent.head)
+    words = _words(card, pull.number) if intent.method == "squash" else {}
+    try:
+        commit, how = _merge(hub, card, pull, intent, words)
+    except ConflictError as error:
+        because = f"#{pull.number} changed in the meantime: look at it again, then drag the card here again"
+        raise GivenUpError(because) from error
+    except RefusedError as error:
+        refused = error.because.rstrip(". ")
+        because = (
+            f"GitHub does not merge #{pull.number} ({refused}): mend that, then drag the card here again"
+        )
+        raise GivenUpError(because) from error
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        fresh = cards.get(db, intent.card_id)
+        if fresh is None or fresh.pull_number != pull.number or fresh.pull_state != "open":
+            return ()
+        if how:
+            return (MergeAwaited(intent.card_id, pull.number, how, intent.head, ""),)
+        return (PullChanged(intent.card_id, pull.number, "merged", False, intent.head),)
+
+    return Outcome(commit, intent.head, events)
+
+
+def _words(card: cards.CardRow, number: int) -> dict[str, str]:
+    # Commit messages close issues too, and a squash would copy those of the agent.
+    issue = issue_named(card, card.pull_repository)
+    return {"commit_title": f"{title_of(card)} (#{number})", "commit_message": f"Closes {issue}"}
+
+
+def _merge(
+    hub: "Hub", card: cards.CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
+) -> tuple[str, str]:
+    """Return the commit, or how GitHub will merge by itself; raises its refusal where neither is possible."""
+    method, head = intent.method, intent.head
+    refused = _unmet(hub, pull.repository, head)
+    if not refused:
+        try:
+            return pulls.merge(hub, pull.repository, pull.number, method=method, head=head, words=words), ""
+        except RefusedError as error:
+            refused = error.because
+    how = merge_queue.wait(
+        hub, pull.repository, card.pull_node_id, method=method, head=head, words=words, refused=refused
+    )
+    if not how:
+        raise RefusedError("merge", 405, refused)
+    return "", how
+
+
+def _unmet(hub: "Hub", repository: str, head: str) -> str:
+    """Return which required check is not green, in GitHub's words; empty when all are.
+
+    GitHub looks at them too, unless the App is among those who may pass the rules by.
+    """
+    required = remote.required(hub, repository, repositories.default_branch(hub, repository)) - OURS
+    found = {one.name: one.light for one in remote.of_commit(hub, repository, head)} if required else {}
+    lights = {name: found.get(name, Light.PENDING) for name in sorted(required)}
+    unmet = next((name for name, light in lights.items() if light not in (Light.GREEN, Light.PENDING)), "")
+    if unmet:
+        return f"required check {code(unmet, 80)} is failing"
+    pending = next((name for name, light in lights.items() if light is Light.PENDING), "")
+    return f"required check {code(pending, 80)} is pending" if pending else ""

@@ -1,0 +1,58 @@
+"""Says on the commit, as a check run, whether the policy file is good."""
+
+from typing import TYPE_CHECKING
+
+from bot.github.client import repository_path
+from bot.outbox.contract import Outcome
+from bot.render.markdown.marker import digest_of
+from bot.render.pull import policy_check
+from bot.sync import structure
+from ledger.ids import BoardId, EntryKey
+from ledger.log import event_store
+from ledger.queue.outbox import Entry
+from ledger.views import policies
+from rules.intents.outbound import ReportPolicy
+
+if TYPE_CHECKING:
+    from bot.github.client import Hub
+    from bot.outbox.context import Desk
+
+LANE = "github"
+PRIORITY = 1
+ORDERED = False
+COALESCE = False
+WAIT_S = 0.0
+NAME = "cardinal/policy"
+
+
+def key(intent: ReportPolicy) -> EntryKey:
+    """Return the key: one check for each commit."""
+    return EntryKey(f"policy:{intent.card_id}:{intent.commit}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: ReportPolicy, entry: Entry) -> Outcome:
+    """Make the check run; a second attempt takes the one that the first left.
+
+    Source: docs.github.com/rest/checks/runs#create-a-check-run.
+    """
+    with event_store.reading(desk.engine) as db:
+        policy = policies.current(db, BoardId(intent.card_id))
+        missing = structure.unknown_to_board(db, BoardId(intent.card_id))
+    problems = policy.problems if policy and policy.rejected_commit == intent.commit else ()
+    title = policy_check.title(problems, earlier=bool(policy and policy.digest))
+    summary = policy_check.summary(problems, missing)
+    root = repository_path(desk.config.home_repository)
+    if entry.attempts > 1:
+        path = f"{root}/commits/{intent.commit}/check-runs"
+        found = hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]
+        if found:
+            return Outcome(str(found[0]["id"]), digest_of(summary))
+    asked = {
+        "name": NAME,
+        "head_sha": intent.commit,
+        "status": "completed",
+        "conclusion": "failure" if problems else "success",
+        "output": {"title": title, "summary": summary},
+    }
+    answer = hub.rest("POST", f"{root}/check-runs", body=asked)
+    return Outcome(str(answer.body["id"]), digest_of(summary))

@@ -1,0 +1,119 @@
+"""Writes the card's project fields, where they differ from what was written last."""
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.github.api import projects
+from bot.github.errors import RefusedError
+from bot.outbox.contract import GivenUpError, Outcome
+from bot.outbox.edit_pacing import wait_for_more
+from bot.outbox.posting import last_of
+from bot.outbox.targets import card_of
+from bot.render.board.card_fields import KINDS, FaceField, values
+from bot.render.markdown.marker import digest_of
+from ledger.event import Event
+from ledger.events.board import BoardSeen, Field
+from ledger.ids import EntryKey
+from ledger.log import event_store
+from ledger.queue.outbox import Entry
+from ledger.states import CardState
+from ledger.views import boards, runs, spend
+from ledger.views.boards import BoardRow
+from rules.intents.outbound import UpdateFace
+
+if TYPE_CHECKING:
+    from bot.github.client import Hub
+    from bot.outbox.context import Desk
+
+LANE = "github"
+PRIORITY = 2
+ORDERED = False
+COALESCE = True
+WAIT_S = 2.0
+# The states that a running card goes through; what its face shows within one of them is mere progress.
+FLOWING = (CardState.QUEUED, CardState.WORKING, CardState.REVISING)
+DIGEST_CHARS = 12  # of each field's own digest: enough to see a change
+
+
+def key(intent: UpdateFace) -> EntryKey:
+    """Return the key: each card has one face."""
+    return EntryKey(f"face:{intent.card_id}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: UpdateFace, entry: Entry) -> Outcome:
+    """Write the fields that changed in one request; the entry's digest has one digest for each field.
+
+    Raises TooSoonError for mere progress too soon after the last writing.
+    """
+    with event_store.reading(desk.engine) as db:
+        card = card_of(db, intent.card_id)
+        run = runs.get(db, card.run_id) if card.run_id else None
+        wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd)
+        known = boards.get(db, card.board_id)
+    if known is None or card.archived:
+        return Outcome("", "")
+    last = last_of(desk, entry.key)
+    digests = {name: digest_of(str(value))[:DIGEST_CHARS] for name, value in wanted.items()}
+    written = _written(last.digest) if last else dict.fromkeys(FaceField, digest_of("")[:DIGEST_CHARS])
+    same_state = written.get(FaceField.AGENT) == digests[FaceField.AGENT]
+    if last is not None and run is not None and same_state and card.state in FLOWING:
+        wait_for_more(desk, run, last)
+    surely = entry.attempts == 1  # else an earlier attempt may have written something else
+    changed = [name for name in wanted if not surely or written.get(name) != digests[name]]
+    fields = _fields(hub, known)  # also for a card that shows nothing yet: the board is ready before a run is
+    if changed:
+        ids = {field.name: field.field_id for field in fields}
+        projects.set_fields(
+            hub,
+            known.board_id,
+            card.card_id,
+            {ids[name]: None if wanted[name] == "" else wanted[name] for name in changed},
+        )
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        fresh = boards.get(db, known.board_id)
+        if fresh is None or {field.name for field in fields} <= {field.name for field in fresh.fields}:
+            return ()
+        return (_seen_with(fresh, fields),)
+
+    return Outcome(card.card_id, _digest({**written, **digests}), events)
+
+
+def _digest(digests: dict[FaceField, str]) -> str:
+    return " ".join(f"{name.name}={digest}" for name, digest in sorted(digests.items()))
+
+
+def _written(digest: str) -> dict[FaceField, str]:
+    names = {name.name: name for name in FaceField}
+    pairs = (pair.partition("=") for pair in digest.split())
+    return {names[name]: value for name, _, value in pairs if name in names}
+
+
+def _fields(hub: "Hub", known: BoardRow) -> tuple[Field, ...]:
+    """Return the board's fields, with the six ones made where they were missing."""
+    if {*FaceField} <= {field.name for field in known.fields}:
+        return known.fields
+    fields = projects.read_board(hub, known.owner, known.number).fields
+    for name in FaceField:
+        if name not in {field.name for field in fields}:
+            try:
+                fields = (*fields, projects.create_field(hub, known.board_id, name, KINDS[name]))
+            except RefusedError as error:
+                # Another publisher may have made it just now.
+                fields = projects.read_board(hub, known.owner, known.number).fields
+                if name not in {field.name for field in fields}:
+                    raise GivenUpError(f"project field {name} cannot be made: {error.because}") from error
+    return fields
+
+
+def _seen_with(known: BoardRow, fields: tuple[Field, ...]) -> BoardSeen:
+    return BoardSeen(
+        known.board_id,
+        known.owner,
+        known.number,
+        known.title,
+        known.status_field_id,
+        known.columns,
+        fields,
+    )

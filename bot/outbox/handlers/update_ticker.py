@@ -1,0 +1,80 @@
+"""Keeps the board's status update: how much runs, waits and needs somebody."""
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.github.api import projects
+from bot.github.errors import NotFoundError
+from bot.outbox.contract import Outcome
+from bot.outbox.posting import last_of
+from bot.render.board import status_update
+from bot.render.markdown.marker import digest_of
+from bot.state import snapshots
+from bot.sync import structure
+from ledger.ids import BoardId, EntryKey
+from ledger.log import event_store
+from ledger.queue.outbox import Entry
+from ledger.states import CardState
+from ledger.views import cards, full_disks, halts, runs, stalls
+from rules.intents.outbound import UpdateTicker
+
+if TYPE_CHECKING:
+    from bot.github.client import Hub
+    from bot.outbox.context import Desk
+
+LANE = "github"
+PRIORITY = 3
+ORDERED = False
+COALESCE = True
+WAIT_S = 15.0
+URGENT = (CardState.NEEDS_INPUT, CardState.FAILED)
+
+
+def key(intent: UpdateTicker) -> EntryKey:
+    """Return the key: each board has one ticker."""
+    return EntryKey(f"ticker:{intent.card_id}")
+
+
+def carry_out(hub: "Hub", desk: "Desk", intent: UpdateTicker, entry: Entry) -> Outcome:
+    """Edit the board's status update in place, or post it; nothing where it says so already."""
+    board_id = BoardId(intent.card_id)
+    with event_store.reading(desk.engine) as db:
+        counts = count(db, board_id)
+        lost = (
+            *structure.troubles(db, board_id),
+            *(one.sentence for one in snapshots.board_losses(db, board_id)),
+        )
+        full = full_disks.newest(db, board_id)
+    over = status_update.full_disk(full.since, full.until, desk.clock()) if full else ()
+    text, status = status_update.write(counts, lost, over), status_update.status(counts, lost)
+    digest = digest_of(text)
+    last = last_of(desk, entry.key)
+    if last is not None and last.digest == digest:
+        return Outcome(last.remote_id, digest)
+    if not (last and last.remote_id) and not lost and not over and counts == status_update.Counts(0, 0, 0):
+        return Outcome("", "")  # nothing was ever said on this board, and nothing is to be said
+    known = last.remote_id if last else ""
+    if not known and entry.attempts > 1:  # an earlier attempt may have posted it, and never heard so
+        known = projects.own_status_update(hub, board_id)
+    if known:
+        try:
+            projects.edit_status_update(hub, known, text, status)
+            return Outcome(known, digest)
+        except NotFoundError:  # somebody deleted it
+            pass
+    return Outcome(projects.post_status_update(hub, board_id, text, status), digest)
+
+
+def count(db: Connection, board_id: BoardId) -> status_update.Counts:
+    """Return how many cards of the board run, wait for a person, and are queued."""
+    waiting = [card for card in cards.attention(db) if card.board_id == board_id]
+    halt = halts.of_board(db, board_id)
+    return status_update.Counts(
+        len(runs.held(db, board_id)),
+        len(waiting),
+        len(runs.queued(db, board_id)),
+        halt.because if halt else "",
+        sum(card.state in URGENT for card in waiting),
+        stalls.counts(db).get(board_id, 0),
+    )

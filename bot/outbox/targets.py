@@ -1,0 +1,96 @@
+"""What an act is about, read from the ledger: the card, its run, where their conversation lives."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.outbox.contract import GivenUpError, TooSoonError
+from ledger.ids import CardId, RunId
+from ledger.log import event_store
+from ledger.queue import outbox
+from ledger.views import cards, plans, runs
+from ledger.views.cards import CardRow
+from ledger.views.plans import PlanRow
+from ledger.views.runs import RunRow
+
+if TYPE_CHECKING:
+    from bot.outbox.context import Desk
+
+MOST_RUNS = 50  # of a card, newest first, that are searched for one that pushed
+CONVERSION, CONVERSION_S = "convert_draft", 2  # a draft issue is being converted by an entry of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """The place of a conversation on GitHub: an issue or a pull request, which share the comments' API."""
+
+    repository: str
+    number: int
+
+
+def card_of(db: Connection, card_id: CardId) -> CardRow:
+    """Return the card; raises GivenUpError for one that the ledger never saw."""
+    card = cards.get(db, card_id)
+    if card is None:
+        raise GivenUpError("the card is unknown: it was deleted before it was seen")
+    return card
+
+
+def run_of(db: Connection, run_id: RunId) -> RunRow:
+    """Return the run; raises GivenUpError for one that the ledger never saw."""
+    run = runs.get(db, run_id)
+    if run is None:
+        raise GivenUpError(f"run {run_id} is unknown")
+    return run
+
+
+def plan_of(db: Connection, run_id: RunId, revision: int) -> PlanRow | None:
+    """Return one revision of a run's plan, or None."""
+    return next((plan for plan in plans.of_run(db, run_id) if plan.revision == revision), None)
+
+
+def issue_of(card: CardRow, desk: "Desk") -> Talk:
+    """Return the card's issue; raises TooSoonError while it is a draft issue that is being converted.
+
+    Raises GivenUpError for a draft that nobody converts any more, because that was given up.
+    """
+    if card.repository is not None and card.number is not None:
+        return Talk(card.repository, card.number)
+    with event_store.reading(desk.engine) as db:
+        waiting = outbox.open_of_card(db, card.card_id)
+    if all(entry.act != CONVERSION for entry in waiting):
+        raise GivenUpError("the card is a draft issue, which has no comments: convert it to an issue")
+    due_at = desk.clock() + timedelta(seconds=CONVERSION_S)
+    raise TooSoonError(due_at, "the card is a draft issue still")
+
+
+def pull_of(card: CardRow) -> Talk | None:
+    """Return the card's pull request, whatever its state, or None."""
+    if card.pull_repository is None or card.pull_number is None:
+        return None
+    return Talk(card.pull_repository, card.pull_number)
+
+
+def place_of(card: CardRow, place: str, desk: "Desk") -> Talk:
+    """Return the issue, or for comments on the pull request that one, which may be of another repository."""
+    pull = None if place == "issue" else pull_of(card)
+    return pull or issue_of(card, desk)
+
+
+def talk_of_run(db: Connection, card: CardRow, run: RunRow, desk: "Desk") -> Talk:
+    """Return where the run talks: on the pull request if there was one before it, else on the issue."""
+    pull = pull_of(card)
+    return pull if pull is not None and talks_on_pull(db, card, run) else issue_of(card, desk)
+
+
+def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
+    """Tell whether an earlier run pushed to the card's pull request.
+
+    It follows from the past only, so that all comments of one run stand in one place.
+    """
+    return card.pull_number is not None and any(
+        earlier.attempt < run.attempt and earlier.pushed_head
+        for earlier in runs.of_card(db, card.card_id, limit=MOST_RUNS)
+    )

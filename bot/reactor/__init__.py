@@ -1,0 +1,1 @@
+"""Events fed to the rules; decisions stored as events, runs and outbox entries."""

@@ -1,0 +1,227 @@
+"""Carries intents out as far as the ledger goes: inward ones become events, outward ones outbox entries."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from bot.outbox import handlers
+from bot.reactor import run_requests
+from bot.state import budgets
+from ledger.event import Event
+from ledger.events import board as on_board
+from ledger.events import run as on_run
+from ledger.events.agent import CardToolAllowed
+from ledger.events.budget import BudgetRaised, BudgetReserved
+from ledger.events.conversation import CommentReleased
+from ledger.events.instruction import SkillsPinned
+from ledger.ids import QuestionId
+from ledger.log import event_store
+from ledger.model.limit_answers import answered, question
+from ledger.queue import outbox
+from ledger.states import CARD_STATES, RUN_HELD, Archetype, CardState, Ending, RunState, check_card_step
+from ledger.views import cards, grants, halts, pins, questions, remotes, runs
+from rules.intents import internal
+from rules.intents import outbound as asked
+from rules.intents.halt import HaltBoard, LiftHalt
+from rules.policy.model import Policy
+
+STOPPED_AT_ONCE = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
+
+
+def apply(db: Connection, policy: Policy, decision: asked.Decision, *, now: datetime) -> None:
+    """Append what the inward intents mean and put the outward ones into the outbox, in their order.
+
+    An intent that came too late (the run moved on) appends nothing.
+    """
+    for intent in decision.intents:
+        turn = _INWARD.get(type(intent))
+        if turn is None:
+            _put(db, intent, now)
+        else:
+            events = turn(db, policy, intent)
+            if events:
+                event_store.append(db, *events, at=now)
+
+
+def _put(db: Connection, intent: asked.Intent, now: datetime) -> None:
+    draft = handlers.draft(intent, now, remotes.get(db, handlers.key(intent)))
+    known = not outbox.put(db, draft, now)
+    if known and isinstance(intent, asked.CreateCard) and intent.again:
+        outbox.reopen(db, draft.key, now)
+
+
+def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardState) -> tuple[Event, ...]:
+    card = cards.get(db, intent.card_id)
+    if card is None or (card.state is intent.after and card.because == intent.because):
+        return ()
+    column = policy.column(card.column) if card.column else None
+    archetype = column.archetype if column else Archetype.INBOX
+    moved = card.state not in CARD_STATES[archetype] or card.state is CardState.ARCHIVED
+    if card.state is not intent.after:
+        check_card_step(archetype, card.state, intent.after, moved=moved)
+    return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because),)
+
+
+def _explain(db: Connection, policy: Policy, intent: internal.Explain) -> tuple[Event, ...]:
+    card = cards.get(db, intent.card_id)
+    if card is None or card.because == intent.because:
+        return ()
+    return (on_board.CardExplained(card.card_id, intent.because),)
+
+
+def _hold_back(db: Connection, policy: Policy, intent: internal.HoldBack) -> tuple[Event, ...]:
+    card = cards.get(db, intent.card_id)
+    if card is None or card.held_back == intent.wanted:
+        return ()
+    return (on_board.CardHeldBack(card.card_id, intent.wanted, intent.by),)
+
+
+def _queue_run(db: Connection, policy: Policy, intent: internal.QueueRun) -> tuple[Event, ...]:
+    return run_requests.queue_run(db, policy, intent)
+
+
+def _approve(db: Connection, policy: Policy, intent: internal.ApprovePlan) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
+        return ()
+    return (on_run.PlanApproved(run.run_id, run.plan_revision, intent.by, intent.bound),)
+
+
+def _rebind(db: Connection, policy: Policy, intent: internal.RebindPlan) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
+        return ()
+    return (on_run.PlanRebound(run.run_id, run.plan_revision, intent.base, intent.policy),)
+
+
+def _redirect(db: Connection, policy: Policy, intent: internal.RedirectPlan) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is not RunState.AWAITING_APPROVAL:
+        return ()
+    return (on_run.PlanRedirected(run.run_id, run.plan_revision, intent.by, intent.text),)
+
+
+def _answer(db: Connection, policy: Policy, intent: internal.AnswerQuestion) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    waiting = questions.open_of_run(db, intent.run_id) if run is not None else ()
+    asked = next((one for one in waiting if one.question_id == intent.question_id), None)
+    if run is None or asked is None:
+        return ()
+    told = answered(run.run_id, asked.question_id, asked, by=intent.by, text=intent.text, code=intent.code)
+    return (told,)
+
+
+def _ask(db: Connection, policy: Policy, intent: internal.AskQuestion) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is RunState.ENDED or questions.open_of_run(db, intent.run_id):
+        return ()
+    # Not -q: the run's worker counts its own questions, and may not know of this one yet.
+    question_id = QuestionId(f"{run.run_id}-b{run.questions + 1}")
+    return (question(run.run_id, question_id, intent.subject, intent.text, intent.choices),)
+
+
+def _raise_budget(db: Connection, policy: Policy, intent: internal.RaiseBudget) -> tuple[Event, ...]:
+    """Add to the run's budget; one at work reserves the dollars at once, as far as the limits allow."""
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is RunState.ENDED:
+        return ()
+    raised = BudgetRaised(run.run_id, intent.usd, intent.by)
+    more = budgets.regrant(db, policy, run.run_id, intent.usd, intent.at) if run.state in RUN_HELD else None
+    if more is None:
+        return (raised,)
+    return (raised, BudgetReserved(run.run_id, more.usd, more.by_rule, more.limit_usd))
+
+
+def _allow_tool(db: Connection, policy: Policy, intent: internal.AllowTool) -> tuple[Event, ...]:
+    if intent.pattern in grants.of_card(db, intent.card_id, exact=False):
+        return ()
+    return (CardToolAllowed(intent.card_id, intent.pattern, intent.by),)
+
+
+def _pin_skills(db: Connection, policy: Policy, intent: internal.PinSkills) -> tuple[Event, ...]:
+    if intent.names == pins.of_card(db, intent.card_id):
+        return ()
+    return (SkillsPinned(intent.card_id, intent.names, intent.by),)
+
+
+def _requeue(db: Connection, policy: Policy, intent: internal.RequeueRun) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state not in (RunState.PARKED, RunState.AWAITING_APPROVAL):
+        return ()
+    return (on_run.RunRequeued(run.run_id, intent.why, by=intent.by),)
+
+
+def _stop(db: Connection, policy: Policy, intent: internal.StopRun) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state is RunState.ENDED or run.stop_asked == intent.how:
+        return ()
+    told: tuple[Event, ...] = (on_run.RunStopAsked(run.run_id, intent.how, intent.by, intent.why),)
+    if run.state not in STOPPED_AT_ONCE:
+        return told
+    if intent.how == "pause":
+        return (*told, on_run.RunParked(run.run_id, "pause")) if run.state is RunState.QUEUED else told
+    return (*told, _ended(run, Ending.CANCELLED, "cancelled", f"{intent.why} ({intent.by})"))
+
+
+def _end(db: Connection, policy: Policy, intent: internal.EndRun) -> tuple[Event, ...]:
+    run = runs.get(db, intent.run_id)
+    if run is None or run.state not in STOPPED_AT_ONCE:
+        return ()
+    return (_ended(run, intent.ending, intent.reason, intent.detail),)
+
+
+def _ended(run: runs.RunRow, ending: Ending, reason: str, detail: str) -> on_run.RunEnded:
+    last = f"{run.state}: {run.last_line}" if run.last_line else str(run.state)
+    return on_run.RunEnded(run.run_id, ending, reason, detail, last)
+
+
+def _steer(db: Connection, policy: Policy, intent: internal.SteerRun) -> tuple[Event, ...]:
+    return (on_run.RunSteered(intent.run_id, intent.by, intent.text, intent.comment_id),)
+
+
+def _release_comment(db: Connection, policy: Policy, intent: internal.ReleaseComment) -> tuple[Event, ...]:
+    return (CommentReleased(intent.card_id, intent.comment_id, intent.place, intent.by),)
+
+
+def _order_stop(db: Connection, policy: Policy, intent: internal.OrderStop) -> tuple[Event, ...]:
+    return (on_board.StopOrdered(intent.board_id, intent.scope, intent.target, intent.by),)
+
+
+def _lift_stop(db: Connection, policy: Policy, intent: internal.LiftStop) -> tuple[Event, ...]:
+    return (on_board.StopLifted(intent.board_id, intent.scope, intent.target, intent.by),)
+
+
+def _halt(db: Connection, policy: Policy, intent: HaltBoard) -> tuple[Event, ...]:
+    told = (intent.cause, intent.because, intent.until, intent.tries)
+    return (on_board.BoardHalted(intent.board_id, *told),)
+
+
+def _lift_halt(db: Connection, policy: Policy, intent: LiftHalt) -> tuple[Event, ...]:
+    halt = halts.of_board(db, intent.board_id)
+    return (on_board.HaltLifted(intent.board_id, halt.cause, intent.by),) if halt else ()
+
+
+_INWARD: Mapping[type[asked.Intent], Callable[..., tuple[Event, ...]]] = {
+    internal.ChangeCardState: _change_state,
+    internal.Explain: _explain,
+    internal.HoldBack: _hold_back,
+    internal.QueueRun: _queue_run,
+    internal.ApprovePlan: _approve,
+    internal.RebindPlan: _rebind,
+    internal.RedirectPlan: _redirect,
+    internal.AnswerQuestion: _answer,
+    internal.AskQuestion: _ask,
+    internal.RaiseBudget: _raise_budget,
+    internal.AllowTool: _allow_tool,
+    internal.PinSkills: _pin_skills,
+    internal.RequeueRun: _requeue,
+    internal.StopRun: _stop,
+    internal.EndRun: _end,
+    internal.SteerRun: _steer,
+    internal.ReleaseComment: _release_comment,
+    internal.OrderStop: _order_stop,
+    internal.LiftStop: _lift_stop,
+    HaltBoard: _halt,
+    LiftHalt: _lift_halt,
+}

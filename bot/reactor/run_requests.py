@@ -1,0 +1,118 @@
+"""Turns "queue a run" and "stop these runs" into the events that do so."""
+
+import re
+import unicodedata
+
+from sqlalchemy import Connection
+
+from ledger.event import Event
+from ledger.events.run import CHECK, RunQueued
+from ledger.ids import RunId
+from ledger.queries import attempts
+from ledger.states import RunState
+from ledger.views import cards, placements, runs
+from rules.card.target_repository import is_shared
+from rules.intents.internal import QueueRun
+from rules.policy.model import Policy
+
+SLUG_LENGTH = 40
+
+
+def branch_name(number: int, title: str, home: str = "") -> str:
+    """Return `cardinal/<n>-<slug>`: ASCII letters, digits and dashes only, whatever the title holds.
+
+    `home` is the repository of the issue where that is another one, and stands before the number then: issues
+    are numbered in each apart.
+    """
+    place = f"{_slug(home)}-" if home else ""
+    return f"cardinal/{place}{number}-{_slug(title)}"
+
+
+def _slug(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:SLUG_LENGTH].rstrip("-") or "card"
+
+
+def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, ...]:
+    """Return the RunQueued event, or nothing where the card has no conversation yet or a run that lives."""
+    card = cards.get(db, intent.card_id)
+    if card is None or card.repository is None or card.number is None or card.column is None:
+        return ()
+    if intent.kind == CHECK:
+        return _check(db, policy, intent, card)
+    newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
+    column = policy.column(card.column)
+    repository = _repository(db, policy, card)
+    if column is None or not repository or (newest is not None and newest.state is not RunState.ENDED):
+        return ()
+    return (
+        RunQueued(
+            run_id=runs.next_id(db),
+            card_id=card.card_id,
+            attempt=card.attempts + 1,
+            kind=intent.kind,
+            column=card.column,
+            repository=repository,
+            branch=card.branch or branch_name(card.number, card.title, _elsewhere(card, repository)),
+            agent=column.agent,
+            by=intent.by,
+            session_id=_session(newest, column.agent, intent.mode),
+            settings=column.to_json(),
+            plan_required=intent.plan_required,
+            mode=intent.mode,
+            mode_rule=intent.mode_rule,
+            mode_value=intent.mode_value,
+            asked=intent.asked,
+            reproduces=intent.reproduces,
+            door=intent.door,
+        ),
+    )
+
+
+def _check(db: Connection, policy: Policy, intent: QueueRun, card: cards.CardRow) -> tuple[Event, ...]:
+    """Return the RunQueued of a run that only checks, with the settings of the column that worked last."""
+    newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
+    if newest is None or newest.state is not RunState.ENDED or card.pull_state != "open":
+        return ()
+    if any(run.state is not RunState.ENDED for run in attempts.checking(db, card.card_id, limit=1)):
+        return ()
+    column = policy.column(newest.column)
+    return (
+        RunQueued(
+            run_id=runs.next_id(db),
+            card_id=card.card_id,
+            attempt=newest.attempt,
+            kind=CHECK,
+            column=newest.column,
+            repository=newest.repository,
+            branch=newest.branch,
+            agent="",
+            by=intent.by,
+            session_id="",
+            settings=column.to_json() if column else newest.settings,
+            plan_required=False,
+            door=intent.door,
+        ),
+    )
+
+
+def _elsewhere(card: cards.CardRow, repository: str) -> str:
+    """Return where the card's issue is, if that is not the repository that is worked in."""
+    home = card.repository or ""
+    return "" if home.casefold() == repository.casefold() else home
+
+
+def _repository(db: Connection, policy: Policy, card: cards.CardRow) -> str:
+    """Return where the run works; empty where that is not clear."""
+    if card.pull_repository is not None and card.pull_state == "open":
+        return card.pull_repository
+    placed = placements.get(db, card.card_id)
+    if placed is not None:
+        return placed.repository
+    return "" if is_shared(policy, card.repository) else card.repository or ""
+
+
+def _session(newest: runs.RunRow | None, agent: str, mode: str) -> str:
+    """Return the session to go on in: not one of another mode, which has other rules and another place."""
+    goes_on = newest is not None and (newest.agent, newest.mode) == (agent, mode)
+    return newest.session_id if newest is not None and goes_on else ""

@@ -1,0 +1,1 @@
+"""Markdown that people read on GitHub: pure functions of ledger rows."""

@@ -1,0 +1,1 @@
+"""Texts of the board: card fields and the status update."""

@@ -1,0 +1,111 @@
+"""The card's face: what stands in the project fields that Cardinal writes."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from bot.render.markdown.escape import cut, tame
+from ledger.states import CardState, RunState
+from ledger.views.cards import CardRow
+from ledger.views.runs import RunRow
+from rules.text import state_word
+
+FIELD_LIMIT = 200  # longer text is unreadable on a card; GitHub itself takes 1,024
+WHOLE = "more in the comments"
+MARKS: Mapping[CardState, str] = {
+    CardState.NEEDS_INPUT: "🙋",
+    CardState.FAILED: "❌",
+    CardState.BLOCKED: "⛔",
+    CardState.WORKING: "🔨",
+    CardState.REVISING: "🔨",
+    CardState.QUEUED: "⏳",
+    CardState.DISCUSSING: "💬",
+    CardState.WORK_COMPLETE: "✅",
+    CardState.IN_REVIEW: "👀",
+    CardState.CHANGES_REQUESTED: "📝",
+    CardState.APPROVED: "👍",
+    CardState.DONE: "🏁",
+}
+RUN_WORDS: Mapping[RunState, str] = {
+    RunState.CLAIMED: "starting",
+    RunState.AWAITING_APPROVAL: "its plan waits",
+    RunState.PARKED: "paused",
+}
+WAITS = "waits for "  # other issues: how the rules begin the sentence
+PLACE = " in the queue: "  # what stands before it is a place, what comes after it is why the run waits
+
+
+class FaceField(StrEnum):
+    """The project fields that Cardinal makes and writes."""
+
+    AGENT = "Agent"
+    PROGRESS = "Progress"
+    RUN = "Run"
+    COST = "Cost $"
+    ELAPSED = "Elapsed min"
+    PULL = "PR"
+
+
+KINDS: Mapping[FaceField, str] = {
+    FaceField.AGENT: "TEXT",
+    FaceField.PROGRESS: "TEXT",
+    FaceField.RUN: "TEXT",
+    FaceField.COST: "NUMBER",
+    FaceField.ELAPSED: "NUMBER",
+    FaceField.PULL: "TEXT",
+}
+
+
+def values(card: CardRow, run: RunRow | None, *, card_usd: float) -> dict[FaceField, str | float]:
+    """Return what each field should hold; an empty text clears it. What nothing was spent on has no cost, and
+    a card that rests no state: "draft" would be read as GitHub's word for an issue that is none yet.
+    """
+    found: dict[FaceField, str | float] = {
+        FaceField.AGENT: f"{MARKS.get(card.state, '')} {state_word(card.state)}".strip(),
+        FaceField.PROGRESS: _progress(card, run),
+        FaceField.RUN: _run(card, run),
+        FaceField.PULL: _pull(card),
+    }
+    if card_usd >= 0.005:
+        found[FaceField.COST] = round(card_usd, 2)
+    # A later attempt starts at zero again, and must not show the time of the one before.
+    if run is not None and (run.active_s >= 30 or run.attempt > 1):
+        found[FaceField.ELAPSED] = float(round(run.active_s / 60))
+    return found
+
+
+def _one_line(text: str) -> str:
+    return cut(" ".join(tame(text).split()), FIELD_LIMIT, WHOLE)
+
+
+def _progress(card: CardRow, run: RunRow | None) -> str:
+    lives = run is not None and run.ending is None and run.state not in (RunState.QUEUED, RunState.PARKED)
+    if run is not None and lives and run.last_line and card.state is not CardState.NEEDS_INPUT:
+        return _one_line(run.last_line)
+    if card.state is CardState.DRAFT:
+        return ""  # what the column's headline says already
+    if run is not None and run.state is RunState.QUEUED and run.ending is None:
+        return _one_line(card.because.partition(PLACE)[2] or card.because)
+    return _one_line(card.because)
+
+
+def _run(card: CardRow, run: RunRow | None) -> str:
+    if run is None:
+        return ""
+    name = f"{run.run_id} · attempt {run.attempt}" if run.attempt > 1 else run.run_id
+    if run.ending is not None:
+        return f"{name} · {run.ending}"
+    if run.state is RunState.QUEUED:
+        if card.because.startswith(WAITS):
+            return _one_line(f"{name} · {card.because}")
+        place, queued, _why = card.because.partition(PLACE)
+        return _one_line(f"{name} · {f'{place} in the queue' if queued else 'queued'}")
+    if run.state is RunState.PARKED and run.question_id:
+        return f"{name} · its question waits"
+    return f"{name} · {RUN_WORDS.get(run.state, run.state.replace('_', ' '))}"
+
+
+def _pull(card: CardRow) -> str:
+    if card.pull_number is None:
+        return ""
+    draft = card.pull_draft and card.pull_state == "open"
+    return f"#{card.pull_number} {'draft' if draft else card.pull_state}"

@@ -1,0 +1,1 @@
+"""Markdown building blocks: escaping, links, checkboxes, the hidden marker."""

@@ -1,0 +1,47 @@
+"""What to write into a repository's policy file so that an agent's work there can be checked."""
+
+from rules.policy.repository import RepositoryRules
+
+FILE = ".github/cardinal.yml"
+LINE = '`repository: {validation: {full: ["make test"]}}`'
+WAIVED = (
+    "**Nothing was checked.** The repository's policy says `validation: none`: no test, linter or build ran"
+    " on this work."
+)
+EXAMPLE = """\
+```yaml
+version: 1
+repository:
+  validation: {full: ["make test"]}
+```"""
+
+
+def why(repository: str, *, has_file: bool) -> str:
+    """Return why no agent works there, and what to write; the first 160 characters stand on the card."""
+    lacks = f"{repository}'s {FILE} names no checks" if has_file else f"{repository} has no {FILE}"
+    return (
+        f"{lacks}: name your tests, {LINE}, then retry."
+        " Nothing could check an agent's work."
+        " To work without any check, write `validation: none` instead."
+    )
+
+
+def hints(rules: RepositoryRules) -> tuple[str, ...]:
+    """Return what becomes of runs in a repository with these rules, where that may surprise somebody."""
+    if rules.waived:
+        return ("validation is none: nothing checks what agents do in this repository",)
+    if not rules.checked:
+        return (
+            "no validation: a run on a card of this repository ends before an agent is started; write"
+            f" {LINE}, or `validation: none`",
+        )
+    return ()
+
+
+def steps() -> str:
+    """Return what to paste, for somebody who never wrote such a file."""
+    return (
+        f"Next: put this into `{FILE}` on the default branch, with the command that runs your tests, then try"
+        f" again. If the file is there already, only the last two lines are new.\n\n{EXAMPLE}\n\n"
+        "`validation: none` works without checks; every pull request says so then."
+    )

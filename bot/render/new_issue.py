@@ -1,0 +1,17 @@
+"""The issue that a run's agent asked for: its words, and who they are."""
+
+from bot.render.markdown.escape import cut, fit, line, quote, tame
+
+TITLE_LIMIT = 200  # GitHub refuses titles over 256 characters
+BODY_LIMIT = 20_000
+
+
+def title(text: str) -> str:
+    """Return the issue's title: one line in which nobody is mentioned."""
+    return cut(" ".join(tame(text).split()), TITLE_LIMIT) or "(no title)"
+
+
+def write(*, run_id: str, number: int | None, body: str, reason: str) -> str:
+    """Return the issue's text without its marker: the agent's words are quoted."""
+    of = f" of #{number}" if number is not None else ""
+    return fit((quote(body, BODY_LIMIT), f"Proposed by run {run_id}{of}: {line(reason, 500)}"))

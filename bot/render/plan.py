@@ -1,0 +1,57 @@
+"""The comment that asks a person to approve a plan, and what becomes of it."""
+
+from bot.render.markdown.checkboxes import box
+from bot.render.markdown.escape import fit, line, quote
+from bot.render.run import story as told
+from bot.render.run.story import Story
+from ledger.views.plans import PlanRow
+from rules.text import usd
+
+MOST_STEPS = 50
+
+
+def write(story: Story, plan: PlanRow) -> str:
+    """Return the comment: with boxes while the plan waits, else with who decided what."""
+    revision = f", revision {plan.revision}" if plan.revision > 1 else ""
+    steps = "\n".join(
+        f"{position}. {line(step)}" for position, step in enumerate(plan.steps[:MOST_STEPS], start=1)
+    )
+    more = len(plan.steps) - MOST_STEPS
+    return fit(
+        (
+            f"### 📝 Plan of run {story.run.run_id}{revision}: {_verdict(story, plan)}",
+            quote(plan.summary, 3_000),
+            steps,
+            f"… and {more} more steps" if more > 0 else "",
+            *(_how_to_decide(story, plan) if _waits(story, plan) else (_decision(plan),)),
+        )
+    )
+
+
+def _waits(story: Story, plan: PlanRow) -> bool:
+    return plan.state == "proposed" and story.run.ending is None
+
+
+def _verdict(story: Story, plan: PlanRow) -> str:
+    if _waits(story, plan):
+        return "waits for your approval"
+    if plan.state == "proposed":
+        return "the run ended before anybody approved it"
+    return f"{plan.state} by {line(plan.by, 60) or 'somebody'}"
+
+
+def _how_to_decide(story: Story, plan: PlanRow) -> tuple[str, ...]:
+    budget, limit = told.budget_of(story), told.limit_of(story, "timeout_minutes")
+    limits = [usd(budget)] if budget is not None else []
+    limits += [f"{limit:.0f} min"] if limit is not None else []
+    cap = f" Once approved it may use up to {' and '.join(limits)}." if limits else ""
+    approve = box(f"approve:{plan.run_id}:{plan.revision}", "Approve this plan")
+    return (
+        "\n".join((approve, box("cancel", "Cancel the run"))),
+        "To change it, reply `/cardinal redirect` and what should be different."
+        f" Nothing is edited before you approve.{cap}",
+    )
+
+
+def _decision(plan: PlanRow) -> str:
+    return f"What should be different:\n\n{quote(plan.text, 3_000)}" if plan.text.strip() else ""

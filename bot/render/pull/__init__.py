@@ -1,0 +1,1 @@
+"""Texts of a pull request: description, checks, thread replies."""

@@ -1,0 +1,150 @@
+"""What Cardinal's check on a pull request's commit says: what the gate saw of it, and the buttons."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.render import missing_checks
+from bot.render.markdown import links
+from bot.render.markdown.escape import code, fit
+from bot.render.run import evidence
+from ledger.events.run import CHECK as CHECK_KIND
+from ledger.ids import RunId
+from ledger.states import RUN_HELD
+from ledger.views.checks import CheckRow
+from ledger.views.runs import RunRow
+from rules.handlers.check_buttons import Button
+from rules.runs.gate import CHECK
+from rules.text import plain, sentence
+
+NAME = "cardinal/gate"
+SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 characters
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of one commit. `pusher` is the run that pushed it, None for somebody else's commit.
+
+    `passed` is how the gate ended on it last, in the run `by`, None where it never ran; `live` is the run
+    that lives now, `last` the commit that the gate saw last, of whatever run. `waived`: nothing was checked,
+    because the policy says so.
+    """
+
+    head: str
+    pusher: RunRow | None
+    passed: bool | None
+    checks: tuple[CheckRow, ...]
+    live: RunRow | None
+    waived: bool = False
+    last: str = ""
+    by: str = ""
+    image: str = ""
+    base: str = ""
+    definition: str = ""
+    site: str = ""  # where Cardinal's pages are, empty where they are not served
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the check says; `conclusion` is GitHub's word, empty while it is not known."""
+
+    conclusion: str
+    title: str
+    summary: str
+
+
+def verdict(seen: Seen) -> Verdict:
+    """Return what the gate says of the commit: what it has not seen has not passed."""
+    if seen.live is not None and seen.live.kind == CHECK_KIND:
+        said = f"{seen.live.run_id} runs the checks on a clean checkout, without an agent."
+        return Verdict("", f"{seen.live.run_id} checks it", said)
+    if seen.passed is not None:
+        return _of_evidence(seen, seen.passed)
+    if seen.waived:
+        made = f"{seen.pusher.run_id} made this commit. " if seen.pusher is not None else ""
+        said = f"{made}{missing_checks.WAIVED}"
+        return Verdict("neutral", "Nothing was checked: validation is none", said)
+    if seen.pusher is not None:
+        said = f"{seen.pusher.run_id} made this commit, and nothing says that its checks passed."
+        return Verdict("action_required", "The gate has not seen this commit", said)
+    if seen.live is not None and seen.live.state in RUN_HELD:
+        said = f"{seen.live.run_id} is at work: what it pushes next has been through the gate."
+        return Verdict("", f"{seen.live.run_id} is at work", said)
+    last = f"Cardinal checked {code(seen.last[:7])}" if seen.last else "Cardinal has checked nothing of it"
+    said = (
+        f"Somebody else pushed {code(seen.head[:12])}, so the gate has not seen it: what was published for an"
+        f" older commit does not count here. {sentence(CHECK)}"
+    )
+    return Verdict("action_required", f"Not checked: {last.replace('`', '')}", said)
+
+
+def write(seen: Seen, buttons: tuple[Button, ...]) -> dict[str, Any]:
+    """Return the fields of the check run, without its name and commit.
+
+    Source: docs.github.com/rest/checks/runs#create-a-check-run.
+    """
+    found = verdict(seen)
+    ended = {"status": "completed", "conclusion": found.conclusion}
+    shown = [
+        {"label": one.label, "identifier": one.identifier, "description": one.description} for one in buttons
+    ]
+    return {
+        **(ended if found.conclusion else {"status": "in_progress"}),
+        **_details(seen),
+        "output": {"title": found.title, "summary": found.summary},
+        "actions": shown,
+    }
+
+
+def _details(seen: Seen) -> dict[str, str]:
+    """Return where GitHub's link "Details" leads: to what the run left that made or checked the commit."""
+    checking = seen.live is not None and seen.live.kind == CHECK_KIND
+    about = seen.live if checking else seen.pusher or seen.live
+    run_id = about.run_id if about is not None and (checking or not seen.by) else seen.by
+    return {"details_url": links.of_run(seen.site, RunId(run_id))} if seen.site and run_id else {}
+
+
+def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
+    """Return the check run's fields for a commit of the merge queue, which holds the commit that was seen.
+    `objection`: why what was seen does not count any more.
+
+    It always has a conclusion: the queue waits for one, and a gate that has not passed must not let through.
+    """
+    found = verdict(replace(seen, live=None))
+    if objection:
+        again = f"{sentence(plain(objection, 300))} Then put #{number} into the queue again."
+        found = Verdict("action_required", "The gate has to look again", again)
+    said = (
+        f"The queue merges #{number} at {code(seen.head[:12])}. The gate ran on that commit, and is not run"
+        " again here: what the commits do together is for the checks of the repository."
+    )
+    return {
+        "status": "completed",
+        "conclusion": found.conclusion or "action_required",
+        **_details(seen),
+        "output": {"title": found.title, "summary": fit((said, found.summary), limit=SUMMARY_LIMIT)},
+        "actions": [],
+    }
+
+
+def _of_evidence(seen: Seen, passed: bool) -> Verdict:
+    failed = sum(one.exit_code != 0 for one in _newest(seen.checks))
+    title = "The checks passed" if passed else f"{failed or 'Some'} of the checks failed"
+    by = f" by {seen.by}" if seen.by else ""
+    told = f"Checked{by} at {code(seen.head[:12])}, on a clean checkout that the agent cannot touch."
+    needed = (told, evidence.table(seen.checks), evidence.failing(seen.checks))
+    proof = evidence.proof(
+        seen.checks,
+        head=seen.head,
+        base=seen.base,
+        image=seen.image,
+        definition=seen.definition,
+        site=seen.site,
+    )
+    tails = evidence.tails(seen.checks)
+    return Verdict(
+        "success" if passed else "failure", title, fit(needed, (proof, *tails), limit=SUMMARY_LIMIT)
+    )
+
+
+def _newest(checks: tuple[CheckRow, ...]) -> tuple[CheckRow, ...]:
+    return tuple({(check.tier, check.command): check for check in checks}.values())

@@ -1,0 +1,86 @@
+"""The comment that asks a person something on behalf of a run, and its answer."""
+
+from collections.abc import Mapping
+
+from bot.render.markdown.checkboxes import box
+from bot.render.markdown.escape import fit, line, quote
+from ledger.model.limit_answers import CHOSEN_ONLY, Subject
+from ledger.views.questions import QuestionRow
+
+ASKERS: Mapping[str, str] = {
+    "agent": "has a question",
+    "rebase": "needs you: its branch conflicts with the base branch",
+    "limit": "reached a limit: may it go on?",
+    "workflows": "wants to change what CI does",
+    "guard": "waits for you: the guardrails ask about what it changed",
+    "budget": "has spent its budget: may it go on?",
+    "permission": "asks before it uses a tool",
+    "validation": "cannot make the checks pass",
+    "stage": "needs you before its next stage",
+    "leave": "is not finished, but its card was dragged away",
+}
+MOST_CHOICES = 20
+MOST_BYTES = 500  # of a choice: as many as an agent's may have, so that all of it is seen
+
+
+def write(question: QuestionRow) -> str:
+    """Return the comment: with choices while the question is open, else with its answer."""
+    return fit(
+        (
+            f"### {_title(question)}",
+            quote(question.text, 6_000),
+            *_rest(question),
+        )
+    )
+
+
+def _title(question: QuestionRow) -> str:
+    if question.answered_at is not None:
+        return (
+            f"☑️ Question of run {question.run_id}: answered by {line(question.answered_by, 60) or 'somebody'}"
+        )
+    if question.withdrawn:
+        return f"☑️ Question of run {question.run_id}: no answer is needed any more"
+    return f"🙋 Run {question.run_id} {ASKERS.get(question.asker, 'has a question')}"
+
+
+def _rest(question: QuestionRow) -> tuple[str, ...]:
+    if question.answered_at is not None:
+        return "**Answer**", quote(question.answer, 3_000)
+    return ("_The run ended before anybody answered._",) if question.withdrawn else _how_to_answer(question)
+
+
+def _how_to_answer(question: QuestionRow) -> tuple[str, ...]:
+    boxes = "\n".join(
+        box(f"choice:{question.question_id}:{number}", f"{number}. {line(choice, MOST_BYTES)}")
+        for number, choice in enumerate(question.choices[:MOST_CHOICES], start=1)
+    )
+    if question.asker == "leave":
+        return (
+            boxes,
+            "Tick one, or reply `/cardinal cancel` or `/cardinal finish`. The run goes on meanwhile.",
+        )
+    if question.subject in CHOSEN_ONLY:
+        dollars = " `/cardinal budget +2` adds dollars, and it goes on as well."
+        how = "Tick one, or reply with its number. Other words decide nothing here."
+        return boxes, f"{how}{dollars if question.subject == Subject.BUDGET else ''}"
+    if question.asker == "workflows":
+        return (
+            boxes,
+            "It takes a maintainer: tick one, or `/cardinal allow workflows` for the whole card. Whatever"
+            " changes the files of CI runs with this repository's secrets: read it first.",
+        )
+    if question.asker == "guard":
+        return (
+            boxes,
+            "Tick one, or write what it shall do instead: the agent does that, and is judged again."
+            " `guardrails:` in .github/cardinal.yml says what is asked about.",
+        )
+    if question.asker == "permission":
+        return (
+            boxes,
+            "Tick one or simply reply; the run goes on from where it stands."
+            " `/cardinal allow <pattern>` allows more than this one for the whole card.",
+        )
+    how = "Tick one or simply reply" if boxes else "Simply reply to this comment"
+    return boxes, f"{how}; the run goes on from where it stands with your answer."

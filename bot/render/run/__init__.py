@@ -1,0 +1,1 @@
+"""Texts of a run: comment, report, evidence, findings, story."""

@@ -1,0 +1,220 @@
+"""The sticky comment of a run: where it is, what it does, what it cost, what a person can press."""
+
+from bot.render.markdown.checkboxes import box
+from bot.render.markdown.escape import code, fit, folded, line, quote
+from bot.render.run import artifacts, evidence, observations, reproduction, stages
+from bot.render.run import story as told
+from bot.render.run.story import Story
+from ledger.states import Ending, RunState
+from ledger.views.runs import RunRow
+from rules.commands.budget import LEAST_USD, MOST_USD
+from rules.runs.mode import INVESTIGATE, reason
+
+STAGES = ("plan", "work", "validate", "pull request")
+_STAGE_OF = {
+    RunState.PLANNING: 0,
+    RunState.AWAITING_APPROVAL: 0,
+    RunState.WORKING: 1,
+    RunState.VALIDATING: 2,
+    RunState.PUBLISHING: 3,
+}
+_MODES = {"fix": "fixes", INVESTIGATE: "reads only"}
+MOST_STEPS = 30
+MOST_ACTIVITY = 30
+
+
+def write(story: Story) -> str:
+    """Return the whole comment without its marker."""
+    return fit(
+        (
+            f"### {told.headline(story)}",
+            _breadcrumbs(story),
+            _facts(story),
+            _now(story),
+            _plan(story.run),
+            _todos(story),
+            _played(story),
+            _elsewhere(story),
+            _controls(story),
+        ),
+        (_failing(story), _activity(story), _debug(story)),
+    )
+
+
+def _breadcrumbs(story: Story) -> str:
+    run = story.run
+    if run.mode == INVESTIGATE:
+        return _looking(run)
+    first = 1 if run.kind in ("revision", "repair") and run.plan_revision == 0 else 0
+    here = _stage(run)
+    crumbs = []
+    for position, name in list(enumerate(STAGES))[first:]:
+        reached = position == here and run.claimed_at is not None and run.state is not RunState.QUEUED
+        if name == "work" and stages.names(run):
+            crumbs += stages.crumbs(story, done=position < here, reached=reached)
+        elif position < here:
+            crumbs.append(f"{name} ✓")
+        elif reached:
+            crumbs.append(f"**{name} {'✗' if run.ending is not None else '●'}**")
+        else:
+            crumbs.append(f"{name} ○")
+    return " → ".join(crumbs)
+
+
+def _looking(run: RunRow) -> str:
+    """Return the two stages of a run that only reads."""
+    if run.ending is Ending.SUCCEEDED:
+        return "investigate ✓ → findings ✓"
+    began = run.claimed_at is not None and run.state is not RunState.QUEUED
+    mark = "✗" if run.ending is not None else "●"
+    return f"{f'**investigate {mark}**' if began else 'investigate ○'} → findings ○"
+
+
+def _stage(run: RunRow) -> int:
+    """Return the stage's place in STAGES; all are behind a run that succeeded."""
+    if run.ending is Ending.SUCCEEDED:
+        return len(STAGES)
+    if run.state in _STAGE_OF:
+        return _STAGE_OF[run.state]
+    for state, stage in _STAGE_OF.items():
+        if run.last_known.partition(":")[0].strip() == state:
+            return stage
+    return 1 if run.plan_approved or run.kind in ("revision", "repair") else 0
+
+
+def _facts(story: Story) -> str:
+    run = story.run
+    attempt = f"attempt {run.attempt}" if run.attempt > 1 else ""
+    # A fix because the column says so is what everybody expects; whatever else is said with its reason.
+    usual = run.mode != INVESTIGATE and run.mode_rule == "column"
+    mode = "" if usual else f"{_MODES.get(run.mode, run.mode)} ({reason(run.mode_rule, run.mode_value)})"
+    elsewhere = run.repository.casefold() != (story.card.repository or "").casefold()
+    where = f"works in {code(run.repository, 150)}" if elsewhere else ""
+    # The account of a run that did not succeed has its cost, too.
+    accounted = _is_unsuccessful(run) and (story.reported is None or not told.has_begun(run))
+    cost = "" if accounted else told.spent(story)
+    facts = (line(run.agent, 40), where, mode, attempt, cost, told.place(story))
+    return " · ".join(part for part in facts if part)
+
+
+def _is_unsuccessful(run: RunRow) -> bool:
+    return run.ending not in (None, Ending.SUCCEEDED)
+
+
+def _now(story: Story) -> str:
+    run = story.run
+    if _is_unsuccessful(run) and story.reported is not None:
+        comment = f"[the report](#issuecomment-{story.reported})" if story.reported else "the report"
+        return f"➡️ What happened and what to do next stands in {comment}."
+    if _is_unsuccessful(run):
+        why = run.detail if run.ending is not Ending.CANCELLED else run.stop_why or run.detail
+        return "\n\n".join(part for part in (told.account(story), quote(why, 1_000)) if part)
+    if run.ending is not None:
+        return quote(run.detail, 1_000)
+    if run.state is RunState.QUEUED:
+        return quote(story.card.because, 500)
+    if run.state is RunState.AWAITING_APPROVAL:
+        return "⬇️ The plan stands in a comment of its own: approve or redirect it there."
+    if run.state is RunState.PARKED and run.question_id:
+        return "⬇️ The question stands in a comment of its own: answer it there, or with a plain reply."
+    return quote(run.last_line, 500)
+
+
+def _plan(run: RunRow) -> str:
+    # A plan that waits stands in the comment that asks for approval: once is enough.
+    if not run.plan_steps or run.state is RunState.AWAITING_APPROVAL:
+        return ""
+    rows = []
+    for position, step in enumerate(run.plan_steps[:MOST_STEPS], start=1):
+        doing = run.state is RunState.WORKING and position == run.plan_done + 1
+        mark = "✅ " if position <= run.plan_done else "▶️ " if doing else ""
+        rows.append(f"{position}. {mark}{line(step)}")
+    more = len(run.plan_steps) - MOST_STEPS
+    rest = ["", f"… and {more} more steps"] if more > 0 else []
+    return "\n".join(["**Plan**", "", *rows, *rest])
+
+
+def _todos(story: Story) -> str:
+    """Return the agent's own list while it works: it stands under the plan, and goes with the work."""
+    return observations.todo_list(story.seen) if story.run.state is RunState.WORKING else ""
+
+
+def _played(story: Story) -> str:
+    # The report of a run that ended has it, too.
+    return reproduction.told(story.played, story.site) if story.run.ending is None else ""
+
+
+def _elsewhere(story: Story) -> str:
+    """Return the line that leads on from a finished run to its pull request, where the talk continues."""
+    if story.run.mode == INVESTIGATE:
+        return "➡️ The findings stand in a comment of their own." if _found(story.run) else ""
+    if story.on_pull or story.run.ending is None or story.card.pull_number is None:
+        return ""
+    pull = told.pull_of(story.card)
+    return f"➡️ It goes on at pull request {pull}: review it there; later runs report there."
+
+
+def _found(run: RunRow) -> bool:
+    return run.ending is Ending.SUCCEEDED
+
+
+def _controls(story: Story) -> str:
+    run = story.run
+    if run.ending is not None:
+        boxes = [box("retry", "Try again")] if run.ending is not Ending.SUCCEEDED else []
+    elif run.state is RunState.AWAITING_APPROVAL:
+        boxes = [box("cancel", "Cancel the run")]
+    elif run.state is RunState.PARKED:
+        boxes = [] if run.question_id else [box("resume", "Go on")]
+        boxes += _more_dollars(story)
+        boxes.append(box("cancel", "Cancel the run"))
+    elif run.stop_asked:
+        return ""
+    else:
+        boxes = [box("pause", "Pause"), box("cancel", "Cancel the run")]
+    return "\n".join(boxes)
+
+
+def _more_dollars(story: Story) -> list[str]:
+    """Return the box that adds the column's budget once more, where the run waits for dollars."""
+    if story.asker != "budget" or story.dollars is None or story.dollars.base_usd < LEAST_USD:
+        return []
+    more_usd = min(story.dollars.base_usd, MOST_USD)
+    name = f"budget:{story.run.run_id}:{more_usd:.2f}"
+    return [box(name, f"Raise the budget by ${more_usd:,.2f}, and go on")]
+
+
+def _failing(story: Story) -> str:
+    # The report of a run that ended has it, too.
+    return evidence.failing(story.checks) if story.run.ending is None else ""
+
+
+def _activity(story: Story) -> str:
+    # How a run ended, and at whose word, stands above or in the report.
+    told_there = ("RunEnded", "RunStopAsked") if story.run.ending is not None else ()
+    rows = [
+        f"- {row.at:%H:%M:%S} {line(row.text, 200)}"
+        for row in story.activity[:MOST_ACTIVITY]
+        if row.kind not in told_there
+    ]
+    return folded("Activity, newest first (UTC)", "\n".join(rows)) if rows else ""
+
+
+def _debug(story: Story) -> str:
+    run = story.run
+    facts = {
+        "Attempt": f"{run.attempt} ({run.kind})",
+        "Asked by": f"{run.by}{f' ({run.door})' if run.door else ''}",
+        "Mode": f"{run.mode}: {reason(run.mode_rule, run.mode_value)}".replace("`", ""),
+        "Session": run.session_id,
+        "Agent": f"{run.agent} {run.agent_version}".strip(),
+        "Worker": f"{run.worker}, claim {run.generation}" if run.worker else "",
+        "Base and head": f"{run.base} {run.head}".strip(),
+        "Tokens": f"{run.input_tokens} in, {run.output_tokens} out, {run.turns} turns" if run.turns else "",
+    }
+    facts["Stages"] = stages.personas(story.stages)
+    facts |= observations.facts(story.seen)
+    rows = [f"- {name}: {code(value)}" for name, value in facts.items() if value]
+    pointed = artifacts.pointer(story)
+    rows += [f"- {pointed}"] if pointed else []
+    return folded("Debug", "\n".join([*rows, f"- Everything: `cardinal show {run.run_id}`"]))

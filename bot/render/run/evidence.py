@@ -1,0 +1,92 @@
+"""The table of what was checked before a pull request is offered."""
+
+from bot.render import missing_checks
+from bot.render.markdown import links
+from bot.render.markdown.escape import block, code, folded
+from bot.render.run.story import Story, minutes
+from ledger.views.checks import CheckRow
+
+MOST_CHECKS = 20
+LOG = "log.txt"
+
+
+def table(checks: tuple[CheckRow, ...]) -> str:
+    """Return one row for the newest result of each command of a tier; empty without checks."""
+    newest = {(check.tier, check.command): check for check in checks}
+    rows = [
+        f"| {check.tier} | {code(check.command, 120)} | {_result(check, checks)}"
+        f" | {minutes(check.duration_s)} |"
+        for check in list(newest.values())[-MOST_CHECKS:]
+    ]
+    if not rows:
+        return ""
+    return "\n".join(["| tier | command | result | took |", "| --- | --- | --- | --- |", *rows])
+
+
+def shown(story: Story) -> str:
+    """Return what was checked, or that nothing was."""
+    return table(story.checks) or (missing_checks.WAIVED if story.waived else "")
+
+
+def failing(checks: tuple[CheckRow, ...]) -> str:
+    """Return the end of the newest failing command's output, folded; empty when all pass now."""
+    newest = {(check.tier, check.command): check for check in checks}
+    failed = [check for check in newest.values() if check.exit_code != 0]
+    if not failed:
+        return ""
+    return folded("What the failing check said", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")
+
+
+def proof(
+    checks: tuple[CheckRow, ...], *, head: str, base: str, image: str, definition: str = "", site: str = ""
+) -> str:
+    """Return what makes the result checkable, folded: commits, image, which checks, and each log by its
+    digest, which leads to the log where Cardinal's pages are served, at `site`.
+    """
+    rows = [
+        f"| {code(check.command, 120)} | {check.exit_code} | {check.duration_s:.1f} s | {_log(check, site)} |"
+        for check in checks[-MOST_CHECKS:]
+    ]
+    where = "on this machine, without an image" if image == "local" else code(image or "not recorded", 100)
+    facts = (
+        f"head {code(head, 64)}",
+        f"base {code(base or 'not recorded', 64)}",
+        f"image: {where}",
+        *((f"checks as the base branch named them {code(definition, 64)}",) if definition else ()),
+        *_whole(checks, site),
+    )
+    table = ["| command | exit code | took | SHA-256 of its log |", "| --- | --- | --- | --- |", *rows]
+    return folded("Evidence", "\n".join((*(f"* {fact}" for fact in facts), "", *(table if rows else ()))))
+
+
+def _log(check: CheckRow, site: str) -> str:
+    shown = code(check.log_digest, 64)
+    if not site or not check.log_digest:
+        return shown
+    return f"[{shown}]({links.of_file(site, check.run_id, check.log_digest, LOG)})"
+
+
+def _whole(checks: tuple[CheckRow, ...], site: str) -> tuple[str, ...]:
+    runs = dict.fromkeys(check.run_id for check in checks)
+    if site:
+        return tuple(f"whole logs: [what {run_id} left]({links.of_run(site, run_id)})" for run_id in runs)
+    return tuple(f"whole logs: `cardinal artifacts {run_id}` where Cardinal runs" for run_id in runs)
+
+
+def tails(checks: tuple[CheckRow, ...]) -> tuple[str, ...]:
+    """Return the end of what each passing command said, each folded; an empty one is left out."""
+    newest = {(check.tier, check.command): check for check in checks}
+    return tuple(
+        folded("The end of what a passing check said", f"{code(check.command)}\n\n{block(check.tail)}")
+        for check in list(newest.values())[-MOST_CHECKS:]
+        if check.exit_code == 0 and check.tail.strip()
+    )
+
+
+def _result(check: CheckRow, checks: tuple[CheckRow, ...]) -> str:
+    if check.exit_code != 0:
+        return f"❌ exit code {check.exit_code}"
+    same = [one for one in checks if (one.tier, one.command) == (check.tier, check.command)]
+    failures = sum(one.exit_code != 0 for one in same)
+    times = {0: "", 1: ", after failing once"}.get(failures, f", after failing {failures} times")
+    return f"✅ passed{times}"

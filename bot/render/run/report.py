@@ -1,0 +1,149 @@
+"""The final report of a run: what was done and what to check, or how it ended and what to do next."""
+
+from collections.abc import Sequence
+
+from bot.render import missing_checks
+from bot.render.markdown.checkboxes import box
+from bot.render.markdown.escape import code, fit, line, quote
+from bot.render.run import artifacts, evidence, reproduction
+from bot.render.run import story as told
+from bot.render.run.story import Story
+from ledger.states import Ending
+from ledger.views.reports import ReportRow
+from rules.text import count
+
+MOST_ITEMS = 30
+
+
+def write(story: Story) -> str:
+    """Return the comment that ends a run."""
+    match story.run.ending:
+        case Ending.SUCCEEDED:
+            return _success(story)
+        case Ending.CANCELLED:
+            return _receipt(story)
+        case _:
+            return _failure(story)
+
+
+def findings(story: Story) -> tuple[str, ...]:
+    """Return the agent's own report as paragraphs, quoted; empty where it gave none."""
+    report = story.report
+    if report is None:
+        return ()
+    return (*_work(report), *_next(report))
+
+
+def whole(story: Story) -> tuple[str, ...]:
+    """Return the reports of all runs that made the change as paragraphs: the first one's, and a line for each
+    revision; what to check is the newest one's.
+    """
+    reports = story.reports
+    if not reports:
+        return ()
+    rows = [f"Run {one.run_id}: {line(one.done, 600)}" for one in reports[1:]]
+    return (*_work(reports[0]), _listed("Revisions", rows), *_next(reports[-1]))
+
+
+def _work(report: ReportRow) -> tuple[str, ...]:
+    return (quote(report.done, 6_000), _items("What changed", report.changed))
+
+
+def _next(report: ReportRow) -> tuple[str, ...]:
+    return (_items("What to check", report.check), _items("Open questions", report.open_questions))
+
+
+def _items(title: str, items: tuple[str, ...]) -> str:
+    return _listed(title, [line(item, 400) for item in items])
+
+
+def _listed(title: str, items: Sequence[str]) -> str:
+    if not items:
+        return ""
+    more = [f"… and {len(items) - MOST_ITEMS} more"] if len(items) > MOST_ITEMS else []
+    return "\n".join([f"**{title}**", "", *(f"- {item}" for item in (*items[:MOST_ITEMS], *more))])
+
+
+def _remarks(story: Story) -> str:
+    """Return what reviewers said that is still open; empty where that is nothing."""
+    rows = [
+        f"{code(f'{one.path}:{one.line}' if one.line else one.path)}, by {line(one.author, 40)},"
+        f" has no answer: {line(one.text, 200)}"
+        for one in story.threads
+    ]
+    asking = [f"{line(one, 40)} requested changes and has not looked again" for one in story.asking]
+    return _listed("Still open in the review", [*rows, *asking])
+
+
+def _success(story: Story) -> str:
+    card, run = story.card, story.run
+    pull = told.pull_of(card) if card.pull_number is not None else ""
+    size = ""
+    if run.files_changed:
+        size = f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')} changed"
+    facts = " · ".join(part for part in (size, told.commits(run.commits) if run.commits else "") if part)
+    ask = f"Next: review {pull}. To have something changed, request changes there and drag the card back."
+    return fit(
+        (
+            f"### {told.headline(story)}{f': {pull} is ready for your review' if pull else ''}",
+            *findings(story),
+            evidence.shown(story),
+            reproduction.told(story.played, story.site),
+            " · ".join(part for part in (facts, told.spent(story)) if part),
+            _remarks(story),
+            ask if pull else "",
+        ),
+        (artifacts.listed(story),),
+    )
+
+
+def _failure(story: Story) -> str:
+    run = story.run
+    last = _last_known(story) or "Nothing was said before."
+    return fit(
+        (
+            f"### {told.headline(story)}",
+            quote(run.detail, 3_000),
+            last,
+            told.account(story),
+            evidence.table(story.checks),
+            reproduction.told(story.played, story.site),
+            _next_step(story),
+            box("retry", "Try again (or reply `/cardinal retry`)"),
+        ),
+        (evidence.failing(story.checks), *findings(story), _remarks(story), artifacts.listed(story)),
+    )
+
+
+def _next_step(story: Story) -> str:
+    if story.run.reason == "provider":
+        return (
+            "Next: nothing is wrong with the work. When the provider answers again, try again: the same"
+            " session goes on where it can. A refused key or model is for whoever runs Cardinal to mend:"
+            " `cardinal doctor`."
+        )
+    if story.run.reason == "no_validation":
+        return missing_checks.steps()
+    return "Next: look at the reason above, reply with what the agent should know, then try again."
+
+
+def _receipt(story: Story) -> str:
+    run = story.run
+    if run.reason == "superseded":
+        return f"{run.run_id} was not started: {line(run.detail, 300)}."
+    by = f" by {line(run.stop_by, 60)}" if run.stop_by else ""
+    return fit(
+        (
+            f"### {told.headline(story)}{by}",
+            told.account(story),
+            quote(run.stop_why, 1_000),
+            _last_known(story),
+            box("retry", "Try again (or reply `/cardinal retry`)"),
+        )
+    )
+
+
+def _last_known(story: Story) -> str:
+    state, colon, said = story.run.last_known.partition(":")
+    told = line(state.replace("_", " ") + colon + said, 400).rstrip(".")
+    return f"Last known state: {told}." if state else ""

@@ -1,0 +1,190 @@
+"""What is known of one run and its card when a text about it is made."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.render.markdown.escape import code
+from ledger.states import RUN_HELD, Ending, RunState
+from ledger.views.artifacts import ArtifactRow
+from ledger.views.beside import BesideRow
+from ledger.views.budgets import BudgetRow
+from ledger.views.cards import CardRow
+from ledger.views.checks import CheckRow
+from ledger.views.reports import ReportRow
+from ledger.views.reproductions import ReproductionRow
+from ledger.views.runs import RunRow
+from ledger.views.stages import StageRow
+from ledger.views.threads import ThreadRow
+from ledger.views.timeline import TimelineRow
+from rules.text import count, usd
+
+STATES: Mapping[RunState, tuple[str, str]] = {
+    RunState.QUEUED: ("⏳", "is waiting to start"),
+    RunState.CLAIMED: ("🔧", "is starting"),
+    RunState.PREPARING: ("🔧", "is preparing its workspace"),
+    RunState.PLANNING: ("📝", "is making a plan"),
+    RunState.AWAITING_APPROVAL: ("🙋", "waits for you: approve its plan or redirect it"),
+    RunState.WORKING: ("🔨", "is working"),
+    RunState.PARKED: ("⏸️", "is paused"),
+    RunState.VALIDATING: ("🧪", "is running the checks"),
+    RunState.PUBLISHING: ("📦", "is publishing its work"),
+}
+ENDINGS: Mapping[Ending, tuple[str, str]] = {
+    Ending.SUCCEEDED: ("✅", "is done"),
+    Ending.FAILED: ("❌", "failed"),
+    Ending.CANCELLED: ("🛑", "was cancelled"),
+    Ending.LOST: ("💥", "was lost"),
+}
+REASONS: Mapping[str, str] = {
+    "agent_error": "the agent stopped with an error",
+    "guardrail": "it ran into a guardrail",
+    "validation": "the checks did not pass",
+    "stalled": "the agent fell silent",
+    "spawn_failed": "the agent could not be started",
+    "gave_up": "it stopped without a report",
+    "stopped": "a person stopped it",
+    "superseded": "its card was dragged away before it began",
+    "no_changes": "nothing was changed",
+    "no_validation": "nothing could check its work",
+    "repository": "the repository could not be used",
+    "provider": "its model's provider did not answer",
+    "internal": "Cardinal itself failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What the ledger holds of one run; `card_usd` is the cost of all runs of the card.
+
+    `on_pull`: its comments stand on the pull request, because an earlier run pushed to it. `waived`: nothing
+    checked the commit that stands there, because the policy says so.
+    """
+
+    card: CardRow
+    run: RunRow
+    report: ReportRow | None
+    checks: tuple[CheckRow, ...]
+    activity: tuple[TimelineRow, ...]
+    stop_asked_at: datetime | None
+    card_usd: float
+    on_pull: bool
+    dollars: BudgetRow | None = None
+    asker: str = ""  # of the question that is open
+    seen: BesideRow | None = None
+    waived: bool = False
+    stages: tuple[StageRow, ...] = ()
+    left: tuple[ArtifactRow, ...] = ()
+    site: str = ""  # where Cardinal's pages are, empty where they are not served
+    played: tuple[ReproductionRow, ...] = ()
+    reports: tuple[ReportRow, ...] = ()  # of the runs that made what is on the branch, the oldest first
+    threads: tuple[ThreadRow, ...] = ()  # of the pull request that no run has answered
+    asking: tuple[str, ...] = ()  # who requested changes and has not looked again
+    reported: str | None = None  # its report's comment id, empty until it is posted; None without a report
+
+
+def headline(story: Story) -> str:
+    """Return the run's state as an emoji and a half sentence, after "Run r1"."""
+    run = story.run
+    if run.ending is not None:
+        emoji, words = ENDINGS[run.ending]
+        reason = REASONS.get(run.reason, "")
+        told = reason and run.ending is not Ending.CANCELLED
+        return f"{emoji} Run {run.run_id} {words}{f': {reason}' if told else ''}"
+    if run.question_id and run.state is RunState.PARKED:
+        return f"🙋 Run {run.run_id} waits for you: answer its question"
+    if run.stop_asked and run.state in RUN_HELD:
+        return f"✋ Run {run.run_id} was told to {run.stop_asked} and is stopping"
+    emoji, words = STATES[run.state]
+    return f"{emoji} Run {run.run_id} {words}"
+
+
+def issue_of(card: CardRow, repository: str | None) -> str:
+    """Return how the card's issue is named in that repository: #12, or owner/name#12 from another one."""
+    here = (card.repository or "").casefold() == (repository or "").casefold()
+    return f"#{card.number}" if here else f"{card.repository}#{card.number}"
+
+
+def pull_of(card: CardRow) -> str:
+    """Return how the card's pull request is named on its issue."""
+    here = (card.repository or "").casefold() == (card.pull_repository or "").casefold()
+    return f"#{card.pull_number}" if here else f"{card.pull_repository}#{card.pull_number}"
+
+
+def limit_of(story: Story, name: str) -> float | None:
+    """Return a number of the run's settings, such as `budget_usd`; None where there is none."""
+    found = json.loads(story.run.settings or "{}").get(name)
+    return float(found) if isinstance(found, int | float) else None
+
+
+def budget_of(story: Story) -> float | None:
+    """Return what the run may cost in all, with what people added; None where there is no budget."""
+    known = story.dollars
+    return known.budget_usd if known is not None and known.budget_usd > 0 else limit_of(story, "budget_usd")
+
+
+def minutes(seconds: float) -> str:
+    """Return a duration in whole minutes, or seconds below two minutes; what is quick is not nothing."""
+    if 0 < seconds < 1:
+        return "under 1 s"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def spent(story: Story) -> str:
+    """Return cost and time, each with its limit while the run lives."""
+    run = story.run
+    cost, active = usd(run.usd), minutes(run.active_s)
+    if run.ending is not None:
+        # What a worker used that died is not all told.
+        return f"{'at least ' if run.ending is Ending.LOST else ''}{cost} · {active}"
+    if run.claimed_at is None:
+        return ""
+    budget, limit = budget_of(story), limit_of(story, "timeout_minutes")
+    if budget is not None:
+        cost += f" of {usd(budget)}"
+    if limit is not None:
+        active = f"{run.active_s / 60:.0f} of {limit:.0f} min"
+    return f"{cost} · {active}"
+
+
+def place(story: Story) -> str:
+    """Return the branch, and the pull request where there is one."""
+    run = story.run
+    branch = f"branch {code(run.branch)}" if run.pushed_head else ""
+    pull = f"pull request {pull_of(story.card)}" if story.card.pull_number is not None else ""
+    return " · ".join(part for part in (pull, branch) if part)
+
+
+def commits(number: int) -> str:
+    """Return `1 commit`, `2 commits`."""
+    return count(number, "commit")
+
+
+def has_begun(run: RunRow) -> bool:
+    """Tell whether an agent was started for the run, or it spent or made anything, as the log says."""
+    return bool(run.agent_started or run.agent_version or run.turns or run.usd or run.active_s or run.head)
+
+
+def kept(story: Story) -> str:
+    """Return what became of the run's commits, as the log says."""
+    run = story.run
+    if run.pushed_head:
+        return f"{commits(run.commits)} pushed, {place(story)}"
+    if run.pushing and run.head and (run.ending is not Ending.FAILED or run.reason == "internal"):
+        return f"it ended while it pushed, so look whether branch {code(run.branch)} has its commits"
+    if run.kept:
+        return f"{commits(run.kept)} made and kept in the run's workspace, nothing was pushed"
+    if run.kept is None and run.head:  # those on the branch, which may be of earlier runs
+        return "its commits are kept in the run's workspace, nothing was pushed"
+    return "nothing was pushed" if run.kept is None else "no commit was made, nothing was pushed"
+
+
+def account(story: Story) -> str:
+    """Return what a run that did not succeed took to stop, what it leaves and what it cost."""
+    run, took = story.run, ""
+    if not has_begun(run):
+        return "No agent was started and nothing was spent."
+    if run.ending is Ending.CANCELLED and story.stop_asked_at is not None and run.ended_at is not None:
+        took = f"Stopped in {max(0.0, (run.ended_at - story.stop_asked_at).total_seconds()):.1f} s"
+    return " · ".join(part for part in (took, kept(story), spent(story)) if part)

@@ -1,0 +1,1 @@
+"""Files from repositories: policy, profiles, personas, skills, guides."""

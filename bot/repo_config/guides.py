@@ -1,0 +1,39 @@
+"""Fetches CLAUDE.md and AGENTS.md of a repository's default branch, where its policy asks for them."""
+
+from bot.github.api import contents
+from bot.github.client import Hub
+from rules.policy.repository import GUIDES, RepositoryRules
+from runner.run.instructions import Layer, LayerKind, own
+from runner.text.visible import shown
+
+GUIDE_BYTES = 16_000
+
+
+def layers(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tuple[Layer, ...]:
+    """Return a layer for each guide that the policy names, as its page shows it; of two equal ones the first.
+
+    Raises a GithubError when GitHub cannot be asked.
+    """
+    found = {
+        layer.digest: layer
+        for name in reversed(rules.guides)
+        for layer in (own(LayerKind.GUIDE, name, name, _text(hub, repository, name, commit)),)
+    }
+    return tuple(reversed(found.values()))
+
+
+def unread(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tuple[str, ...]:
+    """Return the guides that are there and that the policy does not name: no agent is told them."""
+    others = (name for name in GUIDES if name not in rules.guides)
+    return tuple(name for name in others if _content(hub, repository, name, commit) is not None)
+
+
+def _text(hub: Hub, repository: str, name: str, commit: str) -> str:
+    raw = _content(hub, repository, name, commit)
+    if raw is None:
+        return f"({name} is not there, or larger than {GUIDE_BYTES:,} bytes, and was left out.)"
+    return shown(raw.decode("utf-8", "replace"), paths=True)
+
+
+def _content(hub: Hub, repository: str, name: str, commit: str) -> bytes | None:
+    return contents.content(hub, repository, name, commit, most_bytes=GUIDE_BYTES)

@@ -1,0 +1,60 @@
+"""Reads the policy file as it stands on a repository's default branch."""
+
+import base64
+import binascii
+from typing import NamedTuple
+
+from bot.github.client import Hub, repository_path
+from bot.github.errors import ConflictError, NotFoundError, RefusedError
+
+PATH = ".github/cardinal.yml"
+INLINE_BYTES = 1_000_000  # docs.github.com/rest/repos/contents: larger files come without their content
+# No YAML text may hold it (yaml.org/spec/1.2.2 §5.1), so what is not UTF-8 is refused, not guessed at.
+NOT_TEXT = "\x01"
+
+
+class PolicyFile(NamedTuple):
+    """The text, None where there is no file, and the commit it was read at, empty in an empty repository."""
+
+    text: str | None
+    commit: str
+
+
+def read(hub: Hub, repository: str) -> PolicyFile:
+    """Return the file at the newest commit of the default branch, both from the same commit.
+
+    Raises NotFoundError when the repository itself is not there. A file that is too large for
+    GitHub to hand over comes back as that many comment signs: too long to be a policy.
+    """
+    root = repository_path(repository)
+    try:
+        commit = str(hub.rest("GET", f"{root}/commits/HEAD").body["sha"])
+    except ConflictError:  # "Git Repository is empty."
+        return PolicyFile(None, "")
+    except RefusedError as error:
+        if error.status == 422 and "No commit found" in error.because:  # the default branch is not there
+            return PolicyFile(None, "")
+        raise
+    return PolicyFile(read_at(hub, repository, commit), commit)
+
+
+def read_at(hub: Hub, repository: str, ref: str) -> str | None:
+    """Return the file's text at a branch or commit; None where there is no file, or no such place."""
+    try:
+        found = hub.rest("GET", f"{repository_path(repository)}/contents/{PATH}", params={"ref": ref}).body
+    except NotFoundError:
+        return None
+    return text_of(found)
+
+
+def text_of(found: object) -> str:
+    """Return the text of one file as GitHub handed it over; NOT_TEXT where it is none."""
+    if not isinstance(found, dict) or found.get("type") != "file":
+        return NOT_TEXT  # a folder, a link or a submodule stands where the file should
+    if found.get("encoding") != "base64":
+        return "#" * min(int(found.get("size") or INLINE_BYTES), INLINE_BYTES)
+    try:
+        content = base64.b64decode(str(found.get("content", "")))
+        return content.decode("utf-8-sig")
+    except (UnicodeDecodeError, binascii.Error):
+        return NOT_TEXT

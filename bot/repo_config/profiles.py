@@ -1,0 +1,82 @@
+"""The profile of a repository: one of its own in `.github/cardinal/profiles/`, else a built-in one."""
+
+from dataclasses import dataclass
+
+from bot.github.api import contents
+from bot.github.client import Hub
+from rules import registry
+from rules.errors import PolicyError
+from rules.policy.model import parse_repository
+from rules.policy.profile import ProfileFile, parse_profile
+from rules.policy.repository import RepositoryRules
+from rules.policy.validate import NO_PROFILE, PROFILES
+from runner.run.instructions import Layer, LayerKind, own
+from runner.text.visible import shown
+
+ROOT = ".github/cardinal/profiles"
+PROFILE_BYTES = 16_000
+MOST_OWN = 100
+
+
+def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, ...]:
+    """Return the repository's own profiles; nothing is asked where its policy `text` names none of them."""
+    try:
+        wanted = parse_repository(text).profile
+    except PolicyError:
+        return ()
+    if wanted == NO_PROFILE or wanted in registry.names(PROFILES) or not commit:
+        return ()
+    found = contents.entries(hub, repository, ROOT, commit)
+    return tuple(
+        one.name.removesuffix(".md") for one in found if one.kind == "file" and one.name.endswith(".md")
+    )[:MOST_OWN]
+
+
+def rules_of(hub: Hub, repository: str, text: str | None, commit: str) -> RepositoryRules:
+    """Return what the repository's policy `text` says at that commit, its defaults where there is none.
+
+    Raises PolicyError.
+    """
+    if not text:
+        return RepositoryRules.model_validate({})
+    return parse_repository(text, own_names(hub, repository, commit, text))
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a repository's profile gives a run: at most one layer, and skills. `firm`: the repository itself
+    names them, so one that is missing is told.
+    """
+
+    name: str = ""
+    layers: tuple[Layer, ...] = ()
+    skills: tuple[str, ...] = ()
+    firm: bool = False
+
+
+def load(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> Profile:
+    """Return the profile, an empty one for `none`; one of the repository's own counts before a built-in one.
+
+    Raises PolicyError where the repository's own cannot be read.
+    """
+    name = rules.profile
+    if name == NO_PROFILE:
+        return Profile()
+    listed = {one.name: one for one in contents.entries(hub, repository, ROOT, commit)}
+    entry = listed.get(f"{name}.md")
+    if entry is None or entry.kind != "file":
+        part = registry.part(PROFILES, name)
+        layer = own(LayerKind.PROFILE, name, "built in", str(part.TEXT))
+        return Profile(name, (layer,), tuple(part.SKILLS))
+    path = f"{ROOT}/{name}.md"
+    raw = contents.content(hub, repository, path, commit, most_bytes=PROFILE_BYTES)
+    file = parsed(path, raw)
+    layer = own(LayerKind.PROFILE, name, path, shown(file.text, paths=True))
+    return Profile(name, (layer,), file.skills, firm=True)
+
+
+def parsed(path: str, raw: bytes | None) -> ProfileFile:
+    """Return what a file's bytes say as a profile; None: it cannot be read. Raises PolicyError."""
+    if raw is None:
+        raise PolicyError((f"{path}: it is no plain file of at most {PROFILE_BYTES} bytes",))
+    return parse_profile(path, raw.decode("utf-8-sig", "replace"))

@@ -1,0 +1,158 @@
+"""Gathers the skills that a run could have, and makes layers and files of those that it gets."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bot.github.api import roles
+from bot.repo_config.profiles import Profile
+from bot.repo_config.skill_sources import MOST_SKILLS, PrivateShelf, RepositoryShelf, Shelf, files_of, main_of
+from ledger.events.instruction import SkillConsidered
+from ledger.log import event_store
+from ledger.views import pins
+from ledger.views.cards import CardRow
+from rules.policy.repository import Skills
+from rules.policy.skill import SkillFile, SkillFileError, parse
+from rules.runs.skills import OPERATOR, Choice, Occasion, Offer, choose, named_in
+from runner.run.instructions import Layer, LayerKind, SkillContent
+from runner.text.invisible import without_invisible
+from runner.text.visible import clean, shown
+
+if TYPE_CHECKING:
+    from bot.bootstrap import Shop
+
+_TRIGGER = re.compile(r"\Atrigger `[^`]*` in")
+
+
+@dataclass(frozen=True, slots=True)
+class Equipment:
+    """What a run gets of its skills: layers, files to read, and what was considered."""
+
+    layers: tuple[Layer, ...] = ()
+    files: tuple[SkillContent, ...] = ()
+    considered: tuple[SkillConsidered, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A skill as it lies there; `file` is None where its SKILL.md is none."""
+
+    shelf: Shelf
+    offer: Offer
+    file: SkillFile | None
+
+
+def gather(
+    shop: "Shop", card: CardRow, repository: str, rules: Skills, commit: str, profile: Profile
+) -> Equipment:
+    """Return what the card's next turns have of skills, with those of the repository that it works in as they
+    are at `commit`, and those that its profile attaches.
+
+    Raises a GithubError when GitHub cannot be asked.
+    """
+    shelves: list[Shelf] = [RepositoryShelf(shop.hub, repository, commit)]
+    if shop.config.skills is not None:
+        shelves.append(PrivateShelf(shop.config.skills))
+    found = {(one.offer.source, one.offer.name): one for shelf in shelves for one in _all(shelf)}
+    names = {name.casefold() for _, name in found}
+    attached = tuple(one for one in profile.skills if profile.firm or one.casefold() in names)
+    occasion = replace(_occasion(shop, card), profile=profile.name, attached=attached)
+    choices = choose(rules, occasion, [one.offer for one in found.values()])
+    return _equipment(choices, found)
+
+
+def unusable(shelf: Shelf) -> Iterator[Offer]:
+    """Yield what stands on a shelf and no run gets: its `problem` says why."""
+    return (one.offer for one in _all(shelf) if one.offer.problem)
+
+
+def _all(shelf: Shelf) -> Iterator[_Found]:
+    for count, name in enumerate(shelf.names(), start=1):
+        if count <= MOST_SKILLS:
+            yield _look(shelf, name)
+        else:
+            problem = f"only the first {MOST_SKILLS} skills in one place are looked at"
+            yield _Found(shelf, Offer(name, shelf.source, problem=problem), None)
+
+
+def _look(shelf: Shelf, name: str) -> _Found:
+    raw = main_of(shelf, name)
+    if raw is None:
+        return _Found(shelf, Offer(name, shelf.source, problem="it has no readable SKILL.md"), None)
+    digest = hashlib.sha256(raw).hexdigest()
+    try:
+        file = parse(name, raw)
+    except SkillFileError as error:
+        private = shelf.source == OPERATOR  # the sentence quotes the file
+        problem = "its SKILL.md cannot be used" if private else str(error)
+        return _Found(shelf, Offer(name, shelf.source, digest=digest, problem=problem), None)
+    size_bytes = len(file.text.encode())
+    offer = Offer(name, shelf.source, file.version, digest, size_bytes, file.triggers)
+    return _Found(shelf, offer, file)
+
+
+def _occasion(shop: "Shop", card: CardRow) -> Occasion:
+    trusted = roles.may_write(roles.role(shop.hub, card.repository or "", card.author))
+    with event_store.reading(shop.engine) as db:
+        pinned = pins.of_card(db, card.card_id)
+    line = named_in(clean(card.body).text)
+    return Occasion(without_invisible(card.title), trusted, card.choosing_labels, line, pinned)
+
+
+def _equipment(choices: tuple[Choice, ...], found: Mapping[tuple[str, str], _Found]) -> Equipment:
+    layers, files, considered = [], [], []
+    for choice in choices:
+        offer, why = choice.offer, choice.why
+        here = found.get((offer.source, offer.name))
+        if choice.loaded and here is not None and here.file is not None:
+            layer, contents, left = _loaded(here, here.file)
+            layers.append(layer)
+            files += contents
+            offer = replace(offer, digest=layer.digest)
+            why = f"{why}; left out: {', '.join(left)}" if left else why
+        private = offer.source == OPERATOR
+        considered.append(
+            SkillConsidered(
+                offer.name,
+                offer.source,
+                offer.version,
+                offer.digest,
+                private,
+                choice.asked,
+                choice.loaded,
+                _public(why, offer),
+            )
+        )
+    return Equipment(tuple(layers), tuple(files), tuple(considered))
+
+
+def _public(why: str, offer: Offer) -> str:
+    """Return the reason as it may be told: trigger words and file names of a private skill are contents."""
+    if offer.source != OPERATOR:
+        return why
+    why = _TRIGGER.sub("a trigger of its own in", why)
+    return f"{why.partition('; left out: ')[0]}; some files left out" if "; left out: " in why else why
+
+
+def _loaded(here: _Found, file: SkillFile) -> tuple[Layer, list[SkillContent], list[str]]:
+    name, digest, left = file.name, hashlib.sha256(here.offer.digest.encode()), []
+    contents = []
+    for path, raw in files_of(here.shelf, name):
+        if raw is None:
+            left.append(path)
+            continue
+        digest.update(f"\0{path}\0{hashlib.sha256(raw).hexdigest()}".encode())
+        contents.append(SkillContent(f"{name}/{path}", raw))
+    layer = Layer(
+        LayerKind.SKILL,
+        name,
+        here.offer.source,
+        f"{without_invisible(file.description)}\n\n{shown(file.text, paths=True)}",
+        digest.hexdigest(),
+        file.version,
+        private=here.offer.source == OPERATOR,
+        files=tuple(one.path.partition("/")[2] for one in contents),
+    )
+    return layer, contents, left

@@ -1,0 +1,1 @@
+"""Run specifications for workers: briefing, stages, retries."""

@@ -1,0 +1,135 @@
+"""Gathers what a briefing is made of: the card, what was said, earlier runs' reports, review feedback."""
+
+import secrets
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bot.github.api import roles
+from ledger.events.run import CHECK
+from ledger.ids import RunId
+from ledger.log import event_store
+from ledger.states import Ending
+from ledger.views import cards, findings, links, messages, reports, runs, threads
+from ledger.views.cards import CardRow
+from rules.runs.mode import INVESTIGATE
+from runner.prompts import briefing
+from runner.prompts.briefing import Briefing, BriefingSource, EarlierRun, Feedback, RelatedReport, Said
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bot.bootstrap import Shop
+
+
+def write(shop: "Shop", card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:
+    """Return the briefing of a run as the views are now; the runner stores it once, unchanged after.
+
+    `nonce` is what nobody can guess of the tags around others' words; chance, unless it is given.
+    """
+    nonce = nonce or secrets.token_hex(16)
+    trusted = roles.may_write(roles.role(shop.hub, card.repository or "", card.author))
+    with event_store.reading(shop.engine) as db:
+        return briefing.make_briefing(source(db, card, run_id, author_trusted=trusted), nonce)
+
+
+def source(db: "Connection", card: CardRow, run_id: RunId, *, author_trusted: bool) -> BriefingSource:
+    """Return what the ledger knows for the briefing; one more than the caps, so that omissions are said."""
+    most = briefing.COMMENTS + 1
+    said = messages.newest(db, card.card_id, most, (*messages.COMMENTS, messages.ASSISTANT))
+    reviews = messages.newest(db, card.card_id, most, messages.REVIEWS)
+    before = [
+        past
+        for past in runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS * 2 + 2)
+        if past.run_id != run_id and past.kind != CHECK
+    ]
+    before = before[: briefing.ATTEMPTS + 1]
+    last = next((past for past in before if past.claimed_at is not None), None)
+    found = reports.of_runs(db, (past.run_id for past in before))
+    earlier = [
+        EarlierRun(
+            past.run_id,
+            f"{past.ending or past.state} {past.reason}".strip(),
+            _report(db, past, found.get(past.run_id)),
+        )
+        for past in before
+    ]
+    return BriefingSource(
+        title=card.title,
+        body=card.body,
+        author=card.author,
+        author_trusted=author_trusted,
+        brief=card.brief,
+        conversation=tuple(_said(one, last) for one in said),
+        reviews=tuple(_said(one, last) for one in reviews),
+        earlier=tuple(reversed(earlier)),
+        feedback=tuple(
+            Feedback(one.thread_id, one.author, one.path, one.line or None, one.text)
+            for one in threads.pending(db, card.card_id)
+        ),
+        related=_related(db, card),
+        **_asked(db, run_id),
+    )
+
+
+def _said(one: messages.MessageRow, last: runs.RunRow | None) -> Said:
+    """Return the message; `last` is the run before, whose agent did not read what was said since it began."""
+    new = last is not None and last.claimed_at is not None and one.at > last.claimed_at
+    how = one.place if one.place in messages.REVIEWS else ""
+    return Said(
+        one.author or "Cardinal's planning assistant",
+        one.trusted,
+        one.text,
+        one.at,
+        one.vouched_by,
+        since=last.run_id if new and last is not None else "",
+        how="dismissed" if how and one.changed == "dismissed" else how,
+    )
+
+
+def _asked(db: "Connection", run_id: RunId) -> dict[str, str]:
+    run = runs.get(db, run_id)
+    return {"asked": run.asked, "asked_by": run.by} if run is not None and run.asked else {}
+
+
+def _related(db: "Connection", card: CardRow) -> tuple[RelatedReport, ...]:
+    """Return the reports of what the card had to wait for, and of what it is a part of."""
+    parent = links.parent_of(db, card.card_id)
+    others = [(one.repository, one.number, "done before this one") for one in links.of_card(db, card.card_id)]
+    others += [(parent.repository, parent.number, "which this one is a part of")] if parent else []
+    found = (
+        (f"{repository}#{number}", says, _last_report(db, repository, number))
+        for repository, number, says in others
+    )
+    return tuple(RelatedReport(*one) for one in found if one[2])
+
+
+def _last_report(db: "Connection", repository: str, number: int) -> str:
+    """Return the report of the newest run of the issue's card that succeeded; empty without one."""
+    card = cards.by_issue(db, repository, number) if repository else None
+    past = runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS) if card else ()
+    done = next((one for one in past if one.ending is Ending.SUCCEEDED and one.kind != CHECK), None)
+    return _report(db, done, reports.get(db, done.run_id)) if done else ""
+
+
+def _report(db: "Connection", past: runs.RunRow, found: reports.ReportRow | None) -> str:
+    if found is None:
+        return past.detail
+    lines = (
+        found.done,
+        *(f"- {item}" for item in found.changed),
+        *(f"open: {one}" for one in found.open_questions),
+        *_findings(db, past),
+    )
+    return "\n".join(line for line in lines if line)
+
+
+def _findings(db: "Connection", past: runs.RunRow) -> Iterator[str]:
+    """Yield what an investigation found, as its agent said it."""
+    told = findings.get(db, past.run_id) if past.mode == INVESTIGATE else None
+    for number, one in enumerate(told.findings if told else (), start=1):
+        places = ", ".join(
+            f"{at.path}{f':{at.line}' if at.line else ''}" for at in one.references if at.found
+        )
+        yield f"finding {number} ({one.confidence} confidence): {one.title}{f' [{places}]' if places else ''}"
+        yield f"cause: {one.cause}"
+        yield f"recommended fix: {one.fix}"

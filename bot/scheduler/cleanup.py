@@ -1,0 +1,163 @@
+"""Removes what nobody works in any more: containers of dead claims, places of cards that are done, and what
+runs left in the mirrors.
+"""
+
+import logging
+import shutil
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.runspec import builder
+from bot.scheduler import artifact_retention, dispatch
+from ledger.ids import CardId, RunId
+from ledger.log import event_store
+from ledger.queue import leases
+from ledger.states import RUN_HELD, CardState, RunState
+from ledger.views import cards, runs
+from runner import workspaces
+from runner.checks.clean_checkout import PURPOSES
+from runner.errors import RunnerError
+from runner.git import cleanup
+from runner.phases.recheck import PREFIX
+from runner.run.run_spec import Places
+from runner.workspaces.card_folder import folder_name
+from runner.workspaces.contract import Backend, Tenancy
+from runner.workspaces.tenant import LOOK
+
+if TYPE_CHECKING:
+    from bot.bootstrap import Shop
+
+log = logging.getLogger(__name__)
+
+CHAT_S = 900.0  # older than any answer takes
+REF_AGE = timedelta(days=14)  # for who looks into a card that is not done: its commits stay so long
+_CHAT = "chat-"
+_FINISHED = (CardState.DONE, CardState.ARCHIVED)
+
+
+def tidy(shop: "Shop") -> tuple[str, ...]:
+    """Remove what is left over and return a sentence for each; what cannot be removed now stays for the next
+    time.
+    """
+    places = builder.places(shop)
+
+    def alive(run_id: RunId, generation: int) -> bool:
+        with event_store.reading(shop.engine) as db:
+            return _is_alive(db, places, run_id, generation)
+
+    done: list[str] = []
+    for name in workspaces.names():
+        backend = workspaces.load(name)
+        if backend.problem():
+            continue  # the folders are the same for all: another backend removes them
+        try:
+            done += backend.sweep(places, alive)
+            done += _places(shop, backend, places)
+        except RunnerError as error:
+            log.warning("not tidied backend=%s reason=%s", name, error)
+    done += _gateways(places, alive)
+    done += _exports(places, alive)
+    done += artifact_retention.drop(shop)
+    done += _refs(shop, places)  # the last: it may wait for mirrors
+    for sentence in done:
+        log.info("tidied %s", sentence)
+    return tuple(done)
+
+
+def _is_alive(db: Connection, places: Places, run_id: RunId, generation: int) -> bool:
+    if run_id.startswith(_CHAT):
+        return not _is_old(places.workspaces / run_id)
+    run = runs.get(db, run_id)
+    current = leases.generation(db, dispatch.LEASE_PREFIX + run_id)
+    return run is not None and run.state in RUN_HELD and current == generation
+
+
+def _is_old(folder: Path) -> bool:
+    try:
+        return time.time() - folder.stat().st_mtime > CHAT_S
+    except FileNotFoundError:
+        return True
+
+
+def _places(shop: "Shop", backend: Backend, places: Places) -> list[str]:
+    """Remove the places of one backend in which nobody will work again."""
+    gone = []
+    for card_id in backend.cards(places):
+        with event_store.reading(shop.engine) as db:
+            over = _is_over(db, places, card_id)
+        if over:
+            backend.open(places, Tenancy(card_id)).destroy()
+            gone.append(f"the workspace of {card_id}")
+    return gone
+
+
+def _is_over(db: Connection, places: Places, place: CardId) -> bool:
+    if place.startswith(_CHAT):
+        return _is_old(places.workspaces / place)
+    if place.startswith(PREFIX):
+        run = runs.get(db, RunId(place.removeprefix(PREFIX)))
+        return run is None or run.state not in RUN_HELD
+    clean = next((purpose for purpose in PURPOSES if place.startswith(purpose)), "")
+    card_id = CardId(place.removeprefix(clean).removeprefix(LOOK))
+    newest = next(iter(runs.of_card(db, card_id, limit=1)), None)
+    works = newest is not None and newest.state is not RunState.ENDED
+    if clean:
+        return newest is None or newest.state not in RUN_HELD
+    if place.startswith(LOOK):
+        return not works
+    card = cards.get(db, card_id)
+    return not works and (card is None or card.archived or card.state in _FINISHED)
+
+
+def _exports(places: Places, alive: Callable[[RunId, int], bool]) -> list[str]:
+    """Remove what dead claims were exporting."""
+    gone = []
+    for path, run_id, generation in cleanup.exports(places.mirrors):
+        if not alive(run_id, generation):
+            cleanup.remove(path)
+            gone.append(f"the export {path.name}")
+    return gone
+
+
+def _refs(shop: "Shop", places: Places) -> list[str]:
+    """Remove the refs of runs that nobody goes on with; what git refuses stays for the next time."""
+    gone = []
+    for mirror in cleanup.mirrors_in(places.mirrors):
+        try:
+            known = cleanup.runs_in(mirror)
+            with event_store.reading(shop.engine) as db:
+                over = [one for one in known if _is_forgotten(db, places, one, shop.now())]
+            if over:
+                cleanup.forget(mirror, over)
+                gone.append(f"the refs of {min(len(over), cleanup.MOST_RUNS)} runs in {mirror.name}")
+        except RunnerError as error:
+            log.warning("refs not tidied mirror=%s reason=%s", mirror.name, error)
+    return gone
+
+
+def _is_forgotten(db: Connection, places: Places, run_id: RunId, now: datetime) -> bool:
+    """Whether a run has ended, and its card's place is gone or it was long ago."""
+    run = runs.get(db, run_id)
+    if run is None:
+        return True
+    if run.state is not RunState.ENDED or run.ended_at is None:
+        return False
+    stands = (places.workspaces / folder_name(run.card_id) / "card").exists()
+    return not stands or now - run.ended_at > REF_AGE
+
+
+def _gateways(places: Places, alive: Callable[[RunId, int], bool]) -> list[str]:
+    """Remove the sockets of gateways that died with their claims."""
+    gone = []
+    for folder in sorted(places.gateways.glob("*")):
+        run_id, _, generation = folder.name.rpartition("-")
+        chat = folder.name.startswith(_CHAT)
+        if not alive(RunId(folder.name if chat else run_id), int(generation) if generation.isdigit() else 0):
+            shutil.rmtree(folder, ignore_errors=True)
+            gone.append(f"the gateway of {folder.name}")
+    return gone

@@ -1,0 +1,256 @@
+"""Decides which queued runs may start now and hands them to workers; a worker claims by compare-and-set."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import Connection, Engine
+
+from bot.reactor import reactor
+from bot.state import budgets as purses
+from bot.state import policies, snapshots
+from bot.system import liveness
+from ledger.errors import CardinalError
+from ledger.events.board import CardExplained
+from ledger.events.budget import BudgetReserved
+from ledger.events.run import CHECK, RunClaimed, RunEnded, RunRequeued
+from ledger.ids import BoardId, RunId
+from ledger.log import event_store
+from ledger.queries import run_queue
+from ledger.queue import leases
+from ledger.queue.leases import Lease
+from ledger.states import RUN_HELD, Archetype, Ending, RunState
+from ledger.views import boards, budgets, questions, runs, totals
+from rules.policy.column import ColumnPolicy
+from rules.policy.model import Policy
+from rules.runs.queue import Choice, Load, Waiting, choose
+from rules.snapshot import LEAVE
+from runner.errors import KilledError
+
+MOST_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
+LEASE_PREFIX = "run:"
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A run that may start; `generation` is what its next claim will be."""
+
+    run_id: RunId
+    generation: int
+
+
+# The last answer of each ledger. Whatever it depends on is folded from events, but for the day whose dollars
+# count: as long as nothing happens it stands, and most ticks find that nothing did.
+_answers: WeakKeyDictionary[Engine, tuple[tuple[int, date, int], tuple[Ready, ...]]] = WeakKeyDictionary()
+
+
+def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[Ready, ...]:
+    """Return the runs that may start now, as many as workers are free; record why the others wait."""
+    with event_store.reading(engine) as db:
+        asked = (event_store.last_seq(db), now.date(), slots)
+        known = _answers.get(engine)
+        if known is not None and known[0] == asked:
+            return known[1]
+        choices = _choices(db, now, slots)
+        news = _news(db, choices)
+        starts = tuple(
+            Ready(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1)
+            for choice in choices
+            for run_id in choice.starts
+        )
+    _answers[engine] = (asked, starts)
+    if news:
+        with event_store.writing(engine) as db:
+            event_store.append(db, *news, at=now)
+            reactor.advance(db, now=now)
+    return starts
+
+
+def _choices(db: Connection, now: datetime, slots: int) -> tuple[Choice, ...]:
+    return tuple(_choice(db, board.board_id, now, slots) for board in boards.all_boards(db))
+
+
+def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Choice:
+    policy = policies.in_force(db, board_id)
+    queue = _waiting(db, _queued(db, board_id, policy))
+    if not queue:
+        return Choice((), {})
+    held = runs.held(db, board_id)
+    by_repository: dict[str, int] = {}
+    by_column: dict[str, int] = {}
+    agents = [run for run in held if run.kind != CHECK]
+    for run in agents:
+        by_repository[run.repository] = by_repository.get(run.repository, 0) + 1
+        by_column[run.column] = by_column.get(run.column, 0) + 1
+    spent = totals.of_board(db, board_id, now.date(), {run.card_id for run in queue})
+    load = Load(len(agents), by_repository, by_column, spent, purses.reserved(db, board_id))
+    load = replace(load, halt=snapshots.halt_of(db, board_id), checks=len(held) - len(agents))
+    return choose(
+        policy,
+        queue,
+        load,
+        snapshots.board_stops(db, board_id),
+        slots=max(0, slots - len(held)),
+        losses=snapshots.board_losses(db, board_id),
+        owner=boards.owner_of(db, board_id),
+    )
+
+
+def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waiting, ...]:
+    if not queued:
+        return ()
+    dollars = budgets.of_runs(db, tuple(row.run_id for row in queued))
+    stands = run_queue.where_cards_stand(db, tuple(row.card_id for row in queued))
+    leaving = questions.open_by(db, LEAVE, tuple(row.run_id for row in queued))
+    return tuple(
+        Waiting(
+            run_id=row.run_id,
+            card_id=row.card_id,
+            column=row.column,
+            stands=stands.get(row.card_id),
+            repository=row.repository,
+            rank=row.rank,
+            queued_at=row.queued_at,
+            leaving=row.run_id in leaving,
+            by=dollars[row.run_id].by,
+            wish_usd=purses.wish_usd(dollars[row.run_id]),
+            models=row.kind != CHECK,
+        )
+        for row in queued
+    )
+
+
+def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:
+    """Return the head of each column's queue, and of the checks': one that is stopped or full holds up no
+    other.
+
+    What waits for another issue is not in it: the rules say so on the card.
+    """
+    board = boards.get(db, board_id)
+    names = [one.name for one in board.columns] if board else []
+    working = [name for name in names if policy.archetype(name) is Archetype.EXECUTION]
+    heads = [run_queue.free(db, board_id, name, limit=MOST_WAITING) for name in working]
+    heads.append(run_queue.free_elsewhere(db, board_id, working, limit=MOST_WAITING))
+    heads.append(run_queue.checks(db, board_id, limit=MOST_WAITING))
+    return tuple(row for head in heads for row in head)
+
+
+def _news(db: Connection, choices: tuple[Choice, ...]) -> tuple[CardExplained, ...]:
+    reasons = {run_id: reason for choice in choices for run_id, reason in choice.reasons.items()}
+    if not reasons:
+        return ()
+    cards_of = run_queue.cards_of(db, reasons)
+    said = run_queue.reasons_of(db, cards_of.values())
+    return tuple(
+        CardExplained(cards_of[run_id], reason)
+        for run_id, reason in reasons.items()
+        if run_id in cards_of and said.get(cards_of[run_id], reason) != reason
+    )
+
+
+def claim(
+    engine: Engine, run_id: RunId, *, worker: str, now: datetime, ttl_s: float, slots: int
+) -> Lease | None:
+    """Claim a queued run for `worker`; None when it may not start any more or somebody else has it.
+
+    Limits, and where its card stands, are looked at again inside the transaction that claims, so they hold
+    whatever was enqueued; there the run reserves what it may spend, too.
+    """
+    with event_store.writing(engine) as db:
+        run = runs.get(db, run_id)
+        if run is None or run.state is not RunState.QUEUED:
+            return None
+        grants = {key: grant for choice in _choices(db, now, slots) for key, grant in choice.grants.items()}
+        grant = grants.get(run_id)
+        if grant is None:
+            return None
+        lease = leases.take(db, LEASE_PREFIX + run_id, worker, now=now, ttl_s=ttl_s)
+        if lease is None:
+            return None
+        reserved = BudgetReserved(run_id, grant.usd, grant.by_rule, grant.limit_usd)
+        claimed = RunClaimed(run_id, lease.generation, worker)
+        event_store.append(db, claimed, *((reserved,) if grant.usd > 0 else ()), at=now)
+        reactor.advance(db, now=now)
+        return lease
+
+
+def reap(
+    engine: Engine, *, now: datetime, sure: Callable[[Lease], bool] = lambda _lease: True
+) -> tuple[RunId, ...]:
+    """Take the runs back whose lease ran out: requeued while the policy's retries last, then lost.
+
+    `sure` tells of such a lease whether its holder is really gone.
+    A worker of this machine that sleeps on one is killed: two agents must never share a workspace.
+    """
+    with event_store.reading(engine) as db:
+        late = tuple(filter(sure, leases.expired(db, LEASE_PREFIX, now)))
+    if not late:
+        return ()
+    for lease in late:
+        liveness.end(lease.holder)  # before writing: it may sleep with the ledger's lock in its hands
+    reaped = []
+    with event_store.writing(engine) as db:
+        for lease in leases.expired(db, LEASE_PREFIX, now):
+            if lease not in late:
+                continue
+            leases.release(db, lease)  # the old worker's next write is refused from here on
+            run = runs.get(db, RunId(lease.name.removeprefix(LEASE_PREFIX)))
+            if run is not None and run.state in RUN_HELD:
+                event_store.append(db, _verdict(run), at=now)
+                reaped.append(run.run_id)
+        reactor.advance(db, now=now)
+    return tuple(reaped)
+
+
+def let_go(engine: Engine, run_id: RunId, lease: Lease, *, now: datetime) -> None:
+    """Give the lease back; a run that its worker leaves in the middle, being told to end, is queued again."""
+    with event_store.writing(engine) as db:
+        if leases.generation(db, lease.name) != lease.generation:
+            return  # taken over meanwhile: what happens to the run is not ours any more
+        run = runs.get(db, run_id)
+        if run is not None and run.state in RUN_HELD:
+            event_store.append(db, RunRequeued(run_id, "handed_back"), at=now)
+        leases.release(db, lease)
+        reactor.advance(db, now=now)
+
+
+def hand_back(engine: Engine, run_id: RunId, lease: Lease, error: CardinalError, *, now: datetime) -> None:
+    """End a claimed run that could not be prepared, with what a person can do about it."""
+    with event_store.writing(engine) as db:
+        fence = event_store.Fence(lease.name, lease.generation)
+        ended = RunEnded(run_id, Ending.FAILED, "repository", str(error), RunState.CLAIMED)
+        event_store.append(db, ended, at=now, fence=fence)
+        leases.release(db, lease)
+        reactor.advance(db, now=now)
+
+
+def take_back(engine: Engine, run_id: RunId, lease: Lease, error: KilledError, *, now: datetime) -> None:
+    """Take a run back from its own worker because something that it needs was killed: requeued while the
+    policy's retries last, then lost.
+    """
+    with event_store.writing(engine) as db:
+        if leases.generation(db, lease.name) != lease.generation:
+            return  # taken over meanwhile
+        run = runs.get(db, run_id)
+        if run is not None and run.state in RUN_HELD:
+            event_store.append(db, _verdict(run, str(error)), at=now)
+        leases.release(db, lease)
+        reactor.advance(db, now=now)
+
+
+def _verdict(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEnded:
+    if run.reclaims < retries(run.settings):
+        return RunRequeued(run.run_id, "reclaimed", killed)
+    times = run.reclaims + 1
+    detail = (
+        f"{killed}; this was attempt {times}. Give it more memory or fewer run workers, then /cardinal retry"
+        if killed
+        else f"its worker disappeared {times} times: look at the workers' log, then /cardinal retry"
+    )
+    return RunEnded(run.run_id, Ending.LOST, "gave_up", detail, f"{run.state}: {run.last_line}")
+
+
+def retries(settings: str) -> int:
+    """Return how often a run with these settings may be taken back from a dead worker."""
+    return ColumnPolicy.model_validate_json(settings).retries

@@ -1,0 +1,43 @@
+"""Wakes whoever has to act on what the ledger holds. A lost wake-up costs one tick, never the work."""
+
+from typing import TYPE_CHECKING
+
+from bot.reactor import reactor
+from bot.scheduler import dispatch, queues
+from bot.scheduler.queues import QueueName
+from ledger.log import event_store
+from ledger.queue import outbox
+
+if TYPE_CHECKING:
+    from bot.bootstrap import Shop
+
+MOST_TURNS = 20  # then the next tick goes on
+LANES = (
+    ("github", QueueName.PUBLISH),
+    ("assist", QueueName.ASSIST),
+)  # a lane of the outbox and the queue that carries it out
+
+
+def settle(shop: "Shop") -> None:
+    """Let the rules see what was appended, then wake whoever has to act on it."""
+    for _ in range(MOST_TURNS):
+        with event_store.reading(shop.engine) as db:
+            if not reactor.behind(db):
+                break
+        with event_store.writing(
+            shop.engine
+        ) as db:  # a part of a backlog each time, so that others get their turn
+            reactor.advance(db, now=shop.now())
+    wake(shop)
+
+
+def wake(shop: "Shop") -> None:
+    """Wake the publishers for what is due, and workers for the runs that may start."""
+    now = shop.now()
+    for lane, queue in LANES:
+        due = outbox.next_due(shop.engine, lane)
+        if due is not None and due <= now:
+            queues.enqueue(shop.redis, queue, "bot.scheduler.jobs.publish", lane, job_id=f"publish-{lane}")
+    for run in dispatch.ready(shop.engine, now=now, slots=shop.config.run_workers):
+        job_id = f"run-{run.run_id}-{run.generation}"
+        queues.enqueue(shop.redis, QueueName.RUNS, "bot.scheduler.jobs.execute", run.run_id, job_id=job_id)

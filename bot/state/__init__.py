@@ -1,0 +1,1 @@
+"""Ledger reads shared by several steps: policy in force, budgets, card snapshots."""

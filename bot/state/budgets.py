@@ -1,0 +1,37 @@
+"""Reads from the ledger what runs spent and reserved, as the rules about dollars look at it."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from ledger.ids import BoardId, RunId
+from ledger.views import budgets, totals
+from ledger.views.budgets import BudgetRow
+from rules.policy.model import Policy
+from rules.runs.budget import Grant, Purse, Share
+
+
+def reserved(db: Connection, board_id: BoardId) -> tuple[Share, ...]:
+    """Return what the board's runs under way may still spend."""
+    return tuple(
+        Share(row.run_id, row.card_id, row.column, row.by, row.open_usd)
+        for row in budgets.reserved(db, board_id)
+    )
+
+
+def wish_usd(row: BudgetRow) -> float:
+    """Return what is left of the run's own budget, in dollars."""
+    return max(0.0, row.budget_usd - row.spent_usd)
+
+
+def regrant(db: Connection, policy: Policy, run_id: RunId, more_usd: float, now: datetime) -> Grant | None:
+    """Return what a run under way may spend once its budget is `more_usd` larger; None where no limit has
+    room for more.
+    """
+    row = budgets.get(db, run_id)
+    if row is None:
+        return None
+    wish = Share(run_id, row.card_id, row.column, row.by, wish_usd(row) + more_usd)
+    paid = totals.of_board(db, row.board_id, now.date(), (row.card_id,))
+    granted = Purse(policy, paid, reserved(db, row.board_id)).grant(wish)
+    return granted if isinstance(granted, Grant) and granted.usd > row.open_usd else None

@@ -1,0 +1,358 @@
+"""Makes the rules' snapshot of one card out of the ledger's views."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from ledger.event import Event
+from ledger.events.conversation import CommandGiven
+from ledger.events.publication import EntryGivenUp
+from ledger.events.pull import CheckFailure, ChecksSettled
+from ledger.events.run import CHECK, RunEnded, RunEvent, RunParked, RunStepped
+from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.model.limit_answers import Code
+from ledger.model.shared_failures import shared_cause
+from ledger.queries import attempts
+from ledger.states import RunState
+from ledger.views import (
+    boards,
+    briefings,
+    cards,
+    checks,
+    ci,
+    findings,
+    givers,
+    halts,
+    lifts,
+    links,
+    losses,
+    merges,
+    messages,
+    placements,
+    plans,
+    policies,
+    questions,
+    runs,
+    stops,
+    threads,
+    verdicts,
+)
+from rules.chatops.parser import chosen_question
+from rules.runs.kill_switch import targets
+from rules.runs.mode import INVESTIGATE
+from rules.runs.plan_approval import plan_digest
+from rules.runs.start import MOST_KEPT
+from rules.snapshot import (
+    LEAVE,
+    AnsweredQuestion,
+    BlockerSeen,
+    CheckingSeen,
+    CiSeen,
+    FollowUpSeen,
+    Halt,
+    Held,
+    Loss,
+    Mover,
+    OpenQuestion,
+    PullSeen,
+    RunSeen,
+    Snapshot,
+    Standing,
+    Stop,
+    TargetSeen,
+)
+
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+MOST_CHECKS = 30  # runs that only check, of a card; no policy lets as many begin by themselves in an hour
+MOST_HELD = 20  # held comments that a command can choose from
+
+
+def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
+    """Return the card as it is now, or None for one that the ledger never saw."""
+    row = cards.get(db, card_id)
+    return None if row is None else _snapshot(db, row)
+
+
+def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> Snapshot | None:
+    """Return the card as it is now, with what only the rules for such an event ask for."""
+    snapshot = of_card(db, card_id)
+    if snapshot is None:
+        return None
+    if isinstance(event, RunEvent) and (snapshot.run is None or event.run_id != snapshot.run.run_id):
+        about = runs.get(db, event.run_id)
+        snapshot = replace(snapshot, only_checks=about is not None and about.kind == CHECK)
+    match event:
+        case CommandGiven():
+            paced = givers.count(db, event.by, now - MINUTE)
+            proposed = _follow_ups(db, card_id, event.argument) if event.command == "follow-up" else ()
+            told = replace(snapshot, held=held(db, card_id), paced=paced, follow_ups=proposed)
+            told = replace(told, released=released(db, card_id), lifted=_lifted(db, told, event))
+            told = replace(told, run=_of_choice(db, told.run, chosen_question(event.source)))
+            return replace(told, halt=halt_of(db, snapshot.board_id))
+        case EntryGivenUp(act="create_card"):
+            return replace(snapshot, follow_ups=_follow_ups(db, card_id, event.key.removeprefix("card:")))
+        case RunEnded():
+            cause = shared_cause(event.reason, event.detail)
+            struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
+            seen = _ci(db, snapshot, card_id)
+            return replace(snapshot, struck=struck, halt=halt_of(db, snapshot.board_id), ci=seen)
+        case ChecksSettled():
+            return replace(snapshot, ci=_ci(db, snapshot, card_id))
+        case RunStepped() | RunParked():
+            return replace(snapshot, halt=halt_of(db, snapshot.board_id))
+    return snapshot
+
+
+def _of_choice(db: Connection, run: RunSeen | None, asked: str) -> RunSeen | None:
+    """Return the run with the answer to the question of a ticked choice, where it was one of this run."""
+    row = questions.get(db, QuestionId(asked)) if asked else None
+    if run is None or row is None or row.run_id != run.run_id:
+        return run
+    return replace(run, answered=_answered(row) or run.answered)
+
+
+def _follow_ups(db: Connection, card_id: CardId, wanted: str) -> tuple[FollowUpSeen, ...]:
+    """Return what the run named as in `r1:2` proposes, or the card's newest investigation for a number."""
+    named, colon, _ = wanted.partition(":")
+    run = runs.get(db, RunId(named)) if colon else None
+    told = findings.get(db, run.run_id) if run and run.card_id == card_id else None
+    told = told if colon else findings.newest(db, card_id)
+    if told is None:
+        return ()
+    made = {
+        proposal: f"{row.repository}#{row.number}"
+        for proposal, row in findings.follow_ups_made(db, told.run_id).items()
+    }
+    return tuple(
+        FollowUpSeen(told.run_id, number, one.title, one.body, one.reason, made.get(number, ""))
+        for number, one in enumerate(told.follow_ups, start=1)
+    )
+
+
+def _ci(db: Connection, snapshot: Snapshot, card_id: CardId) -> CiSeen | None:
+    row, pull = ci.of_card(db, card_id), snapshot.open_pull
+    if row is None:
+        return None
+    red = ci.failures_of(db, card_id, pull.head) if pull else ()
+    told = tuple(CheckFailure(one.name, one.url, one.log, one.on_base) for one in red)
+    return CiSeen(row.repaired, row.repairs, told)
+
+
+def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
+    """Return what halts the board; None while nothing does."""
+    row = halts.of_board(db, board_id)
+    return Halt(row.cause, row.because, row.until, row.tries, row.probing, row.probe) if row else None
+
+
+def held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
+    """Return the newest comments that wait for a word by somebody with write access."""
+    return tuple(
+        Held(one.comment_id, one.place, one.author, one.text, one.changed, at=one.at)
+        for one in messages.held(db, card_id, MOST_HELD)
+    )
+
+
+def released(db: Connection, card_id: CardId) -> tuple[Held, ...]:
+    """Return the newest comments that somebody with write access let through."""
+    return tuple(
+        Held(one.comment_id, one.place, one.author, one.text, one.changed, one.vouched_by, one.at)
+        for one in messages.held(db, card_id, MOST_HELD, vouched=True)
+    )
+
+
+def _lifted(db: Connection, snapshot: Snapshot, event: CommandGiven) -> tuple[str, datetime] | None:
+    scope = event.argument.strip().lower() or "card"
+    target = targets(snapshot).get(scope, "") if event.command == "resume" else ""
+    row = lifts.get(db, snapshot.board_id, scope, target) if target else None
+    return (row.by, row.at) if row else None
+
+
+def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:
+    """Return the kill switches that are on for the board."""
+    return tuple(Stop(row.scope, row.target, row.by) for row in stops.of_board(db, board_id))
+
+
+def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
+    """Return what is out of reach of the board."""
+    return tuple(Loss(row.target, row.reason, row.detail) for row in losses.of_board(db, board_id))
+
+
+def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
+    run, target = _run(db, row), _target(db, row)
+    blockers = _blockers(db, row) if run and run.state is RunState.QUEUED else ()
+    return Snapshot(
+        card_id=row.card_id,
+        board_id=row.board_id,
+        repository=row.repository,
+        number=row.number,
+        title=row.title,
+        body=row.body,
+        author=row.author,
+        labels=row.choosing_labels,
+        column=row.column,
+        state=row.state,
+        because=row.because,
+        archived=row.archived,
+        held_back=row.held_back,
+        brief=row.brief,
+        run=run,
+        attempts=row.attempts,
+        pull=_pull(db, row),
+        verdict=row.verdict,
+        pending_threads=threads.pending_count(db, row.card_id),
+        stops=board_stops(db, row.board_id),
+        last_said=row.last_said,
+        last_answered=row.last_answered,
+        assistant_waits=row.assistant_waits,
+        closed=row.closed,
+        given_up=row.given_up,
+        losses=_losses(db, row, target),
+        served=_served(db, row),
+        target=target,
+        blockers=blockers,
+        circle=_circle(db, row) if any(one.standing is not Standing.DONE for one in blockers) else (),
+        approved_head=row.approved_head,
+        put_back=row.put_back,
+        begun=attempts.begun(db, row.card_id, MOST_KEPT),
+        board_owner=boards.owner_of(db, row.board_id),
+        policy_digest=policies.digest(db, row.board_id),
+        checking=_checking(db, row),
+        mover=Mover(row.mover, row.mover_role, row.own_move),
+    )
+
+
+def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
+    found = attempts.checking(db, row.card_id, MOST_CHECKS) if row.pull_number is not None else ()
+    if not found:
+        return None
+    alive = found[0].state is not RunState.ENDED
+    begun = tuple(run.queued_at for run in found)
+    return CheckingSeen(found[0].run_id, alive, begun, found[0].by, found[0].stop_by)
+
+
+def _served(db: Connection, row: cards.CardRow) -> bool:
+    asked_at = verdicts.asked_at(db, row.card_id) if row.verdict == "changes_requested" else None
+    return asked_at is not None and attempts.served_since(db, row.card_id, asked_at)
+
+
+def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:
+    placed = placements.get(db, row.card_id)
+    if placed is None:
+        return None
+    past = runs.of_card(db, row.card_id, limit=MOST_KEPT)
+    began = (run.repository for run in past if run.mode != INVESTIGATE and run.claimed_at is not None)
+    return TargetSeen(placed.repository, placed.problem, next(began, ""))
+
+
+def _losses(db: Connection, row: cards.CardRow, target: TargetSeen | None) -> tuple[Loss, ...]:
+    pulled = row.pull_repository if row.pull_state == "open" else None
+    places = dict.fromkeys((row.repository, target.repository or None if target else None, pulled))
+    lost = (one for place in places for one in losses.of_repository(db, row.board_id, place))
+    return tuple(dict.fromkeys(Loss(one.target, one.reason, one.detail) for one in lost))
+
+
+def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
+    run = runs.get(db, RunId(row.run_id)) if row.run_id else None
+    if run is None:
+        return None
+    asked = _open_questions(db, run)
+    plan = plans.newest(db, run.run_id) if run.plan_revision else None
+    return RunSeen(
+        run_id=run.run_id,
+        attempt=run.attempt,
+        kind=run.kind,
+        column=run.column,
+        state=run.state,
+        ending=run.ending,
+        reason=run.reason,
+        detail=run.detail,
+        plan_required=run.plan_required,
+        plan_revision=run.plan_revision,
+        plan_approved=run.plan_approved,
+        question=asked[0] if asked else None,
+        session_id=run.session_id,
+        stop_asked=run.stop_asked,
+        last_line=run.last_line,
+        usd=run.usd,
+        wait=row.because if run.state is RunState.QUEUED else "",
+        stop_by=run.stop_by,
+        stop_why=run.stop_why,
+        withdrawn=_withdrawn(db, run),
+        plan_at=plan.at if plan else None,
+        briefed=briefings.issue_of(db, run.run_id),
+        plan_digest=plan_digest(run.plan_summary, run.plan_steps) if plan else "",
+        plan_base=plan.base if plan else "",
+        plan_policy=plan.policy if plan else "",
+        mode=run.mode,
+        mode_rule=run.mode_rule,
+        by=run.by,
+        door=run.door,
+        answered=_answered(questions.newest_answered(db, run.run_id)) if run.questions else None,
+        plan_by=plan.by if plan and plan.state != "proposed" else "",
+        begun=run.claimed_at is not None,
+        finish_by=_finish_by(db, run) if row.held_back else "",
+        behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
+    )
+
+
+def _blockers(db: Connection, row: cards.CardRow) -> tuple[BlockerSeen, ...]:
+    return tuple(
+        BlockerSeen(_name(row, one.repository, one.number), one.title, _standing(one))
+        for one in links.of_card(db, row.card_id)
+    )
+
+
+def _standing(link: links.LinkRow) -> Standing:
+    if not link.holds:
+        return Standing.DONE
+    return Standing.OPEN if link.state == "open" else Standing.ABANDONED
+
+
+def _circle(db: Connection, row: cards.CardRow) -> tuple[str, ...]:
+    return tuple(_name(row, *place) for place in links.circle(db, row.card_id))
+
+
+def _name(row: cards.CardRow, repository: str, number: int) -> str:
+    if not repository:
+        return ""
+    return f"#{number}" if repository == row.repository else f"{repository}#{number}"
+
+
+def _withdrawn(db: Connection, run: runs.RunRow) -> tuple[QuestionId, ...]:
+    if run.ending is None or not run.questions:
+        return ()
+    return tuple(one.question_id for one in questions.of_run(db, run.run_id) if one.withdrawn)
+
+
+def _finish_by(db: Connection, run: runs.RunRow) -> str:
+    answered = (one for one in questions.of_run(db, run.run_id) if one.code == Code.FINISH)
+    return next((one.answered_by for one in answered), "")
+
+
+def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...]:
+    """Return the run's open questions, the newest first; only the one about leaving can be behind another."""
+    asked = questions.open_of_run(db, run.run_id) if run.questions else ()
+    return tuple(
+        OpenQuestion(it.question_id, it.asker, it.text, it.choices, it.asked_at, it.subject, it.codes)
+        for it in asked
+    )
+
+
+def _answered(row: questions.QuestionRow | None) -> AnsweredQuestion | None:
+    if row is None or row.answered_at is None:
+        return None
+    return AnsweredQuestion(row.question_id, row.answered_by, row.answer, row.asked_at, row.answered_at)
+
+
+def _pull(db: Connection, row: cards.CardRow) -> PullSeen | None:
+    if row.pull_number is None:
+        return None
+    awaited = merges.get(db, row.card_id) if row.pull_state == "open" else None
+    how, head = (awaited.how, awaited.head) if awaited else ("", "")
+    pull = PullSeen(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch, how, head)
+    if row.pull_state != "open":
+        return pull
+    last = checks.gate_of(db, row.card_id)
+    standing = checks.standing(db, row.card_id, row.pull_head)
+    return replace(pull, gate=standing, checked=last.head if last else "")

@@ -1,0 +1,172 @@
+"""Keeps the ledger's idea of a board's shape and policy up to date."""
+
+import hashlib
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bot.github.api import projects as github_board
+from bot.github.errors import NotFoundError, StatusMissingError
+from bot.reactor import reactor
+from bot.repo_config import policy_file, profiles
+from bot.state import policies as policies_in_force
+from ledger.event import Event
+from ledger.events.board import BoardSeen, ColumnsChanged, Renaming, StatusFound, StatusLost
+from ledger.events.policy import PolicyLoaded, PolicyRejected
+from ledger.ids import BoardId
+from ledger.log import event_store
+from ledger.views import boards, policies, structure
+from rules.errors import PolicyError
+from rules.policy.model import parse
+
+if TYPE_CHECKING:
+    from bot.bootstrap import Shop
+
+log = logging.getLogger(__name__)
+
+
+def ready(shop: "Shop") -> bool:
+    """Make sure that the served board and its policy are known, before the first event of a card; return
+    whether cards can be looked at: a policy is in force, and the board has its field Status.
+
+    What happens to a card is decided by the board's own policy, or later: never by one that nobody wrote.
+    """
+    board_id = served(shop) or refresh(shop, *shop.config.board)
+    with event_store.reading(shop.engine) as db:
+        unread = policies.current(db, board_id) is None
+    if unread:
+        load_policy(shop, board_id)
+    with event_store.reading(shop.engine) as db:
+        return policies_in_force.is_known(db, board_id) and structure.lost_status(db, board_id) is None
+
+
+def agrees(shop: "Shop", seen: github_board.CardLook) -> bool:
+    """Tell whether the board's columns are those that the card was just seen among; if not, read them.
+
+    Else a column that was renamed or deleted would look like people's drags.
+    """
+    with event_store.reading(shop.engine) as db:
+        known = boards.get(db, seen.board_id)
+    if known is not None and seen.status == tuple((one.option_id, one.name) for one in known.columns):
+        return True
+    try:
+        note(shop, github_board.read_board(shop.hub, *shop.config.board))
+    except StatusMissingError as error:
+        note_lost(shop, error)
+    return False
+
+
+def refresh(shop: "Shop", owner: str, number: int) -> BoardId:
+    """Read the board's shape and its policy file, append what differs, and return the board's id."""
+    found = github_board.read_board(shop.hub, owner, number)
+    note(shop, found)
+    load_policy(shop, found.board_id)
+    return found.board_id
+
+
+def note(shop: "Shop", found: github_board.BoardLook) -> None:
+    """Append the board's shape where it differs from what is known, and first what became of its columns."""
+    seen = BoardSeen(
+        found.board_id,
+        found.owner,
+        found.number,
+        found.title,
+        found.status_field_id,
+        found.columns,
+        found.fields,
+    )
+    with event_store.writing(shop.engine) as db:
+        known = boards.get(db, found.board_id)
+        events: list[Event] = []
+        if structure.lost_status(db, found.board_id) is not None:
+            events.append(StatusFound(found.board_id))
+        if known is not None:
+            events += _changed(known, found)
+        if known is None or _shape(known) != _shape(seen):
+            events.append(seen)
+        if events:
+            event_store.append(db, *events, at=shop.now())
+            reactor.advance(db, now=shop.now())
+
+
+def note_lost(shop: "Shop", error: StatusMissingError) -> None:
+    """Append that the board's field Status is gone or renamed, once."""
+    board_id = served(shop)
+    if board_id is None:
+        raise error
+    with event_store.writing(shop.engine) as db:
+        known = boards.get(db, board_id)
+        now = error.fields.get(known.status_field_id, "") if known is not None else ""
+        if structure.lost_status(db, board_id) != now:
+            event_store.append(db, StatusLost(board_id, now), at=shop.now())
+            reactor.advance(db, now=shop.now())
+
+
+def _changed(known: boards.BoardRow, found: github_board.BoardLook) -> Iterator[ColumnsChanged]:
+    """Yield what became of the known columns, by their options' ids, where anything did."""
+    now = {column.option_id: column.name for column in found.columns}
+    renamed = tuple(
+        Renaming(was.option_id, was.name, now[was.option_id])
+        for was in known.columns
+        if now.get(was.option_id, was.name) != was.name
+    )
+    removed = tuple(was.name for was in known.columns if was.option_id not in now)
+    if renamed or removed:
+        yield ColumnsChanged(known.board_id, renamed, removed)
+
+
+def follow_policy(shop: "Shop", board_id: BoardId, *, newest: str | None, last: str | None) -> None:
+    """Read the policy file where its repository's `newest` commit is not the `last` one that was followed.
+
+    Without a repository (None) the built-in policy applies until one was there; later its last one stays.
+    """
+    with event_store.reading(shop.engine) as db:
+        known = policies.current(db, board_id)
+    sound = known is not None and (bool(known.problems) or policies_in_force.is_readable(known.text))
+    if not sound or (newest is not None and newest != last):
+        load_policy(shop, board_id)
+
+
+def served(shop: "Shop") -> BoardId | None:
+    """Return the id of the board that Cardinal serves; None before it was seen."""
+    with event_store.reading(shop.engine) as db:
+        known = boards.all_boards(db)
+    owner, number = shop.config.board
+    mine = (one.board_id for one in known if (one.owner.casefold(), one.number) == (owner.casefold(), number))
+    return next(mine, None)
+
+
+def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:
+    return board.title, board.status_field_id, board.columns, board.fields
+
+
+def load_policy(shop: "Shop", board_id: BoardId) -> None:
+    """Read the home repository's policy file; a bad one leaves the last good one in force and is said.
+
+    So does a repository that is gone or out of reach; where there never was one, the built-in policy applies.
+    """
+    try:
+        text, commit = policy_file.read(shop.hub, shop.config.home_repository)
+    except NotFoundError as error:
+        log.warning("policy not read repository=%s reason=%s", shop.config.home_repository, error)
+        with event_store.reading(shop.engine) as db:
+            if policies.current(db, board_id) is not None:
+                return
+        text, commit = None, ""
+    home = shop.config.home_repository
+    own = profiles.own_names(shop.hub, home, commit, text) if text else ()
+    digest = hashlib.sha256((text or "").encode()).hexdigest()
+    with event_store.writing(shop.engine) as db:
+        known = policies.current(db, board_id)
+        told = known is not None and digest == (known.rejected_digest or known.digest)
+        # One that was good for another version of Cardinal is judged again by this one.
+        if told and known is not None and (known.problems or policies_in_force.is_readable(known.text)):
+            return
+        try:
+            if text is not None:
+                parse(text, home=home, profiles=own)
+        except PolicyError as error:
+            event_store.append(db, PolicyRejected(board_id, digest, commit, error.problems), at=shop.now())
+        else:
+            event_store.append(db, PolicyLoaded(board_id, digest, text or "", commit), at=shop.now())
+        reactor.advance(db, now=shop.now())

@@ -1,0 +1,314 @@
+"""Answers a card's doorbell: reads the card from GitHub and appends what differs from what is known."""
+
+import json
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.github.api import issues as github_issues
+from bot.github.api import projects as github_board
+from bot.github.api import roles
+from bot.reactor import reactor
+from bot.state import policies, snapshots
+from bot.sync import board as boards
+from bot.sync import movers, target_repository
+from ledger.event import Event
+from ledger.events import board as on_board
+from ledger.events.related import Blocker, LinksSeen
+from ledger.ids import CardId
+from ledger.log import event_store
+from ledger.queries import cards as listing
+from ledger.queue import change_reports, leases, outbox, refresh_requests
+from ledger.states import Archetype, CardState
+from ledger.views import boards as known_boards
+from ledger.views import cards, links, runs
+from rules.card.move_rights import may_move
+from rules.snapshot import NOBODY, Mover
+
+if TYPE_CHECKING:
+    from bot.bootstrap import Shop
+
+LOOK_TTL_S = 30
+HIDDEN, HIDDEN_S = "Redacted", 180  # how GitHub calls a card whose issue Cardinal may not see
+MOST_LOOKS = 5  # a card that rings without end is left to the next wake-up
+
+
+def look(shop: "Shop", card_id: CardId) -> bool:
+    """Read the card until no ring waits; return False when somebody else is reading it already, and while the
+    board is not ready: the ring waits for that.
+
+    Readers of one card exclude each other from the read to the commit, so an older reading never overwrites a
+    newer one; rings that wait together cost one read. Whoever holds the lease looks again before letting go.
+    """
+    with event_store.writing(shop.engine) as db:
+        lease = leases.take(db, f"look:{card_id}", shop.name, now=shop.now(), ttl_s=LOOK_TTL_S)
+    if lease is None:
+        return False
+    try:
+        for _ in range(MOST_LOOKS):
+            if not boards.ready(shop):
+                return False
+            if _answer(shop, card_id, lease):
+                return True
+    finally:
+        with event_store.writing(shop.engine) as db:
+            leases.release(db, lease)
+    return True
+
+
+def _answer(shop: "Shop", card_id: CardId, lease: leases.Lease) -> bool:
+    """Read the card once and record it; return whether nobody rang meanwhile, and if so let the lease go."""
+    with event_store.reading(shop.engine) as db:
+        rung, _answered = refresh_requests.rung(db, card_id)
+    seen = github_board.read_card(shop.hub, card_id)
+    if seen is None:  # a board that is out of sight as well says nothing about its cards: that raises
+        github_board.read_board(shop.hub, shop.config.board_owner, shop.config.board_number)
+    if seen is not None and not _is_served(shop, seen):
+        seen = None  # it stands on a board of the organisation that Cardinal does not serve
+    if seen is not None and not boards.agrees(shop, seen):
+        return False  # columns were renamed or deleted: look at the card again, by what they are now
+    ranked = _order(shop, seen)
+    closing, placed = _closing(shop, seen), target_repository.decide(shop, seen)
+    came_at = _came_at(shop, card_id, seen)
+    moved, labels = movers.find(shop, card_id, seen, came=came_at is not None), _labels(shop, card_id, seen)
+    with event_store.writing(shop.engine) as db:
+        leases.renew(db, lease, now=shop.now(), ttl_s=LOOK_TTL_S)
+        if placed is not None:
+            event_store.append(db, placed, at=shop.now())  # before the drag that asks for it
+        _record(db, card_id, seen, ranked, closing, moved, came_at, now=shop.now())
+        known = cards.get(db, card_id)
+        if labels and known is not None and not known.archived:
+            event_store.append(db, *labels, at=shop.now())
+        change_reports.drop(db, card_id, moved.told, shop.now() - movers.KEPT)
+        refresh_requests.answered(db, card_id, rung)
+        reactor.advance(db, now=shop.now())
+        quiet = refresh_requests.rung(db, card_id)[0] == rung
+        if quiet:
+            leases.release(db, lease)
+    return quiet
+
+
+def _came_at(shop: "Shop", card_id: CardId, seen: github_board.CardLook | None) -> datetime | None:
+    """Return when deliveries say that the card came to where it is seen; None where that is no news."""
+    if seen is None or seen.column is None:
+        return None
+    with event_store.reading(shop.engine) as db:
+        return refresh_requests.came_to(db, card_id, seen.option_id)
+
+
+def _labels(
+    shop: "Shop", card_id: CardId, seen: github_board.CardLook | None
+) -> tuple[on_board.LabelJudged, ...]:
+    if seen is None or seen.archived:
+        return ()
+    with event_store.reading(shop.engine) as db:
+        policy = policies.in_force(db, seen.board_id)
+    return movers.labels(shop, card_id, policy, seen)
+
+
+def _is_served(shop: "Shop", seen: github_board.CardLook) -> bool:
+    owner, number = shop.config.board
+    return (seen.owner.casefold(), seen.board_number) == (owner.casefold(), number)
+
+
+def _order(shop: "Shop", seen: github_board.CardLook | None) -> on_board.ColumnRanked | None:
+    """Return the column's order where it decides who starts first: another card waits in the same column."""
+    if seen is None or seen.column is None or seen.archived:
+        return None
+    with event_store.reading(shop.engine) as db:
+        column = policies.in_force(db, seen.board_id).column(seen.column)
+        if column is None or column.archetype is not Archetype.EXECUTION:
+            return None
+        if not runs.queued(db, seen.board_id, seen.column, limit=1):
+            return None
+    order = github_board.read_column(shop.hub, seen.board_id, seen.column)
+    return on_board.ColumnRanked(seen.board_id, seen.column, order)
+
+
+def _record(
+    db: Connection,
+    card_id: CardId,
+    seen: github_board.CardLook | None,
+    ranked: on_board.ColumnRanked | None,
+    closing: on_board.IssueClosed | None,
+    moved: movers.Moved,
+    came_at: datetime | None,
+    *,
+    now: datetime,
+) -> None:
+    known, by = cards.get(db, card_id), moved.by
+    if seen is None or seen.kind not in github_board.CARDS:
+        if known is not None and not known.archived and _is_gone(db, known, seen, now):
+            reason = "deleted" if seen is None else seen.kind
+            event_store.append(db, on_board.CardArchived(card_id, reason, by.login, by.role), at=now)
+        return
+    _found_again(db, card_id, now)
+    by = _for_whom(db, known, seen, by) if known is not None else by
+    events, upto = _events(db, known, seen, closing, replace(moved, by=by), came_at)
+    if events:
+        event_store.append(db, *events, at=now)
+    if upto is not None:
+        refresh_requests.recorded(db, card_id, seen.board_id, upto)
+    if ranked is not None and ranked.order != listing.order_of(db, seen.board_id, ranked.column):
+        event_store.append(db, ranked, at=now)
+
+
+def _events(
+    db: Connection,
+    known: cards.CardRow | None,
+    seen: github_board.CardLook,
+    closing: on_board.IssueClosed | None,
+    moved: movers.Moved,
+    came_at: datetime | None,
+) -> tuple[tuple[Event, ...], datetime | None]:
+    """Return what is news about a card of the board, and up to when that tells of its moves, if it does."""
+    card_id, links_seen, by = seen.card_id, _links(db, seen), moved.by
+    if known is None:
+        if seen.archived:
+            return (), None
+        first = _first_sight(db, seen, by, dragged=came_at is not None)
+        seen_first = (first, *links_seen, *((closing,) if closing else ()))
+        return seen_first, seen.updated_at if first.arrived else None
+    news = differences(known, seen, closing, by=by)
+    if moved.late and not known.mover and not news:
+        news = (on_board.MoverFound(card_id, seen.column or "", by.login, by.role),)
+    events = (*links_seen, *news)  # first: whoever enters a column is told what it waits for
+    if known.column != seen.column:
+        return events, seen.updated_at
+    if came_at is None or seen.column is None or seen.archived:
+        return events, None
+    return (*events, on_board.CardArrived(card_id, seen.column, came_at, by.login, by.role)), came_at
+
+
+def _links(db: Connection, seen: github_board.CardLook) -> tuple[LinksSeen, ...]:
+    """Return what is linked with the issue, where that differs from what is known."""
+    if seen.kind != "Issue" or seen.archived:
+        return ()
+    known = links.of_card(db, seen.card_id)
+    blocked_by = tuple(
+        Blocker(one.repository, one.number, one.title, one.state) for one in known if one.repository
+    )
+    above = links.parent_of(db, seen.card_id)
+    parent = f"{above.repository}#{above.number}" if above else ""
+    was = (blocked_by, len(known) - len(blocked_by), parent)
+    if was == (seen.blocked_by, seen.hidden_blockers, seen.parent):
+        return ()
+    return (LinksSeen(seen.card_id, seen.blocked_by, seen.hidden_blockers, seen.parent),)
+
+
+def _is_gone(db: Connection, known: cards.CardRow, seen: github_board.CardLook | None, now: datetime) -> bool:
+    """Tell whether the card left the board, or was hidden at every look for HIDDEN_S.
+
+    Access that is lost by mistake comes back; a lease that nobody renews measures the time. A card that is
+    blocked because its repository is out of reach waits for as long as that lasts.
+    """
+    if seen is None or seen.kind != HIDDEN:
+        return True
+    card_id = known.card_id
+    snapshot = snapshots.of_card(db, card_id)
+    if snapshot is not None and (snapshot.lost or snapshot.foreign):
+        return False
+    name = f"hidden:{card_id}"
+    if any(lease.name == name for lease in leases.expired(db, name, now)):
+        _found_again(db, card_id, now)
+        return True
+    if name not in leases.holders(db):
+        leases.take(db, name, name, now=now, ttl_s=HIDDEN_S)
+    return False
+
+
+def _found_again(db: Connection, card_id: CardId, now: datetime) -> None:
+    """Let the time of being hidden begin anew."""
+    name = f"hidden:{card_id}"
+    if name in leases.holders(db):
+        leases.release(db, leases.Lease(name, name, leases.generation(db, name), now))
+
+
+def _first_sight(
+    db: Connection, seen: github_board.CardLook, by: Mover, *, dragged: bool
+) -> on_board.CardSeen:
+    board = known_boards.get(db, seen.board_id)
+    # GitHub's times have whole seconds; a card that was not touched since Cardinal came was there before.
+    arrived = dragged or (board is not None and seen.updated_at >= board.since.replace(microsecond=0))
+    return on_board.CardSeen(
+        card_id=seen.card_id,
+        board_id=seen.board_id,
+        content_id=seen.content_id,
+        repository=seen.repository,
+        number=seen.number,
+        title=seen.title,
+        body=seen.body,
+        author=seen.author,
+        column=seen.column,
+        state=CardState.DRAFT,
+        labels=seen.labels,
+        arrived=arrived,
+        by=by.login,
+        role=by.role,
+    )
+
+
+def _closing(shop: "Shop", seen: github_board.CardLook | None) -> on_board.IssueClosed | None:
+    """Return that the issue is closed, where that is news, and by whom: only a trusted one gives work up."""
+    if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
+        return None
+    with event_store.reading(shop.engine) as db:
+        known, policy = cards.get(db, seen.card_id), policies.in_force(db, seen.board_id)
+    reason = seen.state_reason or "completed"
+    if known is None or seen.repository is None or seen.number is None:
+        return on_board.IssueClosed(seen.card_id, reason, "")
+    if known.closed == reason:
+        return None
+    by = github_issues.closed_by(shop.hub, seen.repository, seen.number)
+    trusted = False
+    if by and reason in on_board.ABANDONED:  # nothing depends on it otherwise
+        trusted = may_move(policy, Mover(by, roles.role(shop.hub, seen.repository, by)))
+    return on_board.IssueClosed(seen.card_id, reason, by, trusted)
+
+
+def differences(
+    known: cards.CardRow,
+    seen: github_board.CardLook,
+    closing: on_board.IssueClosed | None = None,
+    *,
+    by: Mover = NOBODY,
+) -> tuple[Event, ...]:
+    """Return what changed between the card as known and as seen, in the order for the rules to hear it."""
+    card_id, events = known.card_id, list[Event]()
+    if seen.archived:
+        return () if known.archived else (on_board.CardArchived(card_id, "archived", by.login, by.role),)
+    if known.archived:
+        events.append(on_board.CardRestored(card_id, by.login, by.role))
+    if (known.title, known.body, known.labels) != (seen.title, seen.body, seen.labels):
+        events.append(on_board.CardDescribed(card_id, seen.title, seen.body, seen.labels))
+    place = (seen.repository, seen.number)
+    # A draft became an issue, or an issue was transferred, or its repository renamed.
+    if seen.number is not None and seen.repository is not None and place != (known.repository, known.number):
+        same = (seen.content_id, seen.number) == (known.content_id, known.number)
+        before = (known.repository or "") if same else ""
+        events.append(on_board.CardConverted(card_id, seen.content_id, seen.repository, seen.number, before))
+    if known.column != seen.column:
+        events.append(on_board.CardMoved(card_id, known.column, seen.column, by.own, by.login, by.role))
+    if closing is not None:
+        events.append(closing)
+    if known.closed and seen.state == "open":
+        events.append(on_board.IssueReopened(card_id, ""))
+    return tuple(events)
+
+
+def _for_whom(db: Connection, known: cards.CardRow, seen: github_board.CardLook, by: Mover) -> Mover:
+    """Return the mover; of an own move that for whose run it was made."""
+    if known.column != seen.column and (by.own or _own_move(db, known.card_id, seen.column)):
+        run = runs.get(db, known.run_id) if known.run_id else None
+        return Mover(run.by if run else known.mover, own=True)
+    return by
+
+
+def _own_move(db: Connection, card_id: CardId, column: str | None) -> bool:
+    """Tell whether Cardinal is just moving the card there: the echo can come before its own commit."""
+    return any(
+        entry.act == "move_card" and json.loads(entry.payload).get("column") == column
+        for entry in outbox.open_of_card(db, card_id)
+    )

@@ -1,0 +1,61 @@
+"""What does not fit between a board's columns and its policy, as sentences: said once, not on every card."""
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection
+
+from bot.state import policies
+from ledger.ids import BoardId
+from ledger.views import boards, cards, runs, structure
+from rules.text import code, count
+
+MOST_NAMED = 5
+FILE = "`.github/cardinal.yml`"
+
+
+def troubles(db: Connection, board_id: BoardId) -> Iterator[str]:
+    """Yield what somebody changed so that cards wait for it: each with those cards, and what to do."""
+    lost = structure.lost_status(db, board_id)
+    if lost is not None:
+        happened = f"is called {code(lost)} now" if lost else "is gone"
+        step = f"rename {code(lost)} back" if lost else "make a single-select field Status with the columns"
+        yield f"The board's field Status {happened}, so no card's column can be read: {step}"
+    board, policy = boards.get(db, board_id), policies.in_force(db, board_id)
+    there = {column.name for column in board.columns} if board else set[str]()
+    for name, became in structure.former_columns(db, board_id).items():
+        if policy.column(name) is None or policy.column(became) is not None:
+            continue  # nobody served it, or the policy names it as it is called now
+        if became in there:
+            step = f"write {code(became)} for {code(name)} in {FILE}, or rename it back"
+            happened = f"is called {code(became)} now, which the policy does not name"
+        else:
+            step = f"make it again and drag its cards there, or take it out of {FILE}"
+            happened = "was deleted"
+        yield f"The column {code(name)} {happened}{_waiting(db, board_id, became or name)}: {step}"
+
+
+def unknown_to_board(db: Connection, board_id: BoardId) -> tuple[str, ...]:
+    """Return the policy's columns that the board does not have."""
+    board = boards.get(db, board_id)
+    there = {column.name.casefold() for column in board.columns} if board else set[str]()
+    named = policies.in_force(db, board_id).board.columns
+    return tuple(name for name in named if board and name.casefold() not in there)
+
+
+def unknown_to_policy(db: Connection, board_id: BoardId) -> tuple[str, ...]:
+    """Return the board's columns that the policy does not name."""
+    board, policy = boards.get(db, board_id), policies.in_force(db, board_id)
+    shown = board.columns if board else ()
+    return tuple(column.name for column in shown if policy.column(column.name) is None)
+
+
+def _waiting(db: Connection, board_id: BoardId, column: str) -> str:
+    """Return how many queued runs wait for the column, with their cards."""
+    queued = runs.queued(db, board_id, column)
+    found = [card for run in queued[:MOST_NAMED] if (card := cards.get(db, run.card_id)) is not None]
+    names = [f"{card.repository}#{card.number}" for card in found]
+    if not names:
+        return ""
+    more = f" and {len(queued) - len(names)} more" if len(queued) > len(names) else ""
+    wait = "waits" if len(queued) == 1 else "wait"
+    return f"; {count(len(queued), 'queued run')} {wait} for it ({', '.join(names)}{more})"

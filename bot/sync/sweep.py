@@ -1,0 +1,111 @@
+"""Finds what no delivery told: cards that moved unseen, and deliveries that GitHub could not hand over."""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from bot.github import failed_deliveries
+from bot.github.api.project_models import CardStub
+from bot.github.api.project_pages import Sight, survey
+from bot.github.errors import RefusedError, StatusMissingError, UnavailableError
+from bot.state import policies
+from bot.sync import access, board, sweep_cursor
+from ledger.ids import BoardId, CardId, DeliveryId
+from ledger.log import event_store
+from ledger.queries import cards, run_queue
+from ledger.queue import inbox, refresh_requests
+from ledger.states import Archetype
+
+if TYPE_CHECKING:
+    from bot.bootstrap import Shop
+
+MEMORY = "sweep.json"
+SPARING = 2  # the priority of its further requests: faces and reports go before them
+LOOK_AGAIN = timedelta(minutes=10)  # at what a card waits for, should nobody have told that it is done
+MOST_WAITING = 20  # cards of those in one sweep
+
+
+def sweep(shop: "Shop") -> tuple[CardId, ...]:
+    """Compare the board with the ledger and ask for failed deliveries; return the cards that differ, rung.
+
+    Of a large board it compares as much as one point buys, more where the board changed; see `sweep_cursor`.
+    """
+    if not access.check(shop, thoroughly=False):
+        return ()  # nothing can be asked, and one sentence has been said
+    rung = _compare(shop)
+    failed_deliveries.recover(shop.hub, shop.now(), lambda ids: _came(shop, ids))
+    return rung
+
+
+def _came(shop: "Shop", ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
+    with event_store.reading(shop.engine) as db:
+        return frozenset(one for one in ids if inbox.known(db, one))
+
+
+def _compare(shop: "Shop") -> tuple[CardId, ...]:
+    board_id = board.served(shop) or board.refresh(shop, *shop.config.board)
+    quiet = _quiet(shop, board_id)
+    path = shop.config.home / "run" / MEMORY
+    memory = sweep_cursor.load(path, [*shop.config.board, *quiet])
+    turn = sweep_cursor.Round(memory, shop.now())
+    rung: dict[CardId, None] = {}
+    try:
+        while True:
+            sight = survey(shop.hub, shop.config.board, shop.config.home_repository, quiet, turn.starts())
+            board.note(shop, sight.board)
+            board.follow_policy(shop, sight.board.board_id, newest=sight.home, last=memory.home)
+            memory.home = sight.home
+            rung |= dict.fromkeys(_ring(shop, sight, turn.take(sight), quiet))
+            if not turn.goes_on() or (memory.whole and shop.hub.budget.spare(SPARING) > 0):
+                return tuple(rung)
+    except StatusMissingError as error:
+        board.note_lost(shop, error)
+        return ()
+    except UnavailableError:
+        sweep_cursor.slow_down(memory)
+        raise
+    except RefusedError:  # a cursor of an earlier round that GitHub no longer takes: begin anew
+        memory.starts, memory.place, memory.seen = [], 0, {}
+        raise
+    finally:
+        sweep_cursor.save(path, memory)
+
+
+def _quiet(shop: "Shop", board_id: BoardId) -> tuple[str, ...]:
+    with event_store.reading(shop.engine) as db:
+        columns = policies.in_force(db, board_id).board.columns
+    return tuple(name for name, column in columns.items() if column.archetype is Archetype.TERMINAL)
+
+
+def _ring(
+    shop: "Shop", sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
+) -> tuple[CardId, ...]:
+    """Ring for every card that differs; at a round's end also for those that no page had."""
+    board_id = sight.board.board_id
+    with event_store.reading(shop.engine) as db:
+        known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)
+        issues = cards.issues_of(db, board_id)
+        late = run_queue.unlooked(db, board_id, shop.now() - LOOK_AGAIN, MOST_WAITING)
+    stubs = [stub for page in sight.pages for stub in page.stubs]
+    rung = [stub.card_id for stub in stubs if _differs(stub, known, closed, issues)]
+    if all_seen is not None:
+        rung += [one for one, column in known.items() if one not in all_seen and column not in quiet]
+    rung += [card_id for card_id in late if card_id not in rung]
+    if rung:
+        with event_store.writing(shop.engine) as db:
+            for card_id in rung:
+                refresh_requests.ring(db, card_id, board_id, shop.now())
+    return tuple(rung)
+
+
+def _differs(
+    stub: CardStub,
+    known: Mapping[CardId, str | None],
+    closed: frozenset[CardId],
+    issues: Mapping[CardId, str],
+) -> bool:
+    if stub.card_id not in known:
+        return not stub.archived  # one that rests is looked at when it comes back
+    moved = stub.archived or known[stub.card_id] != stub.column
+    elsewhere = bool(stub.issue) and stub.issue != issues.get(stub.card_id)  # renamed, transferred, converted
+    return moved or elsewhere or stub.closed != (stub.card_id in closed)

@@ -1,0 +1,148 @@
+"""How the sweep goes round a board of any size for a fixed price.
+
+One request reads up to five pages, and a sweep makes one request: a small board is read whole each time, a
+large one page after page over several sweeps. Where GitHub says that the board changed, the sweep goes on at
+once, as far as its share of the hour allows. A page is asked for by the cursor that an earlier round saw
+there; neighbours overlap a little, so that new cards between them are found. What is remembered is one small
+file; losing it costs one reading of the whole board.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from bot.github.api.project_pages import MOST_PAGES, Page, Sight
+from bot.system import private_file
+from ledger.ids import CardId
+
+PAGE = 100
+STRIDE = 95  # cards from one page's start to the next one's: five new ones may come between without a gap
+# Two per cent of GitHub's hour of 5,000 points: what flows in and the burst are 100 together.
+POINTS_PER_HOUR, BURST = 90.0, 10.0
+MOST_REQUESTS = 500  # of one sweep: GitHub's own limit is 50,000 cards on a board
+
+
+@dataclass(slots=True)
+class Memory:
+    """What earlier sweeps learned about the board; `scope` says which board, and which columns were left out.
+
+    `starts`: cursor and card behind which the second, third … page begins. `seen`: the cards of this round so
+    far with their cursors. `whole`: all pages were read once. `owed`: pages to read since the last change.
+    """
+
+    scope: str = ""
+    starts: list[tuple[str, str]] = field(default_factory=list)
+    place: int = 0
+    seen: dict[str, str] = field(default_factory=dict)
+    whole: bool = False
+    owed: int = 0
+    touched_at: str = ""
+    home: str | None = None
+    at_once: int = MOST_PAGES
+    credit: float = BURST
+    counted_s: float = 0.0
+
+
+class Round:
+    """One sweep's way round the board, from where the last one stopped."""
+
+    def __init__(self, memory: Memory, now: datetime) -> None:
+        self.memory = memory
+        now_s = now.timestamp()
+        elapsed_s = max(0.0, now_s - memory.counted_s) if memory.counted_s else 0.0
+        memory.credit = min(BURST, memory.credit + elapsed_s * POINTS_PER_HOUR / 3600)
+        memory.counted_s = now_s
+        self._requests = 0
+
+    def starts(self) -> tuple[str | None, ...]:
+        """Return behind which cursors the next request reads."""
+        known = [None, *(cursor for cursor, _ in self.memory.starts)]
+        return tuple(known[self.memory.place : self.memory.place + self.memory.at_once])
+
+    def take(self, sight: Sight) -> frozenset[CardId] | None:
+        """Note what a request saw; return all items of the round when it ended with this one, else None."""
+        memory = self.memory
+        if sight.touched_at != memory.touched_at:
+            memory.touched_at, memory.owed = sight.touched_at, len(memory.starts) + 1
+        self._requests += 1
+        memory.credit = max(0.0, memory.credit - 1)
+        for page in sight.pages:
+            memory.owed = max(0, memory.owed - 1)
+            if not self._turn(page):
+                return self._close()
+            if not self._joins(page):
+                break  # the following pages of this answer were compared, but do not follow this one
+        return None
+
+    def goes_on(self) -> bool:
+        """Tell whether another request should follow in this sweep."""
+        if self._requests >= MOST_REQUESTS:
+            return False
+        if not self.memory.whole:
+            return True  # never read to its end: once, whatever it costs
+        return self.memory.owed > 0 and self.memory.credit >= 1
+
+    def _turn(self, page: Page) -> bool:
+        """Remember the page's items in their order; False at the end of the board."""
+        for card_id, cursor in page.places:
+            self.memory.seen.pop(card_id, None)  # one that was moved down meanwhile stands where it is now
+            self.memory.seen[card_id] = cursor
+        return page.more
+
+    def _joins(self, page: Page) -> bool:
+        """Go on to the next page; where a gap may lie between, to one that begins right behind this page."""
+        memory = self.memory
+        last_id, last_cursor = page.places[-1]
+        if memory.place == len(memory.starts):
+            memory.starts.append((last_cursor, last_id))
+            memory.owed += 1
+        else:
+            anchor = memory.starts[memory.place][1]
+            if all(anchor != card_id for card_id, _ in page.places):
+                memory.starts.insert(memory.place, (last_cursor, last_id))
+                memory.owed += 1
+                memory.place += 1
+                return False
+        memory.place += 1
+        return True
+
+    def _close(self) -> frozenset[CardId]:
+        memory = self.memory
+        found = list(memory.seen.items())
+        cuts = range(STRIDE - 1, max(len(found) - (PAGE - STRIDE) - 1, 0), STRIDE)
+        memory.starts = [(found[n][1], found[n][0]) for n in cuts]
+        memory.place, memory.seen, memory.whole = 0, {}, True
+        memory.at_once = min(MOST_PAGES, memory.at_once + 1)
+        return frozenset(CardId(card_id) for card_id, _ in found)
+
+
+def slow_down(memory: Memory) -> None:
+    """Ask for fewer pages at once: the last request took GitHub too long. Every round adds one again."""
+    memory.at_once = max(1, memory.at_once // 2)
+
+
+def load(path: Path, scope: Sequence[object]) -> Memory:
+    """Return what is remembered for this board and these columns; empty when that is nothing."""
+    wanted = json.dumps(scope)
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        memory = Memory(**{one.name: found[one.name] for one in fields(Memory)})
+        memory.starts = [(str(cursor), str(card_id)) for cursor, card_id in memory.starts]
+        memory.seen = dict(memory.seen)
+        sound = 0 <= memory.place <= len(memory.starts) and 1 <= memory.at_once <= MOST_PAGES
+    except (OSError, ValueError, KeyError, TypeError):
+        return Memory(scope=wanted)
+    if not sound or memory.scope != wanted:
+        return Memory(scope=wanted, credit=min(BURST, max(0.0, float(memory.credit))))
+    return memory
+
+
+def save(path: Path, memory: Memory) -> None:
+    """Keep the memory; the file is whole or the old one."""
+    private_file.make_folder(path.parent)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(asdict(memory)), encoding="utf-8")
+    fresh.replace(path)

@@ -1,0 +1,116 @@
+"""Finds out which repository a card of the board's home is about, and whether Cardinal can work there."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bot.github.api import repositories, roles
+from bot.github.api.project_models import CardLook
+from bot.github.errors import NotFoundError, RefusedError
+from bot.state import policies
+from bot.sync import movers
+from ledger.events.placement import RepositoryResolved
+from ledger.log import event_store
+from ledger.queue import change_reports
+from ledger.views import cards, placements
+from rules.card import target_repository
+from rules.card.move_rights import may_move
+from rules.card.target_repository import Hints, Placed
+from rules.policy.model import Policy
+from rules.snapshot import Mover
+from runner.text.visible import shown
+
+if TYPE_CHECKING:
+    from bot.bootstrap import Shop
+
+
+def decide(shop: "Shop", seen: CardLook | None) -> RepositoryResolved | None:
+    """Return the decision where it is news; None for a card that is nothing but about its own repository."""
+    if seen is None or seen.kind != "Issue" or seen.archived or seen.repository is None:
+        return None
+    with event_store.reading(shop.engine) as db:
+        policy = policies.in_force(db, seen.board_id)
+        known, card = placements.get(db, seen.card_id), cards.get(db, seen.card_id)
+    shared = target_repository.is_shared(policy, seen.repository)
+    if not shared and known is None:
+        return None
+    # Of a draft that Cardinal made an issue of, GitHub calls Cardinal the author.
+    author = card.author if card is not None else seen.author
+    placed = (
+        target_repository.resolve(policy, _hints(shop, seen, author)) if shared else _own(seen.repository)
+    )
+    if known is not None and _is_kept(known, placed):
+        return None  # what became of that repository since, access tells: renamed, archived, out of reach
+    placed = _chosen(shop, policy, known, seen, placed)
+    placed = _trusted(shop, _reached(shop, placed), author) if shared else placed
+    now = RepositoryResolved(seen.card_id, placed.repository, placed.rule, placed.value, placed.problem)
+    was = known and RepositoryResolved(seen.card_id, known.repository, known.rule, known.value, known.problem)
+    return None if now == was else now
+
+
+def _is_kept(known: placements.PlacementRow, placed: Placed) -> bool:
+    """Tell whether the card says what it said when it was decided where its runs work."""
+    same = (known.rule, known.value) == (placed.rule, placed.value) and not (known.problem or placed.problem)
+    return same and known.named.casefold() == placed.repository.casefold()
+
+
+def _own(repository: str) -> Placed:
+    return Placed(repository, "own", repository)
+
+
+def _hints(shop: "Shop", seen: CardLook, author: str) -> Hints:
+    lines = target_repository.lines_of(shown(seen.body))
+    # Whoever wrote the description is asked about only where it says something.
+    trusted = bool(lines) and roles.may_write(roles.role(shop.hub, seen.repository or "", author))
+    return Hints(seen.labels, lines, seen.repo_field, author, trusted)
+
+
+def _chosen(
+    shop: "Shop", policy: Policy, known: placements.PlacementRow | None, seen: CardLook, placed: Placed
+) -> Placed:
+    """Return the decision, or a question where whoever set the field or the label may not move cards.
+
+    Who set a label that was there before its card is not known; GitHub lets nobody but triagers.
+    """
+    if placed.rule not in ("field", "label"):
+        return placed
+    with event_store.reading(shop.engine) as db:
+        told = change_reports.of_card(db, seen.card_id)
+    named = ("", target_repository.FIELD) if placed.rule == "field" else (placed.value,)
+    mine = [one for one in told if one.about == placed.rule and one.value in named]
+    senders = {one.sender for one in mine if one.at == mine[-1].at}
+    by = senders.pop() if len(senders) == 1 else ""
+    if not by and known is not None and (known.rule, known.value) == (placed.rule, placed.value):
+        return Placed("", placed.rule, placed.value, known.problem) if known.problem else placed
+    if not by and placed.rule == "label":
+        return placed
+    known_as = Mover(by, roles.role(shop.hub, seen.repository or "", by))
+    who = known_as if by else movers.unknown(shop, seen)
+    return placed if may_move(policy, who) else target_repository.unchosen(placed, by)
+
+
+def _trusted(shop: "Shop", placed: Placed, author: str) -> Placed:
+    """Return the decision, or a question where a line names a repository that its author may not write to:
+    what a run reads there is told in the home's issue.
+    """
+    if placed.rule != "line" or roles.may_write(roles.role(shop.hub, placed.repository, author)):
+        return placed
+    why = "where its author has no write access: an owner gives it there, or name another one"
+    return target_repository.unreachable(placed, why)
+
+
+def _reached(shop: "Shop", placed: Placed) -> Placed:
+    """Return the decision, or a question where Cardinal cannot work in that repository."""
+    if not placed.repository:
+        return placed
+    why = "where Cardinal is not installed: an owner adds it there, or name another one"
+    if placed.repository.partition("/")[0].casefold() != shop.config.board_owner.casefold():
+        return target_repository.unreachable(
+            placed, why
+        )  # it may be readable by everybody, and is not Cardinal's
+    try:
+        name, archived = repositories.look_up(shop.hub, placed.repository)
+    except (NotFoundError, RefusedError):
+        return target_repository.unreachable(placed, why)
+    if archived:
+        return target_repository.unreachable(placed, "which is archived: name another one")
+    return replace(placed, repository=name)  # by that name deliveries tell what becomes of it

@@ -1,0 +1,1 @@
+"""Process and machine: settings, clock, logs, secrets, files, Redis."""

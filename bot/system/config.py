@@ -1,0 +1,342 @@
+"""The operator's settings: `CARDINAL_*` variables and the file `.cardinal/env`, read once, frozen.
+
+A variable of the environment wins over the same line in the file. Each field of `Config` is the variable of
+its name in capitals: `port` is `CARDINAL_PORT`.
+"""
+
+import dataclasses
+import os
+import re
+import stat
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from bot.system.env_file import EnvLineError, parse
+from bot.system.secret import Secret
+from ledger.errors import CardinalError
+
+PREFIX = "CARDINAL_"
+TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
+ENV_FILE = "env"
+GITHUB_API = "https://api.github.com"
+
+Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
+RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class BoardAddress(NamedTuple):
+    """The login of an organisation or a person and the project's number, as in the board's address.
+
+    The number is 0 while no board is set.
+    """
+
+    owner: str = ""
+    number: int = 0
+
+    def __bool__(self) -> bool:
+        return self.number > 0
+
+
+def _board(given: object) -> object:
+    """Return the BoardAddress that `acme/1` means; anything but text is left to pydantic."""
+    if not isinstance(given, str):
+        return given
+    match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9-]{0,38})/([1-9][0-9]{0,9})", given)
+    if match is None:
+        raise ValueError("the owner's login and the project's number were expected, like acme/1")
+    return BoardAddress(match[1], int(match[2]))
+
+
+def _words(given: object) -> object:
+    """Return the words between the commas; anything but text is left to pydantic."""
+    return (
+        tuple(filter(None, (word.strip() for word in given.split(",")))) if isinstance(given, str) else given
+    )
+
+
+class ConfigError(CardinalError):
+    """The settings are wrong or incomplete; `problems` has one sentence for each."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems))
+
+
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", hide_input_in_errors=True))
+class Config:
+    """All settings. What a command needs of GitHub may be empty here: see `require_github` and the others."""
+
+    home: Path = Field(description="Where everything that lives is kept: `.cardinal` here if unset.")
+    database_url: str = Field(
+        repr=False, description="The ledger's database; SQLite at `data/ledger.db` in the home unless set."
+    )
+    scenarios: Path = Field(
+        description="The folder of the scripted agent's scenarios; `scenarios` in the home unless set."
+    )
+    skills: Path | None = Field(
+        default=None,
+        description="The folder of the operator's private skills, read when a run begins; none unless set.",
+    )
+    redis_url: str | None = Field(
+        default=None,
+        repr=False,
+        description="A Redis to use; if unset, `cardinal up` starts its own.",
+    )
+    github_url: Address = Field(default=GITHUB_API, description="The root of GitHub's API.")
+    git_url: Address = Field(
+        default="https://github.com",
+        description="The root of git's addresses; follows `github_url`.",
+    )
+    app_id: int = Field(default=0, ge=0, description="The GitHub App's id; 0: not registered yet.")
+    private_key: Secret = Field(
+        default=Secret(),
+        description="The App's private key: PEM text, or the path of a PEM file; in the file, from the home.",
+    )
+    webhook_secret: Secret = Field(
+        default=Secret(), description="The secret that signs webhooks; the App's settings hold the same one."
+    )
+    webhooks: bool = Field(
+        default=True,
+        description="Whether GitHub sends webhooks here; `false`: Cardinal looks at the board instead.",
+    )
+    public_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/?#@\\]+)?$")] = Field(
+        default="",
+        description="Where browsers reach Cardinal, without a path: what runs leave is served there; "
+        "if unset, nowhere.",
+    )
+    client_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,100}$")] = Field(
+        default="", description="The App's client id, by which people sign in on these pages."
+    )
+    client_secret: Secret = Field(default=Secret(), description="The App's client secret, for the same.")
+    board: Annotated[BoardAddress, BeforeValidator(_board)] = Field(
+        default=BoardAddress(),
+        description="The board: its owner (an organisation, or a person) and its number, `acme/1`.",
+    )
+    policy_repository: RepositoryName = Field(
+        default="",
+        description="The repository of the board's policy file; `acme/board` if unset.",
+    )
+    host: str = Field(default="127.0.0.1", min_length=1, description="The address to listen on.")
+    port: int = Field(default=8484, ge=0, le=65535, description="The port to listen on; 0 picks a free one.")
+    run_workers: int = Field(
+        default=2, ge=1, le=64, description="How many runs work at once on this machine."
+    )
+    tick_s: float = Field(default=0.5, ge=0.05, le=60, description="Seconds between looks at what is due.")
+    lease_s: float = Field(
+        default=15,
+        ge=1,
+        le=600,
+        description="Seconds of silence until a worker's run is taken away.",
+    )
+    sweep_s: float = Field(
+        default=60,
+        ge=1,
+        le=86400,
+        description="Seconds between comparisons of the board with GitHub.",
+    )
+    debounce_s: float = Field(
+        default=3,
+        ge=0,
+        le=300,
+        description="Seconds of quiet before the planning assistant answers.",
+    )
+    progress_every_s: float = Field(
+        default=2, ge=0, le=600, description="Least seconds between edits of a run's comment."
+    )
+    workspace: Literal["auto", "docker", "local"] = Field(
+        default="auto",
+        description="Where agents work: `docker`, `local`, or `auto`: docker where an engine answers.",
+    )
+    anthropic_key: Secret = Field(
+        default=Secret(), description="The key for Anthropic's API; only a run's gateway gets it."
+    )
+    anthropic_url: Address = Field(
+        default="https://api.anthropic.com", description="The root of Anthropic's API."
+    )
+    openai_key: Secret = Field(
+        default=Secret(), description="The key for OpenAI's API; only a run's gateway gets it."
+    )
+    openai_url: Address = Field(default="https://api.openai.com", description="The root of OpenAI's API.")
+    compatible_key: Secret = Field(
+        default=Secret(), description="The key for another provider that speaks OpenAI's Chat Completions."
+    )
+    compatible_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")] = Field(
+        default="", description="The root of that provider's API."
+    )
+    private_hosts: Annotated[tuple[str, ...], BeforeValidator(_words)] = Field(
+        default=(),
+        description="Hosts that may have private addresses, where a policy lists them; commas between.",
+    )
+    allow_unsandboxed: bool = Field(
+        default=False, description="Let agents run without a sandbox where bubblewrap is missing. Dangerous."
+    )
+    artifact_days: int = Field(
+        default=90, ge=1, le=3650, description="Days that logs, patches and reports of runs are kept."
+    )
+    artifact_mb: int = Field(
+        default=5000, ge=1, le=10_000_000, description="Megabytes of them that are kept; the oldest go first."
+    )
+    log_level: LogLevel = Field(default="info", description="The least severe line that is logged.")
+
+    @property
+    def board_owner(self) -> str:
+        """The login of the board's owner; empty while no board is set."""
+        return self.board.owner
+
+    @property
+    def board_number(self) -> int:
+        """The project's number; 0 while no board is set."""
+        return self.board.number
+
+    @property
+    def home_repository(self) -> str:
+        """The repository whose policy file has the `board:` part, as owner/name."""
+        return self.policy_repository or f"{self.board.owner}/board"
+
+    def require_github(self) -> None:
+        """Raise ConfigError that names every setting which GitHub needs and nobody gave."""
+        self._require("app_id", "private_key", *(("webhook_secret",) if self.webhooks else ()), "board")
+
+    def require_web(self) -> None:
+        """Raise ConfigError unless the web server can do its part: the App's key is for its pages alone."""
+        self._require(
+            *(("webhook_secret",) if self.webhooks else ()),
+            *(("app_id", "private_key", "board") if self.public_url else ()),
+        )
+
+    def require_app(self) -> None:
+        """Raise ConfigError unless the App can speak for itself."""
+        self._require("app_id", "private_key")
+
+    def require_installation(self) -> None:
+        """Raise ConfigError unless the App can speak in the board's organisation, whichever its board is."""
+        self._require("app_id", "private_key", "board_owner")
+
+    def _require(self, *needed: str) -> None:
+        missing = [name for name in needed if not getattr(self, name)]
+        if missing and not any((self.app_id, self.private_key, self.webhook_secret, self.board)):
+            how = "run `cardinal init` here, or name the home that is with CARDINAL_HOME"
+            raise ConfigError((f"Cardinal is not set up in {self.home}: {how}",))
+        if missing:
+            names = ", ".join(f"{PREFIX}{name.removesuffix('_owner').upper()}" for name in missing)
+            are, them = ("is", "it") if len(missing) == 1 else ("are", "them")
+            how = f"`cardinal init` sets {them}, or put {them} into {self.home / ENV_FILE} or the environment"
+            raise ConfigError((f"{names} {are} not set: {how}",))
+
+
+FIELDS = tuple(field.name for field in dataclasses.fields(Config))
+
+
+def read(environ: Mapping[str, str], cwd: Path) -> Config:
+    """Return the settings of `environ` over those of the env file; empty values count as unset.
+
+    Raises ConfigError with one sentence for each wrong or unknown setting; no sentence repeats a value.
+    """
+    named = environ.get(PREFIX + "HOME")
+    home = cwd / (named or ".cardinal")
+    if not named and (foreign := _why_foreign(home)):
+        raise ConfigError((foreign,))
+    lines, problems = _file_lines(home / ENV_FILE)
+    given = lines | {name: text for name, text in environ.items() if name.startswith(PREFIX)}
+    known = {PREFIX + name.upper(): name for name in FIELDS}
+    problems += [
+        _unknown(name, known) for name in given if name not in known and not name.startswith(TEST_PREFIX)
+    ]
+    if PREFIX + "HOME" in lines:
+        problems.append(f"{PREFIX}HOME cannot be set in the file that lies in it: set it in the environment")
+    values: dict[str, Any] = {known[name]: text for name, text in given.items() if name in known and text}
+    values["home"] = home
+    _fill_in(values, home)
+    from_file = {known[name] for name in lines if name in known and name not in environ}
+    problems += _resolve_paths(
+        values, {name: (home,) if name in from_file else (cwd, home) for name in values}
+    )
+    if values.get("public_url") and not (values.get("client_id") and values.get("client_secret")):
+        problems.append(
+            f"{PREFIX}PUBLIC_URL is set without {PREFIX}CLIENT_ID and {PREFIX}CLIENT_SECRET, with which "
+            "people sign in there: set all three (both are on the App's settings page), or none"
+        )
+    if values.get("compatible_key") and not values.get("compatible_url"):
+        problems.append(f"{PREFIX}COMPATIBLE_KEY is set without {PREFIX}COMPATIBLE_URL: set both")
+    try:
+        config = TypeAdapter(Config).validate_python(values)
+    except ValidationError as error:
+        wrong = [
+            f"{PREFIX}{str(one['loc'][0]).upper()}: {one['msg']}" for one in error.errors(include_input=False)
+        ]
+        raise ConfigError((*problems, *wrong)) from None  # the cause would show the values
+    if problems:
+        raise ConfigError(tuple(problems))
+    return config
+
+
+def _why_foreign(home: Path) -> str:
+    """Return why a home that nobody named, but that lies in the current folder, is not obeyed; else nothing.
+
+    Cardinal makes it for its user alone. One that came with a clone or from somebody else looks otherwise.
+    """
+    try:
+        there = home.stat()
+    except OSError:
+        return ""
+    if there.st_uid == os.geteuid() and not stat.S_IMODE(there.st_mode) & 0o077:
+        return ""
+    return (
+        f"{home} is somebody else's or open to others, so it is not obeyed: it may have come with this "
+        f"folder. If it is yours, `chmod 700 {home}`, or name it in {PREFIX}HOME"
+    )
+
+
+def _file_lines(path: Path) -> tuple[dict[str, str], list[str]]:
+    """Return the env file's settings, and what is wrong with it; a missing file has none."""
+    try:
+        return parse(path.read_text(encoding="utf-8")), []
+    except FileNotFoundError:
+        return {}, []
+    except EnvLineError as error:
+        return {}, [f"{path} line {error.line}: {error.because}"]
+    except (OSError, UnicodeDecodeError) as error:
+        return {}, [f"{path} cannot be read: {type(error).__name__}"]
+
+
+def _unknown(name: str, known: Mapping[str, str]) -> str:
+    close = get_close_matches(name if name.startswith(PREFIX) else PREFIX + name, known, n=1)
+    return f"{name} is not a setting" + (f": did you mean {close[0]}?" if close else "")
+
+
+def _fill_in(values: dict[str, Any], home: Path) -> None:
+    """Set the defaults that follow from other settings."""
+    values.setdefault("database_url", f"sqlite:///{home / 'data' / 'ledger.db'}")
+    values.setdefault("scenarios", home / "scenarios")
+    for name in ("github_url", "git_url", "public_url"):
+        if name in values:
+            values[name] = values[name].rstrip("/")
+    if values.get("github_url", GITHUB_API) != GITHUB_API and values["github_url"].startswith("http"):
+        values.setdefault("git_url", values["github_url"].removesuffix("/api/v3"))
+
+
+def _resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]]) -> list[str]:
+    """Make paths absolute and read the private key's file; return what went wrong.
+
+    What the env file names lies in the home; what the environment names, in the current folder first.
+    """
+    for name in ("scenarios", "skills"):
+        if values.get(name):
+            values[name] = bases.get(name, (Path(),))[0] / values[name]
+    key = values.get("private_key", "")
+    if not key or key.lstrip().startswith("-----BEGIN"):
+        return []
+    try:
+        places = [folder / key for folder in bases["private_key"]]
+        path = next((place for place in places if place.exists()), places[0])
+        values["private_key"] = path.read_text(encoding="ascii")
+    except (OSError, ValueError) as error:
+        values["private_key"] = ""
+        return [f"{PREFIX}PRIVATE_KEY is neither PEM text nor a readable PEM file: {type(error).__name__}"]
+    return []

@@ -1,0 +1,106 @@
+"""Notices that a process of this machine died with claims in its hands: nobody waits for their end."""
+
+import contextlib
+import os
+import signal
+import socket
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from ledger.log import event_store
+from ledger.queue import leases, outbox
+
+IN_FLIGHT_S = 5
+
+
+def name(pid: int) -> str:
+    """Return how a process signs its claims: machine, boot, PID namespace, the tick it started at, its pid.
+
+    A pid alone is given again: to another process, or on another machine or in a container of the same name.
+    """
+    return f"{socket.gethostname()}-{_namespace()}-{_state_and_start(pid)[1]}-{pid}"
+
+
+def is_dead(holder: str) -> bool:
+    """Tell whether `holder` was a process of this machine that is gone; a zombie counts as gone."""
+    pid = _pid_here(holder)
+    return pid is not None and not _is(holder, pid)
+
+
+def end(holder: str) -> bool:
+    """Kill the process that `holder` names, where it lives on this machine; tell whether it was killed.
+
+    For one that sleeps on its claim: its children, the agent among them, die with it. Never ends the caller.
+    """
+    pid = _pid_here(holder)
+    if pid is None or pid == os.getpid():
+        return False
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        handle = os.pidfd_open(pid)  # from here on the pid cannot become another process's
+        try:
+            if _is(holder, pid):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                return True
+        finally:
+            os.close(handle)
+    return False
+
+
+def _pid_here(holder: str) -> int | None:
+    """Return the pid of a holder of this machine; without /proc nobody can be told from another."""
+    rest, _, process = holder.rpartition("-")
+    here = rest.rpartition("-")[0]
+    mine = bool(_namespace()) and here == f"{socket.gethostname()}-{_namespace()}"
+    return int(process) if mine and process.isdigit() else None
+
+
+def _is(holder: str, pid: int) -> bool:
+    """Tell whether the process that has the pid now is the holder, alive."""
+    state, start = _state_and_start(pid)
+    return state not in ("", "Z", "X") and holder.endswith(f"-{start}-{pid}")
+
+
+@cache
+def _namespace() -> str:
+    """Return the ids of this boot and PID namespace, the same after a fork; empty without /proc.
+
+    Every kernel's first namespace has the same number, so that alone tells no machine from another.
+    Source: proc_sys_kernel(5), random/boot_id.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot.replace('-', '')}.{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return ""
+
+
+def _state_and_start(pid: int) -> tuple[str, str]:
+    """Return a process's state and the clock tick it started at; empty for one that is gone.
+
+    Source: proc(5), fields 3 and 22 of /proc/PID/stat.
+    """
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return "", ""
+    words = status.rpartition(")")[2].split()
+    return words[0], words[19]
+
+
+def mourn(engine: Engine, now: datetime) -> int:
+    """Let the claims of dead processes run out; return how many did.
+
+    What one was publishing waits a moment longer: its last write may still be on its way to GitHub, and
+    whoever goes on looks for its marker first.
+    """
+    with event_store.reading(engine) as db:
+        held = {*outbox.holders(db), *leases.holders(db)}
+    dead = [holder for holder in held if is_dead(holder)]
+    if not dead:
+        return 0
+    with event_store.writing(engine) as db:
+        landed = now + timedelta(seconds=IN_FLIGHT_S)
+        return sum(outbox.release(db, one, landed) + leases.lapse(db, one, now) for one in dead)

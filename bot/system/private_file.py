@@ -1,0 +1,31 @@
+"""Files that hold secrets: for their owner alone, and never half written."""
+
+import os
+from pathlib import Path
+
+from ledger.lifecycle.private_files import FOLDER_MODE, make_file, make_folder
+
+__all__ = ["make_folder", "write"]
+
+
+def write(path: Path, text: str) -> None:
+    """Put `text` in the place of the file: after a crash it is the old one or the new one, never a part.
+
+    The folder is made where it is missing; raises OSError.
+    """
+    make_folder(path.parent)
+    if path.parent.stat().st_uid == os.geteuid():
+        path.parent.chmod(FOLDER_MODE)  # it may have been there, for everybody to read
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.unlink(missing_ok=True)
+    make_file(beside)
+    with beside.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

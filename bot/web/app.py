@@ -1,0 +1,31 @@
+"""The web application: the webhook's door, a health check, and the pages where they have an address."""
+
+from flask import Flask, jsonify
+from flask.typing import ResponseReturnValue
+from sqlalchemy import Engine
+
+from bot.system.clock import Clock
+from bot.system.config import Config
+from bot.web.capture import Keeper
+from bot.web.pages import pages
+from bot.web.webhook import MOST_BYTES, Wake, make_door
+from ledger.log import event_store
+
+
+def make_app(config: Config, engine: Engine, enqueue: Wake, clock: Clock) -> Flask:
+    """Return the application; `enqueue` wakes a worker for one stored delivery and says whether it could."""
+    app = Flask(__name__, static_folder=None, template_folder=None)  # not of the current folder
+    app.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
+    if config.webhooks:  # else nobody is expected, and a stranger finds no door
+        keep = Keeper(config.home, clock).take
+        app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock, keep))
+
+    if config.public_url:
+        app.register_blueprint(pages(config, engine, clock))
+
+    @app.get("/healthz")
+    def health() -> ResponseReturnValue:
+        with event_store.reading(engine) as db:
+            return jsonify(ok=True, events=event_store.last_seq(db))
+
+    return app

@@ -1,0 +1,153 @@
+"""Keeps real deliveries for a while, without what they say about people: shapes to replace assumptions.
+
+Switched on for a bounded time by `cardinal capture`. Numbers, times, states and the names of fields stay;
+every other text becomes a pseudonym that is the same for the same text in this home, and says only its length
+and its boxes. What is kept is capped in size and count.
+"""
+
+import hashlib
+import json
+import logging
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.system import private_file
+from bot.system.clock import Clock
+from ledger.queue.inbox import Delivery
+
+log = logging.getLogger(__name__)
+
+ORDER, FOLDER = "run/capture.json", "captured"
+LONGEST = timedelta(hours=24)
+MOST, DEFAULT_MOST = 1_000, 200
+MOST_BYTES = 512 * 1024  # of one delivery as it came; larger ones are left out
+MOST_BYTES_IN_ALL = 20 * 1024 * 1024
+DEEPEST = 40
+# What a text may show: closed vocabularies of GitHub's, and nothing that people write.
+SHOWN = frozenset(
+    (
+        *("action", "type", "content_type", "field_type", "data_type", "state", "state_reason", "conclusion"),
+        *("status", "color", "event", "author_association", "visibility", "merge_method", "mergeable_state"),
+        *("repository_selection", "target_type", "side", "subject_type", "lock_reason"),
+    )
+)
+SHOWN_HEADERS = ("content-type", "user-agent", "x-github-event", "x-github-hook-installation-target-type")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+PLAIN = re.compile(r"[A-Za-z0-9_./+-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What was asked for: until when, and how many at most. `salt` makes the pseudonyms this home's own."""
+
+    until: datetime
+    most: int
+    salt: str
+
+
+def begin(home: Path, now: datetime, *, lasting: timedelta, most: int) -> Order:
+    """Keep deliveries from now on; lasts and keeps no more than is allowed. What was kept before stays."""
+    order = Order(now + min(lasting, LONGEST), max(1, min(most, MOST)), secrets.token_hex(16))
+    path = home / ORDER
+    private_file.make_folder(path.parent)
+    path.touch(mode=0o600)
+    path.write_text(json.dumps({**asdict(order), "until": order.until.isoformat()}), encoding="utf-8")
+    return order
+
+
+def end(home: Path) -> None:
+    """Keep no more deliveries."""
+    (home / ORDER).unlink(missing_ok=True)
+
+
+def current(home: Path, now: datetime) -> Order | None:
+    """Return what was asked for while it lasts; None when nothing is kept."""
+    try:
+        found = json.loads((home / ORDER).read_text(encoding="utf-8"))
+        order = Order(datetime.fromisoformat(found["until"]), int(found["most"]), str(found["salt"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return order if now < order.until else None
+
+
+def kept(home: Path) -> tuple[Path, ...]:
+    """Return the files that were kept, the oldest first."""
+    return tuple(sorted((home / FOLDER).glob("*.json")))
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """What the receiver tells of each delivery; it never fails, and without an order it does nothing."""
+
+    home: Path
+    clock: Clock
+
+    def take(self, delivery: Delivery, headers: Mapping[str, str]) -> None:
+        """Keep a redacted copy where that was asked for; header names are in lower case."""
+        order = current(self.home, self.clock())
+        if order is None or len(delivery.payload) > MOST_BYTES:
+            return
+        try:
+            self._write(order, delivery, headers)
+        except OSError as error:
+            log.warning("delivery not captured id=%s error=%s", delivery.delivery_id, error)
+
+    def _write(self, order: Order, delivery: Delivery, headers: Mapping[str, str]) -> None:
+        there = kept(self.home)
+        if len(there) >= order.most or sum(one.stat().st_size for one in there) >= MOST_BYTES_IN_ALL:
+            return
+        words = {name: text for name, text in headers.items() if name in SHOWN_HEADERS}
+        document = {
+            "event": delivery.event,
+            "action": delivery.action,
+            "received_at": delivery.received_at.isoformat(timespec="seconds"),
+            "headers": {name: text[:200] for name, text in words.items()},
+            "payload": redacted(json.loads(delivery.payload), order.salt),
+        }
+        folder = self.home / FOLDER
+        private_file.make_folder(folder)
+        stamp = f"{delivery.received_at:%Y%m%dT%H%M%S%f}"
+        name = f"{stamp}-{delivery.event}-{re.sub(r'[^a-z_]', '', delivery.action)[:40]}.json"
+        path = folder / name
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+
+
+def redacted(found: Any, salt: str, key: str = "", depth: int = 0) -> Any:
+    """Return the payload's shape: the same keys and kinds of value, with pseudonyms in place of texts."""
+    if depth > DEEPEST:
+        return "too deep"
+    if isinstance(found, Mapping):
+        person = "login" in found
+        return {
+            str(name): _number(value, salt)
+            if person and name == "id"
+            else redacted(value, salt, str(name), depth + 1)
+            for name, value in found.items()
+        }
+    if isinstance(found, list):
+        return [redacted(one, salt, key, depth + 1) for one in found]
+    return _text(found, salt, key) if isinstance(found, str) else found
+
+
+def _text(text: str, salt: str, key: str) -> str:
+    if MOMENT.fullmatch(text) or (key in SHOWN and PLAIN.fullmatch(text)):
+        return text
+    if not text:
+        return ""
+    digest = hashlib.sha256(f"{salt}{text}".encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    boxes = len(re.findall(r"- \[[ xX]\]", text))
+    ticked = len(re.findall(r"- \[[xX]\]", text))
+    return f"text-{digest}-{len(text)}" + (f"-{ticked}of{boxes}ticked" if boxes else "")
+
+
+def _number(value: Any, salt: str) -> Any:
+    """Return another number for a person's id, the same one each time."""
+    if not isinstance(value, int):
+        return redacted(value, salt)
+    return int(hashlib.sha256(f"{salt}{value}".encode()).hexdigest()[:8], 16)

@@ -1,0 +1,118 @@
+"""What all pages share: who the visitor is, how a page looks, what no browser may do with it."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from threading import BoundedSemaphore
+from urllib.parse import quote
+
+from flask import Blueprint, Response, make_response, render_template, request
+from sqlalchemy import Engine
+
+from bot.system.clock import Clock
+from bot.system.config import Config
+from bot.web.authorization import BusyError, Pace, Readers
+from ledger.log import event_store
+from ledger.queue import sign_ins as visits
+from ledger.queue.sign_ins import Visit
+
+TITLE = "Cardinal"
+NOT_FOUND = (
+    "There is no such page, or you may not read the repository that it is about.",
+    "If a colleague sees it: you are signed in as {login}. Is that the account that has access?",
+)
+SIGN_IN = "Cardinal asks GitHub whether you may read the repository. It learns your login, and nothing else."
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none';"
+        " frame-ancestors 'none'"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The pages over one ledger."""
+
+    config: Config
+    engine: Engine
+    clock: Clock
+    readers: Readers
+    sign_ins: Pace
+    at_github: BoundedSemaphore  # for as many sign-ins at once
+    blueprint: Blueprint = field(
+        default_factory=lambda: Blueprint("dashboard", __name__, template_folder=".")
+    )
+
+    def __post_init__(self) -> None:
+        self.blueprint.after_request(_protect)
+        self.blueprint.register_error_handler(BusyError, self._busy)
+
+    @property
+    def cookie(self) -> str:
+        """The name of the visit's cookie: with TLS one that no other host and no plain page can set.
+
+        Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Set-Cookie#cookie_prefixes.
+        """
+        return f"{'__Host-' if self.secure else ''}cardinal"
+
+    @property
+    def secure(self) -> bool:
+        """Whether browsers come by TLS."""
+        return self.config.public_url.startswith("https://")
+
+    def keep(self, answer: Response, name: str, word: str, for_s: int) -> None:
+        """Let the browser keep a word that no script can read; for 0 seconds: forget it."""
+        answer.set_cookie(
+            name, word, max_age=for_s, path="/", httponly=True, secure=self.secure, samesite="Lax"
+        )
+
+    def word(self) -> str:
+        """Return what the visit's cookie says; empty without one."""
+        return request.cookies.get(self.cookie, "")
+
+    def visit(self) -> Visit | None:
+        """Return who is signed in in this browser; None for nobody."""
+        word = self.word()
+        if not word:
+            return None
+        with event_store.reading(self.engine) as db:
+            return visits.find(db, word, self.clock())
+
+    def page(self, title: str, *lines: str, status: int = 200, sign_in: str = "", **more: object) -> Response:
+        """Return a page of our own words; `sign_in` is the path to go on to after signing in."""
+        way_in = f"/sign-in?next={quote(sign_in, safe='/')}" if sign_in else ""
+        made = render_template("page.html", title=title, lines=lines, way_in=way_in, **more)
+        answer = make_response(made, status)
+        if status == 401:  # the header that has to go with it: RFC 9110, 15.5.2
+            answer.headers["WWW-Authenticate"] = 'Cookie realm="cardinal"'
+        return answer
+
+    def stranger(self) -> Response:
+        """Return the way in for whoever is not signed in, the same for every path."""
+        return self.page("Sign in", SIGN_IN, status=401, sign_in=request.path)
+
+    def nothing(self, visit: Visit) -> Response:
+        """Return the one answer for what is not there and for what the visitor may not see."""
+        told, asked = NOT_FOUND
+        return self.page("Not found", told, asked.format(login=visit.login), status=404, visit=visit)
+
+    def _busy(self, error: BusyError) -> Response:
+        answer = self.page("Try again", f"{error}.", status=503)
+        answer.headers["Retry-After"] = "60"
+        return answer
+
+
+def _protect(answer: Response) -> Response:
+    for name, value in HEADERS.items():
+        answer.headers.setdefault(name, value)
+    return answer
+
+
+def when(moment: datetime) -> str:
+    """Return a moment as pages show it."""
+    return f"{moment:%d %b %Y, %H:%M} UTC"

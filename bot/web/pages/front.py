@@ -1,0 +1,17 @@
+"""The front page: who is signed in."""
+
+from flask import Response
+
+from bot.web.pages._site import SIGN_IN, TITLE, Site, when
+
+
+def mount(site: Site) -> None:
+    """Mount the page."""
+
+    @site.blueprint.get("/")
+    def front() -> Response:
+        visit = site.visit()
+        if visit is None:
+            return site.page(TITLE, SIGN_IN, sign_in="/")
+        told = f"You are signed in as {visit.login} until {when(visit.until)}."
+        return site.page(TITLE, told, "What a run left is linked from its check and its report.", visit=visit)

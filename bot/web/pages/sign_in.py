@@ -1,0 +1,133 @@
+"""Signing in by GitHub, and out: a browser's own state that works once, and then a visit."""
+
+import base64
+import hashlib
+import json
+import logging
+import re
+import secrets
+from hmac import compare_digest
+
+from cryptography.fernet import Fernet, InvalidToken
+from flask import Response, make_response, redirect, request
+
+from bot.github import oauth
+from bot.github.oauth import AGAIN, BACK, Person, SignInError
+from bot.web.pages._site import Site
+from ledger.log import event_store
+from ledger.queue import sign_ins
+
+log = logging.getLogger(__name__)
+VALID_S = 600  # as long as GitHub's codes
+VISIT_S = 8 * 3600
+WORD_BYTES = 32
+OWN_PATH = re.compile(r"/(?:(?:runs|artifacts)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?")
+MOST_CHARS = 400
+MANY = "very many people sign in just now: try again in a minute"
+CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
+
+
+def mount(site: Site) -> None:
+    """Mount the ways in and out."""
+
+    @site.blueprint.get("/sign-in")
+    def begin() -> Response:
+        """Send the browser to GitHub, with a state that only this browser can bring back."""
+        state, verifier = secrets.token_urlsafe(WORD_BYTES), secrets.token_urlsafe(WORD_BYTES)
+        kept = {"state": state, "verifier": verifier, "next": own_path(request.args.get("next", ""))}
+        answer = make_response(redirect(oauth.way_to_github(site.config, state, verifier), 302))
+        sealed = _lock(site).encrypt_at_time(json.dumps(kept).encode(), _now_s(site))
+        site.keep(answer, _cookie(site), sealed.decode(), VALID_S)
+        return answer
+
+    @site.blueprint.get(BACK)
+    def come_back() -> Response:
+        """Begin a visit for whoever GitHub says came back."""
+        try:
+            answer = _came_back(site)
+        except SignInError as error:
+            log.warning("sign-in refused reason=%s", error.because)
+            answer = site.page("You are not signed in", f"{error}.", status=403, sign_in="/")
+        site.keep(answer, _cookie(site), "", 0)
+        return answer
+
+    @site.blueprint.post("/sign-out")
+    def leave() -> Response:
+        """End the visit here and in the ledger."""
+        if request.headers.get("Origin", site.config.public_url) != site.config.public_url:
+            return site.page("That came from another site", "Sign out on a page of Cardinal.", status=403)
+        with event_store.writing(site.engine) as db:
+            sign_ins.end(db, site.word())
+        answer = make_response(redirect("/", 303))
+        site.keep(answer, site.cookie, "", 0)
+        return answer
+
+
+def own_path(wanted: str) -> str:
+    """Return `wanted` when it is a path of these pages, else the front page: nobody is sent elsewhere."""
+    return wanted if len(wanted) <= MOST_CHARS and OWN_PATH.fullmatch(wanted) else "/"
+
+
+def _came_back(site: Site) -> Response:
+    begun = _begun(site)
+    if not compare_digest(begun["state"].encode(), request.args.get("state", "").encode()):
+        raise SignInError(f"this answer is not for this browser: {AGAIN}")
+    code = request.args.get("code", "")
+    if not CODE.fullmatch(code):
+        raise oauth.refused(request.args.get("error", ""))
+    person = _person(site, code, begun)
+    now = site.clock()
+    word = secrets.token_urlsafe(WORD_BYTES)
+    with event_store.writing(site.engine) as db:
+        sign_ins.end(db, site.word())
+        sign_ins.begin(db, word, user_id=person.user_id, login=person.login, now=now, ttl_s=VISIT_S)
+    log.info("signed in login=%s", person.login)
+    answer = make_response(redirect(begun["next"], 303))  # so that the code leaves the address bar
+    site.keep(answer, site.cookie, word, VISIT_S)
+    return answer
+
+
+def _person(site: Site, code: str, begun: dict[str, str]) -> Person:
+    """Ask GitHub who it is; of the few threads only some may wait for that at once, and only so many try.
+
+    What comes back is used up only then: whoever has no account writes nothing at all.
+    """
+    if not site.at_github.acquire(blocking=False):
+        raise SignInError(MANY)
+    try:
+        if not site.sign_ins.take("sign-in"):
+            raise SignInError(MANY)
+        with event_store.writing(site.engine) as db:
+            first = sign_ins.spend(db, begun["state"], now=site.clock(), ttl_s=VALID_S)
+        if not first:
+            raise SignInError(f"this answer was used before: {AGAIN}")
+        return oauth.who(site.config, code, begun["verifier"])
+    finally:
+        site.at_github.release()
+
+
+def _begun(site: Site) -> dict[str, str]:
+    """Return what this browser began with; raises SignInError where it began nothing, or too long ago."""
+    sealed = request.cookies.get(_cookie(site), "")
+    try:
+        found: dict[str, str] = json.loads(
+            _lock(site).decrypt_at_time(sealed.encode(), VALID_S, _now_s(site))
+        )
+    except InvalidToken:
+        raise SignInError(
+            f"it was not begun in this browser, or more than ten minutes ago: {AGAIN}"
+        ) from None
+    return found
+
+
+def _cookie(site: Site) -> str:
+    return f"{site.cookie}-sign-in"
+
+
+def _now_s(site: Site) -> int:
+    return int(site.clock().timestamp())
+
+
+def _lock(site: Site) -> Fernet:
+    material = f"sign-in {site.config.client_secret.reveal()}".encode()
+    return Fernet(base64.urlsafe_b64encode(hashlib.sha256(material).digest()))

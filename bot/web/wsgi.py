@@ -1,0 +1,143 @@
+"""The Flask application behind an asynchronous server: it gets whole requests, and threads of its own.
+
+A thread is taken once a request is there to its last byte, and given back while the client reads. Deliveries
+have threads that no page can take.
+"""
+
+import asyncio
+import io
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from werkzeug.datastructures import Headers
+from werkzeug.test import run_wsgi_app
+
+from runner.gateway.control.asgi import Receive, Scope, Send
+
+PIECE_BYTES = 256 * 1024  # of an answer, taken from the application at once
+
+Wsgi = Callable[..., Iterable[bytes]]
+
+
+class Bridge:
+    """The application for uvicorn, over one for WSGI; the path `deliveries` has threads of its own."""
+
+    def __init__(self, app: Wsgi, *, deliveries: str, threads: tuple[int, int], most_bytes: int) -> None:
+        self._app, self._deliveries, self._most_bytes = app, deliveries, most_bytes
+        self._door, self._rest = (ThreadPoolExecutor(count) for count in threads)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; without a word when the client is gone before it was there."""
+        read = await self._read(scope, receive)
+        if read is None:
+            return
+        body, whole = read
+        loop = asyncio.get_running_loop()
+        pool = self._door if scope["path"] == self._deliveries else self._rest
+        answer = _Answer(self._app, environ_of(scope, body))
+        piece = await loop.run_in_executor(pool, answer.begin)
+        headers = answer.headers if whole else [*answer.headers, (b"connection", b"close")]
+        try:
+            await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+            while not answer.ended:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                piece = await loop.run_in_executor(pool, answer.more)
+            await send({"type": "http.response.body", "body": piece})
+        finally:
+            answer.close()
+
+    async def _read(self, scope: Scope, receive: Receive) -> tuple[bytes, bool] | None:
+        """Return the body and whether it is whole; of one that is too large, so much that it shows."""
+        body = bytearray()
+        if _declared(scope) > self._most_bytes:
+            return b"", False
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            body += message.get("body", b"")
+            if len(body) > self._most_bytes or not message.get("more_body", False):
+                return bytes(body), len(body) <= self._most_bytes
+
+
+class _Answer:
+    """What the application answers; `begin` and `more` may wait, so they are for threads."""
+
+    def __init__(self, app: Wsgi, environ: dict[str, Any]) -> None:
+        self._app, self._environ = app, environ
+        self._pieces: Iterator[bytes] = iter(())
+        self._source: Iterable[bytes] = ()
+        self.status, self.headers, self.ended = 500, [(b"", b"")], False
+
+    def begin(self) -> bytes:
+        """Call the application and return the first piece."""
+        self._source, status, headers = run_wsgi_app(self._app, self._environ)
+        self.status, self.headers = int(status[:3]), _encoded(headers)
+        self._pieces = iter(self._source)
+        return self.more()
+
+    def more(self) -> bytes:
+        """Return the next piece; after the last one it has ended."""
+        piece = bytearray()
+        for part in self._pieces:
+            piece += part
+            if len(piece) >= PIECE_BYTES:
+                return bytes(piece)
+        self.close()
+        return bytes(piece)
+
+    def close(self) -> None:
+        """Let the application close what it opened, once."""
+        close = getattr(self._source, "close", None)
+        self.ended, self._source = True, ()
+        if close is not None:
+            close()
+
+
+def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
+    """Return what PEP 3333 gives an application.
+
+    The application's place is always the root, and a header with `_` in its name counts for nothing: it could
+    pass for another one.
+    """
+    host, port = scope.get("server") or ("", None)
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": host,
+        "SERVER_PORT": str(port or 0),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "REMOTE_ADDR": (scope.get("client") or ("",))[0],
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.input": io.BytesIO(body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    for raw, value in scope["headers"]:
+        name, text = raw.decode("latin-1"), value.decode("latin-1")
+        if "_" in name or name in {"content-length", "transfer-encoding"}:
+            continue
+        key = "CONTENT_TYPE" if name == "content-type" else f"HTTP_{name.upper().replace('-', '_')}"
+        between = "; " if name == "cookie" else ","
+        environ[key] = f"{environ[key]}{between}{text}" if key in environ else text
+    declared = _declared(scope)
+    if body or declared:
+        environ["CONTENT_LENGTH"] = str(max(len(body), declared))
+    return environ
+
+
+def _declared(scope: Scope) -> int:
+    """Return the length that the request declares, which h11 has found to be a number; 0 without one."""
+    return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
+
+
+def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers]

@@ -1,0 +1,1 @@
+"""SQL building blocks: tables, column types, rows, transactions."""

@@ -1,0 +1,130 @@
+"""The tables that are truth: events, inbox, outbox, leases, cursors, doorbells, reports, visits. Views keep
+theirs beside their fold.
+"""
+
+from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, Text, UniqueConstraint
+
+from ledger.db.column_types import Moment, Prose, Serial
+
+CORE = MetaData()  # made by ledger/migrations
+VIEWS = MetaData()  # made, dropped and made again by ledger.lifecycle.rebuild
+VIEW_PREFIX = "view_"  # what carries it can be dropped at any time: it is folded from the events again
+
+events = Table(
+    "events",
+    CORE,
+    Column("seq", Serial, primary_key=True, autoincrement=False),
+    Column("stream", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    UniqueConstraint("stream", "version"),
+)
+
+inbox = Table(
+    "inbox",
+    CORE,
+    Column("delivery_id", Text, primary_key=True),
+    Column("event", Prose, nullable=False),
+    Column("action", Prose, nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("received_at", Moment, nullable=False),
+    Column("state", Text, nullable=False),  # waiting, claimed, done or quarantined
+    Column("attempts", Integer, nullable=False),
+    Column("due_at", Moment, nullable=False),  # while claimed: when the claim runs out
+    Column("error", Prose, nullable=False),
+    Column("settled_at", Moment),
+)
+
+outbox = Table(
+    "outbox",
+    CORE,
+    Column("entry_id", Serial, primary_key=True),
+    Column("key", Prose, nullable=False),
+    Column("lane", Text, nullable=False),
+    Column("act", Text, nullable=False),
+    Column("card_id", Prose, nullable=False),
+    Column("payload", Prose, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("ordered", Boolean, nullable=False),
+    Column("coalesce", Boolean, nullable=False),
+    Column("due_at", Moment, nullable=False),  # while claimed: when the claim runs out
+    Column("state", Text, nullable=False),  # pending, claimed, settled or given_up
+    Column("attempts", Integer, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("holder", Text, nullable=False),
+    Column("error", Prose, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("settled_at", Moment),
+)
+
+leases = Table(
+    "leases",
+    CORE,
+    Column("name", Prose, primary_key=True),
+    Column("holder", Text, nullable=False),  # empty: released
+    Column("generation", Integer, nullable=False),
+    Column("until", Moment, nullable=False),
+)
+
+cursors = Table(
+    "cursors",
+    CORE,
+    Column("reader", Text, primary_key=True),
+    Column("position", Serial, nullable=False),
+)
+
+doorbells = Table(
+    "doorbells",
+    CORE,
+    Column("card_id", Prose, primary_key=True),
+    Column("board_id", Prose, nullable=False),
+    Column("rung", Integer, nullable=False),
+    Column("answered", Integer, nullable=False),
+    Column("rung_at", Moment, nullable=False),
+    Column("told", Prose, nullable=False, server_default=""),  # moves that deliveries told of, as JSON
+    Column("recorded_at", Moment),  # up to when moves are events; both by GitHub's clock
+)
+
+reports = Table(
+    "reports",
+    CORE,
+    Column("card_id", Prose, primary_key=True),
+    Column("sender", Prose, primary_key=True),
+    Column("about", Text, primary_key=True),
+    Column("value", Prose, primary_key=True),
+    Column("at", Moment, nullable=False),
+)
+
+visits = Table(
+    "visits",
+    CORE,
+    Column("word_digest", Text, primary_key=True),  # of the word in the browser's cookie, which is not kept
+    Column("user_id", BigInteger, nullable=False),
+    Column("login", Prose, nullable=False),
+    Column("until", Moment, nullable=False),
+)
+
+spent_states = Table(
+    "spent_states",
+    CORE,
+    Column("state_digest", Text, primary_key=True),
+    Column("until", Moment, nullable=False),  # afterwards nobody would take it any more
+)
+
+migrations = Table(
+    "migrations",
+    CORE,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+)
+
+shapes = Table(
+    "shapes",
+    CORE,
+    Column("name", Text, primary_key=True),  # "views"
+    Column("digest", Text, nullable=False),  # of the code that folded them
+)

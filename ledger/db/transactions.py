@@ -1,0 +1,37 @@
+"""The two ways to touch the ledger: one writer at a time, and readers that each see one moment."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine
+
+WAIT_S = 10  # how long a writer waits for its turn before it fails loudly
+WRITES = "cardinal_writes"  # execution option: which BEGIN the engine sends, see ledger.lifecycle.open
+LOCK_KEY = 0x43415244  # "CARD": the advisory lock that makes PostgreSQL's writers take turns, as SQLite's do
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """Give the ledger's only writing transaction of this moment; commit at the end, roll back on any error.
+
+    Raises SQLAlchemy's OperationalError when the turn does not come within WAIT_S seconds.
+    """
+    options: dict[str, object] = {WRITES: True}
+    if engine.dialect.name == "postgresql":
+        # Whoever waited for the lock must see what the one before wrote, whatever the server's default is.
+        options |= {"isolation_level": "READ COMMITTED"}
+    with engine.connect().execution_options(**options) as db, db.begin():
+        if db.dialect.name == "postgresql":
+            db.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT_S}s'")
+            db.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
+        yield db
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """Give a transaction that sees one moment of the ledger and is refused when it writes."""
+    options: dict[str, object] = {WRITES: False}
+    if engine.dialect.name == "postgresql":
+        options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    with engine.connect().execution_options(**options) as db, db.begin():
+        yield db

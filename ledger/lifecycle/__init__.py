@@ -1,0 +1,1 @@
+"""Opening, migration, back-up and rebuild of a ledger."""

@@ -1,0 +1,129 @@
+"""Back-ups of a SQLite ledger while it is in use, and their way back. PostgreSQL has pg_dump for both."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pysqlite3 import dbapi2 as sqlite
+from sqlalchemy import Connection, Engine, NullPool, create_engine, make_url
+
+from ledger.db.transactions import WAIT_S
+from ledger.errors import BackupError, NewerLedgerError
+from ledger.lifecycle.private_files import make_file, make_folder
+from ledger.log.event_store import last_seq
+from ledger.log.hash_chain import ChainReport, verify
+
+
+def backup(engine: Engine, target: Path) -> ChainReport:
+    """Copy the ledger as it is at one moment to `target`, which appears whole or not at all; return what was
+    checked.
+
+    Raises BackupError on PostgreSQL and when `target` exists, BrokenChainError when the copy's chain is
+    broken.
+    """
+    _require_sqlite(engine.dialect.name)
+    if target.exists():
+        raise BackupError(f"{target} exists: name a file that does not, so that no older back-up is lost")
+    make_folder(target.parent)
+    partial = target.with_name(target.name + ".partial")
+    partial.unlink(missing_ok=True)
+    make_file(partial)  # a copy outside of the home is for this user alone, too
+    with _connected(str(engine.url.database)) as source, _connected(str(partial)) as copy:
+        source.backup(copy, pages=-1)  # one read transaction: writers go on, the copy is of one moment
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file that can be carried away
+    report = check(partial)
+    _flush(partial)
+    partial.replace(target)
+    _flush(target.parent)
+    return report
+
+
+def check(file: Path) -> ChainReport:
+    """Return what the chain in `file` says. Raises BackupError for what is no ledger, BrokenChainError."""
+    if not file.is_file():
+        raise BackupError(f"{file} is no file")
+    with _connected(str(file)) as db:
+        try:
+            problem = db.execute("PRAGMA quick_check").fetchone()[0]
+            tables = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'events'").fetchone()[0]
+        except sqlite.DatabaseError as error:
+            raise BackupError(f"{file} cannot be read as a ledger: {error}") from error
+    if problem != "ok" or not tables:
+        raise BackupError(f"{file} is no sound ledger: {problem if tables else 'it has no events'}")
+    with _ledger_in(file) as db:
+        return verify(db)
+
+
+def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainReport:
+    """Put the back-up `source` in the place of the ledger at `url`; return what was checked before.
+
+    Nothing may be running on the ledger. Raises NewerLedgerError when the ledger has more events than the
+    back-up, unless `overwrite_newer`; BackupError and BrokenChainError when the back-up is not whole. A file
+    that is no database any more is set aside, under its name with `.broken`.
+    """
+    place = make_url(url)
+    _require_sqlite(place.get_backend_name())
+    report = check(source)
+    target = Path(str(place.database))
+    if target.exists() and not _is_sound(target):
+        _set_aside(target)
+    if target.exists() and not overwrite_newer:
+        with _ledger_in(target) as db:
+            found = last_seq(db)
+        if found > report.events:
+            raise NewerLedgerError(found, report.events, "event")
+    make_folder(target.parent)
+    if not target.exists():
+        make_file(target)
+    with _connected(str(source)) as copy, _connected(str(target)) as ledger:
+        copy.backup(ledger, pages=-1)  # all at once: a reader of the target sees the one or the other
+    return report
+
+
+def _is_sound(file: Path) -> bool:
+    with _connected(str(file)) as db:
+        try:
+            return bool(db.execute("PRAGMA quick_check").fetchone()[0] == "ok")
+        except sqlite.OperationalError:  # somebody uses it: that says nothing about what is in it
+            return True
+        except sqlite.DatabaseError:
+            return False
+
+
+def _set_aside(file: Path) -> None:
+    """Give a broken ledger another name, with what SQLite keeps beside it: nothing may be mixed with it."""
+    free = next(n for n in count() if not file.with_name(f"{file.name}.broken{n or ''}").exists())
+    for part in ("", "-wal", "-shm", "-journal"):
+        beside = file.with_name(file.name + part)
+        if beside.exists():
+            beside.rename(file.with_name(f"{file.name}.broken{free or ''}{part}"))
+
+
+def _require_sqlite(backend: str) -> None:
+    if backend != "sqlite":
+        raise BackupError(f"a ledger in {backend} is backed up with pg_dump and restored with pg_restore")
+
+
+@contextmanager
+def _ledger_in(file: Path) -> Iterator[Connection]:
+    """Give the file as it is, of whatever version: nothing is migrated."""
+    engine = create_engine(f"sqlite:///{file}", module=sqlite, poolclass=NullPool)
+    with engine.connect() as db:
+        yield db
+
+
+@contextmanager
+def _connected(path: str) -> Iterator[Any]:
+    with closing(sqlite.connect(path, timeout=WAIT_S)) as connection:
+        yield connection
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

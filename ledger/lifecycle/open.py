@@ -1,0 +1,127 @@
+"""Opens a ledger: SQLite by default, PostgreSQL past one machine; durable, fork-safe, guarded against a bad
+SQLite.
+"""
+
+import os
+import weakref
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pysqlite3 import dbapi2 as sqlite
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine import URL
+
+from ledger.db.transactions import WAIT_S, WRITES
+from ledger.errors import LedgerUrlError
+from ledger.lifecycle.migrate import migrate as migrate_ledger
+from ledger.lifecycle.migrate import require_current
+from ledger.lifecycle.private_files import make_file, make_folder
+
+_open: "weakref.WeakSet[Engine]" = weakref.WeakSet()
+_hook: list[bool] = []  # filled once: a hook at fork cannot be taken back
+
+
+def open_ledger(url: str, *, migrate: bool = True, durable: bool = True) -> Engine:
+    """Return an engine for `sqlite:///path` or `postgresql://…`, its tables brought up to date when
+    `migrate`. An SQLite file that is not `durable` can lose its last commits in a power cut: for tests only.
+
+    Safe to keep over a fork: idle connections are closed just before it, so the child opens its own. Raises
+    LedgerUrlError for another kind of URL, NewerLedgerError, and OlderLedgerError when `migrate` is off.
+    """
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        engine = _open_sqlite(parsed, durable)
+    elif parsed.get_backend_name() == "postgresql":
+        engine = _open_postgresql(parsed)
+    else:
+        raise LedgerUrlError(parsed.get_backend_name())
+    _close_before_fork(engine)
+    try:
+        if migrate:
+            migrate_ledger(engine)
+        else:
+            require_current(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def wal_is_safe(version: tuple[int, ...]) -> bool:
+    """Return whether this SQLite is free of the WAL-reset bug. Source: sqlite.org/wal.html#walresetbug."""
+    branch = version[:2]
+    if branch == (3, 44):
+        return version >= (3, 44, 6)
+    if branch == (3, 50):
+        return version >= (3, 50, 7)
+    return version >= (3, 51, 3)
+
+
+def journal_warning(engine: Engine) -> str | None:
+    """Return why this ledger does not use SQLite's write-ahead log, for the operator; None when it does."""
+    if engine.dialect.name != "sqlite":
+        return None
+    if not wal_is_safe(sqlite.sqlite_version_info):
+        return (
+            f"SQLite {sqlite.sqlite_version} can corrupt a write-ahead log, so the slower rollback journal"
+            " is used: install pysqlite3 0.6.1 or newer"
+        )
+    with engine.connect() as db:
+        mode = db.exec_driver_sql("PRAGMA journal_mode").scalar()
+    if mode == "wal":
+        return None
+    return f"the ledger's journal mode is {mode}, not wal: its folder may be on a network file system"
+
+
+def _open_sqlite(url: URL, durable: bool) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise LedgerUrlError("sqlite without a file")
+    file = Path(url.database)
+    make_folder(file.parent)
+    with suppress(FileExistsError):
+        make_file(file)
+    engine = create_engine(url, module=sqlite, connect_args={"timeout": WAIT_S})
+    event.listen(engine, "connect", partial(_prepare, durable))
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _prepare(durable: bool, connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # the driver must not begin by itself: _begin does
+    wanted = "wal" if wal_is_safe(sqlite.sqlite_version_info) else "delete"
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != wanted:
+        connection.execute(f"PRAGMA journal_mode = {wanted}")
+    # NORMAL would answer 202 before the delivery is on disk.
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin(db: Connection) -> None:
+    writes = db.get_execution_options().get(WRITES)
+    db.exec_driver_sql(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
+    db.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _open_postgresql(url: URL) -> Engine:
+    return create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_pre_ping=True,
+        # a rebuilt view would break statements that another process has prepared
+        connect_args={"connect_timeout": WAIT_S, "prepare_threshold": None},
+    )
+
+
+def _close_before_fork(engine: Engine) -> None:
+    _open.add(engine)
+    if not _hook:
+        _hook.append(True)
+        os.register_at_fork(before=_close_idle)
+
+
+def _close_idle() -> None:
+    # A child that inherits an open SQLite file believes in locks that it does not hold
+    # (sqlite.org/howtocorrupt.html).
+    for engine in list(_open):
+        engine.dispose()

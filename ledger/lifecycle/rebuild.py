@@ -1,0 +1,43 @@
+"""Views as what they are: folded from the events, to be dropped and folded again at any time."""
+
+from sqlalchemy import Connection, Engine, MetaData, inspect, select
+
+from ledger import views
+from ledger.codec import decode
+from ledger.db.rows import keep
+from ledger.db.tables import VIEW_PREFIX, VIEWS, events, shapes
+from ledger.db.transactions import writing
+from ledger.event import Recorded
+
+PAGE = 1000
+
+
+def rebuild(engine: Engine) -> int:
+    """Drop all views and fold every event again, in one transaction; return how many events were folded."""
+    with writing(engine) as db:
+        return refold(db)
+
+
+def refold(db: Connection) -> int:
+    """Do what `rebuild` does inside the caller's transaction."""
+    parts = views.parts()  # their import declares the tables
+    _drop(db)
+    VIEWS.create_all(db, checkfirst=False)
+    seq = folded = 0
+    while True:
+        page = db.execute(select(events).where(events.c.seq > seq).order_by(events.c.seq).limit(PAGE)).all()
+        for row in page:
+            recorded = Recorded(row.seq, row.stream, row.version, row.at, decode(row.kind, row.body))
+            for part in parts:
+                part.fold(db, recorded)
+            seq, folded = row.seq, folded + 1
+        if len(page) < PAGE:
+            keep(db, shapes, {"name": "views"}, {"digest": views.digest()})
+            return folded
+
+
+def _drop(db: Connection) -> None:
+    names = [name for name in inspect(db).get_table_names() if name.startswith(VIEW_PREFIX)]
+    found = MetaData()
+    found.reflect(db, only=names)
+    found.drop_all(db, checkfirst=False)

@@ -1,0 +1,1 @@
+"""Event log: append, read, hash chain, cursors."""

@@ -1,0 +1,20 @@
+"""How far each reader of the log has come; moved in the transaction that holds what the reader did."""
+
+from sqlalchemy import Connection, select
+
+from ledger.db.rows import keep
+from ledger.db.tables import cursors
+from ledger.errors import LateWriterError
+
+
+def position(db: Connection, reader: str) -> int:
+    """Return the number of the last event that `reader` is done with; 0 at first."""
+    return db.scalar(select(cursors.c.position).where(cursors.c.reader == reader)) or 0
+
+
+def advance(db: Connection, reader: str, *, before: int, after: int) -> None:
+    """Move `reader` from `before` to `after`. Raises LateWriterError when it is not at `before` any more."""
+    found = position(db, reader)
+    if found != before:
+        raise LateWriterError(f"reader:{reader}", before, found)
+    keep(db, cursors, {"reader": reader}, {"position": after})

@@ -1,0 +1,98 @@
+"""The event log: append in one transaction with every view, read in order. Nothing is changed, nothing is
+deleted.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from ledger import views
+from ledger.codec import decode, encode
+from ledger.db.tables import events
+from ledger.db.transactions import reading, writing
+from ledger.errors import LateWriterError
+from ledger.event import Event, Recorded
+from ledger.log.hash_chain import GENESIS, link
+from ledger.queue import leases
+
+__all__ = ["Fence", "append", "last_seq", "read", "reading", "version", "writing"]
+
+# Built once: building a statement costs more than SQLite takes to run it.
+_INSERT = events.insert()
+_HEAD = select(events.c.seq, events.c.digest).order_by(events.c.seq.desc()).limit(1)
+_VERSION = select(func.max(events.c.version)).where(events.c.stream == bindparam("stream"))
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The claim that a writer believes to hold: the lease's name and the generation it got with it."""
+
+    name: str
+    generation: int
+
+
+def append(
+    db: Connection, *new: Event, at: datetime, expected: int | None = None, fence: Fence | None = None
+) -> tuple[Recorded, ...]:
+    """Append `new` inside `writing`, fold each into every view, and return them as the log holds them.
+
+    `expected` is the version that the first event's stream must be at. Raises LateWriterError when it is not,
+    StaleClaimError when the fence's lease has another generation or none, IllegalStepError when a view's
+    check refuses a step, UnfitEventError for a field of the wrong type. The caller's transaction must then be
+    given up.
+    """
+    if fence is not None:
+        leases.require(db, fence.name, fence.generation)
+    versions: dict[str, int] = {}
+    if new and expected is not None:
+        stream = new[0].stream
+        versions[stream] = version(db, stream)
+        if versions[stream] != expected:
+            raise LateWriterError(stream, expected, versions[stream])
+    seq, digest = _head(db)
+    recorded = []
+    for event in new:
+        kind, body = encode(event)
+        event = decode(kind, body)  # what a replay will see, not what the writer meant
+        stream = event.stream
+        seq, current = seq + 1, versions.get(stream)
+        versions[stream] = (version(db, stream) if current is None else current) + 1
+        for check in views.guards():
+            check(db, event)
+        digest = link(digest, seq, stream, versions[stream], at, kind, body)
+        row = Recorded(seq, stream, versions[stream], at.astimezone(UTC), event)
+        columns = {"seq": seq, "stream": stream, "version": row.version, "at": at, "kind": kind}
+        db.execute(_INSERT, {**columns, "body": body, "digest": digest})
+        for view in views.parts():
+            view.fold(db, row)
+        recorded.append(row)
+    return tuple(recorded)
+
+
+def read(
+    db: Connection, *, after: int = 0, limit: int = 500, stream: str | None = None
+) -> tuple[Recorded, ...]:
+    """Return at most `limit` events later than `after`, oldest first, of one stream or of all."""
+    query = select(events).where(events.c.seq > after).order_by(events.c.seq).limit(limit)
+    if stream is not None:
+        query = query.where(events.c.stream == stream)
+    return tuple(
+        Recorded(row.seq, row.stream, row.version, row.at, decode(row.kind, row.body))
+        for row in db.execute(query)
+    )
+
+
+def last_seq(db: Connection) -> int:
+    """Return the number of the newest event; 0 for an empty log."""
+    return _head(db)[0]
+
+
+def version(db: Connection, stream: str) -> int:
+    """Return how many events the stream has."""
+    return db.scalar(_VERSION, {"stream": stream}) or 0
+
+
+def _head(db: Connection) -> tuple[int, str]:
+    row = db.execute(_HEAD).first()
+    return (0, GENESIS) if row is None else (row.seq, row.digest)

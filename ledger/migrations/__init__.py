@@ -1,1 +1,0 @@
-"""Changes of the tables that are truth, one file each, by number; see `ledger.migrate`."""

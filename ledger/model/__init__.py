@@ -1,0 +1,1 @@
+"""Pure facts about runs and money, shared by views."""

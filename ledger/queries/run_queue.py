@@ -1,0 +1,89 @@
+"""Which queued runs wait for other issues and which do not, as several views tell together."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
+
+from ledger.db.rows import many, pick
+from ledger.db.tables import doorbells
+from ledger.events.run import CHECK
+from ledger.ids import BoardId, CardId, RunId
+from ledger.states import RunState
+from ledger.views import links
+from ledger.views.cards import cards
+from ledger.views.runs import QueuedRow, runs
+
+_QUEUED = text("state = 'queued'")  # spelt out for the partial index
+
+
+def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedRow, ...]:
+    """Return the head of a column's queue without what waits for other issues, by place, then age.
+
+    A run whose card stands elsewhere is not in it.
+    """
+    query = pick(QueuedRow, runs).where(_QUEUED, runs.c.board_id == board_id, runs.c.column == column)
+    order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
+    return many(db, QueuedRow, query.where(_stands(), _waits_for_none()).order_by(*order).limit(limit))
+
+
+def free_elsewhere(
+    db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
+) -> tuple[QueuedRow, ...]:
+    """Return those whose column is none of the ones named, or whose card stands in another one than they were
+    queued for, the oldest of each column first.
+    """
+    query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), runs.c.board_id == board_id)
+    query = query.where(or_(runs.c.column.not_in(tuple(columns)), ~_stands()))
+    return many(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
+
+
+def checks(db: Connection, board_id: BoardId, limit: int) -> tuple[QueuedRow, ...]:
+    """Return the queued runs that only check, the oldest first: no column's queue and no issue holds them."""
+    query = pick(QueuedRow, runs).where(_QUEUED, runs.c.kind == CHECK, runs.c.board_id == board_id)
+    return many(db, QueuedRow, query.order_by(runs.c.serial).limit(limit))
+
+
+def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str | None]:
+    """Return in which column each of the cards stands."""
+    query = select(cards.c.card_id, cards.c.column).where(cards.c.card_id.in_(tuple(card_ids)))
+    return {CardId(card_id): column for card_id, column in db.execute(query)}
+
+
+def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
+    """Return what the cards say about why they are as they are."""
+    query = select(cards.c.card_id, cards.c.because).where(cards.c.card_id.in_(tuple(card_ids)))
+    return {CardId(card_id): because for card_id, because in db.execute(query)}
+
+
+def cards_of(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:
+    """Return the card of each of the runs that are known."""
+    query = select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(tuple(run_ids)))
+    return {RunId(run_id): CardId(card_id) for run_id, card_id in db.execute(query)}
+
+
+def _stands() -> ColumnElement[bool]:
+    return exists().where(cards.c.card_id == runs.c.card_id, cards.c.column == runs.c.column)
+
+
+def _waits_for_none() -> ColumnElement[bool]:
+    return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.held()))
+
+
+def unlooked(db: Connection, board_id: BoardId, before: datetime, limit: int) -> tuple[CardId, ...]:
+    """Return cards whose queued run waits for another issue and that nobody rang since `before`."""
+    waits = (runs.c.state == RunState.QUEUED) & (runs.c.kind != CHECK)
+    queued = select(runs.c.card_id).where(waits, runs.c.board_id == board_id)
+    rung = queued.outerjoin(doorbells, doorbells.c.card_id == runs.c.card_id).where(
+        runs.c.card_id.in_(links.held()),
+        or_(doorbells.c.rung_at.is_(None), doorbells.c.rung_at < before),
+    )
+    return tuple(CardId(card_id) for card_id in db.scalars(rung.order_by(runs.c.serial).limit(limit)))
+
+
+def queued_dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:
+    """Return the cards with a queued run that are blocked by the issue, or were."""
+    mine = (links.links.c.repository == repository) & (links.links.c.number == number)
+    query = select(links.links.c.card_id).join(runs, runs.c.card_id == links.links.c.card_id)
+    found = query.where(mine, runs.c.state == RunState.QUEUED).order_by(links.links.c.card_id).limit(limit)
+    return tuple(dict.fromkeys(CardId(card_id) for card_id in db.scalars(found)))

@@ -1,0 +1,1 @@
+"""Queues: deliveries, refresh requests, outbox entries, leases, sign-ins, change reports."""

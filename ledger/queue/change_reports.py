@@ -1,0 +1,59 @@
+"""Reports: who changed what about a card, as deliveries say, until a look has seen the change."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Connection, select
+
+from ledger.db.rows import keep, many, pick, where
+from ledger.db.tables import reports
+from ledger.ids import CardId
+
+
+class About(StrEnum):
+    """What of a card a delivery is about."""
+
+    COLUMN = "column"
+    ARCHIVED = "archived"
+    RESTORED = "restored"
+    REOPENED = "reopened"
+    LABEL = "label"
+    FIELD = "field"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`sender` changed something at `at`, by GitHub's clock.
+
+    `value` is the column, the label or the field that the delivery names; empty where it names none.
+    """
+
+    sender: str
+    about: str
+    value: str
+    at: datetime
+
+
+def add(db: Connection, card_id: CardId, report: Report) -> None:
+    """Keep the report; of the same change by the same person only the newest."""
+    key = {"card_id": card_id, "sender": report.sender, "about": report.about, "value": report.value}
+    newer = db.scalar(select(reports.c.at).where(where(reports, key), reports.c.at >= report.at))
+    if newer is None:
+        keep(db, reports, key, {"at": report.at})
+
+
+def of_card(db: Connection, card_id: CardId) -> tuple[Report, ...]:
+    """Return the card's reports, the oldest first."""
+    query = pick(Report, reports).where(reports.c.card_id == card_id)
+    return many(db, Report, query.order_by(reports.c.at, reports.c.sender, reports.c.value))
+
+
+def drop(db: Connection, card_id: CardId, seen: Iterable[Report], before: datetime) -> None:
+    """Drop those whose change was seen, and those from before that moment."""
+    mine = reports.c.card_id == card_id
+    for one in seen:
+        same = (reports.c.sender == one.sender) & (reports.c.about == one.about)
+        db.execute(reports.delete().where(mine, same, reports.c.value == one.value, reports.c.at == one.at))
+    db.execute(reports.delete().where(mine, reports.c.at < before))

@@ -1,0 +1,90 @@
+"""Leases: who may work on what, until when, in which generation. A generation is never given twice."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, select, text
+
+from ledger.db.rows import keep, many, one, pick
+from ledger.db.tables import leases
+from ledger.errors import StaleClaimError
+
+_HELD = text("holder <> ''")  # spelt out: SQLite uses a partial index only for conditions that it can read
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A claim on `name` until `until`."""
+
+    name: str
+    holder: str
+    generation: int
+    until: datetime
+
+
+def take(db: Connection, name: str, holder: str, *, now: datetime, ttl_s: float) -> Lease | None:
+    """Return a lease of a new generation; None while somebody else's is alive.
+
+    A holder that takes its own again gets a new generation too: what it did before the restart is stale.
+    """
+    found = one(db, Lease, pick(Lease, leases).where(leases.c.name == name))
+    if found is not None and found.holder not in ("", holder) and found.until > now:
+        return None
+    lease = Lease(name, holder, (found.generation if found else 0) + 1, now + timedelta(seconds=ttl_s))
+    keep(db, leases, {"name": name}, {"holder": holder, "generation": lease.generation, "until": lease.until})
+    return lease
+
+
+def due(db: Connection, name: str, *, now: datetime, every_s: float) -> bool:
+    """Tell whether it is time for `name` again, for all who ask together; whoever hears yes does it now."""
+    found = one(db, Lease, pick(Lease, leases).where(leases.c.name == name))
+    if found is not None and found.until > now:
+        return False
+    take(db, name, name, now=now, ttl_s=every_s)
+    return True
+
+
+def renew(db: Connection, lease: Lease, *, now: datetime, ttl_s: float) -> Lease:
+    """Return the lease with a later end. Raises StaleClaimError when it was taken over or released."""
+    require(db, lease.name, lease.generation)
+    until = now + timedelta(seconds=ttl_s)
+    db.execute(leases.update().where(leases.c.name == lease.name).values(until=until))
+    return Lease(lease.name, lease.holder, lease.generation, until)
+
+
+def release(db: Connection, lease: Lease) -> None:
+    """Give the lease back; nothing happens when it was taken over meanwhile."""
+    mine = (leases.c.name == lease.name) & (leases.c.generation == lease.generation)
+    db.execute(leases.update().where(mine).values(holder=""))
+
+
+def expired(db: Connection, prefix: str, now: datetime) -> tuple[Lease, ...]:
+    """Return the leases whose name starts with `prefix`, that ran out and were neither released nor taken
+    over.
+    """
+    out = leases.c.name.startswith(prefix, autoescape=True) & _HELD & (leases.c.until <= now)
+    return many(db, Lease, pick(Lease, leases).where(out).order_by(leases.c.until))
+
+
+def holders(db: Connection) -> tuple[str, ...]:
+    """Return who holds leases now."""
+    return tuple(db.scalars(select(leases.c.holder).where(_HELD).distinct()))
+
+
+def lapse(db: Connection, holder: str, now: datetime) -> int:
+    """Let the leases of `holder`, who is known to be dead, run out now; return how many."""
+    mine = (leases.c.holder == holder) & (leases.c.until > now)
+    return int(db.execute(leases.update().where(mine).values(until=now)).rowcount)
+
+
+def generation(db: Connection, name: str) -> int:
+    """Return the newest generation of `name`; 0 when it was never taken."""
+    return db.scalar(select(leases.c.generation).where(leases.c.name == name)) or 0
+
+
+def require(db: Connection, name: str, wanted: int) -> None:
+    """Raise StaleClaimError unless `name` is held in the generation `wanted`."""
+    row = db.execute(select(leases.c.holder, leases.c.generation).where(leases.c.name == name)).first()
+    current = row.generation if row is not None and row.holder else 0
+    if current != wanted:
+        raise StaleClaimError(name, wanted, current)

@@ -1,0 +1,270 @@
+"""The outbox: what is to be done outside, once each, in order per card, the newest word only where words
+replace.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    FromClause,
+    Text,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+    type_coerce,
+)
+
+from ledger.db.column_types import Moment, stamp
+from ledger.db.rows import many, one, pick
+from ledger.db.tables import outbox
+from ledger.db.transactions import reading, writing
+from ledger.errors import StaleClaimError
+from ledger.ids import CardId, EntryKey
+
+OPEN = ("pending", "claimed")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An entry to be. `priority` 0 goes first; `ordered`: after the card's earlier ones; `coalesce`: newest
+    wins.
+    """
+
+    key: EntryKey
+    lane: str
+    act: str
+    card_id: CardId
+    payload: str
+    priority: int
+    ordered: bool
+    coalesce: bool
+    due_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A claimed entry; `attempts` counts this one, `generation` is what the claim is known by."""
+
+    entry_id: int
+    key: EntryKey
+    lane: str
+    act: str
+    card_id: CardId
+    payload: str
+    priority: int
+    ordered: bool
+    coalesce: bool
+    due_at: datetime
+    attempts: int
+    generation: int
+    holder: str
+    error: str
+    created_at: datetime
+
+
+def put(db: Connection, draft: Draft, now: datetime) -> bool:
+    """Put the draft in line; False when its key is known already, whatever became of it.
+
+    One that coalesces replaces the text of the pending one with its key, which keeps its place and the
+    earlier due time; one that waits after a failure keeps waiting. One being carried out is left alone.
+    """
+    same = outbox.c.key == draft.key
+    if draft.coalesce:
+        waits = case(
+            (or_(outbox.c.error != "", outbox.c.due_at <= draft.due_at), outbox.c.due_at),
+            else_=literal(draft.due_at, Moment),
+        )
+        changed = db.execute(
+            outbox.update()
+            .where(same, outbox.c.coalesce, outbox.c.state == "pending")
+            .values(
+                payload=draft.payload,
+                act=draft.act,
+                lane=draft.lane,
+                due_at=waits,
+                priority=case((outbox.c.priority < draft.priority, outbox.c.priority), else_=draft.priority),
+            )
+        )
+        if changed.rowcount:
+            return True
+    elif db.execute(select(outbox.c.entry_id).where(same).limit(1)).first():
+        return False
+    db.execute(
+        outbox.insert().values(
+            **asdict(draft),
+            state="pending",
+            attempts=0,
+            generation=0,
+            holder="",
+            error="",
+            created_at=now,
+        )
+    )
+    return True
+
+
+def reopen(db: Connection, key: EntryKey, now: datetime) -> bool:
+    """Put an entry that was given up back in line; False where none of that key was.
+
+    It counts as tried once: whoever carries it out looks for what an earlier attempt left outside.
+    """
+    mine = (outbox.c.key == key) & (outbox.c.state == "given_up")
+    fresh = {"state": "pending", "attempts": 1, "holder": "", "error": "", "due_at": now, "settled_at": None}
+    return bool(db.execute(outbox.update().where(mine).values(**fresh)).rowcount)
+
+
+def claim_next(engine: Engine, lane: str, *, now: datetime, lease_s: float, holder: str) -> Entry | None:
+    """Return the lane's next entry for the caller alone to carry out; None when none may go now.
+
+    The attempt is counted before the work. A claim that ran out can be taken over.
+    """
+    # joined to nothing, so that SQLite walks the lane by priority and does not sort all that is due
+    unindexed = type_coerce(outbox.c.due_at, Text).concat("")
+    ready = (
+        select(outbox.c.entry_id)
+        .where(_free(lane), unindexed <= stamp(now))
+        .order_by(outbox.c.priority, outbox.c.entry_id)
+        .limit(1)
+    )
+    with reading(engine) as db:  # looking costs no writer's turn
+        if db.scalar(ready) is None:
+            return None
+    with writing(engine) as db:
+        entry_id = db.scalar(ready)
+        if entry_id is None:
+            return None
+        db.execute(
+            outbox.update()
+            .where(outbox.c.entry_id == entry_id)
+            .values(
+                state="claimed",
+                attempts=outbox.c.attempts + 1,
+                generation=outbox.c.generation + 1,
+                holder=holder,
+                due_at=now + timedelta(seconds=lease_s),
+            )
+        )
+        return one(db, Entry, pick(Entry, outbox).where(outbox.c.entry_id == entry_id))
+
+
+def settle(db: Connection, entry: Entry, now: datetime) -> None:
+    """Mark the entry carried out. Raises StaleClaimError when the claim was taken over."""
+    _require(db, entry)
+    mine = outbox.c.entry_id == entry.entry_id
+    if entry.coalesce:  # its key comes again and again: only what is open needs a row
+        db.execute(outbox.delete().where(mine))
+    else:
+        db.execute(
+            outbox.update().where(mine).values(state="settled", settled_at=now, error="", payload="{}")
+        )
+
+
+def postpone(db: Connection, entry: Entry, due_at: datetime, error: str, count_attempt: bool) -> None:
+    """Give the entry back until `due_at`; not counted for what is not its fault. Raises StaleClaimError.
+
+    Where a newer one with its key waits already, that one takes its place: nobody needs the older words.
+    """
+    _require(db, entry)
+    mine = outbox.c.entry_id == entry.entry_id
+    attempts = entry.attempts if count_attempt else entry.attempts - 1
+    waiting = {"due_at": due_at, "error": error[:2000], "attempts": attempts}
+    if entry.coalesce:
+        newer = and_(outbox.c.key == entry.key, outbox.c.state == "pending", outbox.c.coalesce)
+        if db.execute(outbox.update().where(newer).values(**waiting)).rowcount:
+            db.execute(outbox.delete().where(mine))
+            return
+    db.execute(outbox.update().where(mine).values(state="pending", holder="", **waiting))
+
+
+def give_up(db: Connection, entry: Entry, error: str, now: datetime) -> None:
+    """Mark the entry as failed for good; later ones of its card may go. Raises StaleClaimError."""
+    _require(db, entry)
+    db.execute(
+        outbox.update()
+        .where(outbox.c.entry_id == entry.entry_id)
+        .values(state="given_up", settled_at=now, error=error[:2000])
+    )
+
+
+def holders(db: Connection) -> tuple[str, ...]:
+    """Return who holds claims now."""
+    claimed = text("state = 'claimed'")  # spelt out for the partial index, see `_is_open`
+    query = select(outbox.c.holder).where(claimed).distinct()
+    return tuple(db.scalars(query))
+
+
+def release(db: Connection, holder: str, due_at: datetime) -> int:
+    """Let others take over at `due_at` what `holder`, who is known to be dead, had claimed for longer.
+
+    Return how many entries those were.
+    """
+    longer = outbox.c.due_at > due_at
+    mine = (outbox.c.state == "claimed") & (outbox.c.holder == holder) & longer
+    return int(db.execute(outbox.update().where(mine).values(due_at=due_at)).rowcount)
+
+
+def next_due(engine: Engine, lane: str) -> datetime | None:
+    """Return when `claim_next` can have something at the earliest; None while nothing waits."""
+    query = select(outbox.c.due_at).where(_free(lane)).order_by(outbox.c.due_at).limit(1)
+    with reading(engine) as db:
+        due_at: datetime | None = db.scalar(query)
+    return due_at
+
+
+def backlog(db: Connection) -> dict[str, dict[str, int]]:
+    """Return how many entries are in each state, by lane."""
+    found: dict[str, dict[str, int]] = {}
+    query = select(outbox.c.lane, outbox.c.state, func.count()).group_by(outbox.c.lane, outbox.c.state)
+    for lane, state, count in db.execute(query):
+        found.setdefault(lane, {})[state] = count
+    return found
+
+
+def stuck(db: Connection, now: datetime, older_than_s: float) -> tuple[Entry, ...]:
+    """Return the open entries that were put in line more than `older_than_s` ago, the oldest first."""
+    before = now - timedelta(seconds=older_than_s)
+    query = pick(Entry, outbox).where(outbox.c.state.in_(OPEN), outbox.c.created_at < before)
+    return many(db, Entry, query.order_by(outbox.c.entry_id))
+
+
+def open_of_card(db: Connection, card_id: CardId) -> tuple[Entry, ...]:
+    """Return what still waits to be done about the card, in the order it was asked for."""
+    query = pick(Entry, outbox).where(outbox.c.card_id == card_id, outbox.c.state.in_(OPEN))
+    return many(db, Entry, query.order_by(outbox.c.entry_id))
+
+
+def _free(lane: str) -> ColumnElement[bool]:
+    """Return the condition of an open entry that no earlier one of its card or key holds up."""
+    earlier = outbox.alias("earlier")
+    ahead = and_(earlier.c.entry_id < outbox.c.entry_id, _is_open(earlier))
+    in_order = exists().where(ahead, earlier.c.card_id == outbox.c.card_id, earlier.c.ordered)
+    same_key = exists().where(ahead, earlier.c.key == outbox.c.key)
+    return and_(
+        outbox.c.lane == lane,
+        _is_open(outbox),
+        ~and_(outbox.c.ordered, in_order),
+        ~and_(outbox.c.coalesce, same_key),
+    )
+
+
+def _is_open(table: FromClause) -> ColumnElement[bool]:
+    # spelt out, not bound: SQLite uses a partial index only for conditions that it can read
+    return table.c.state.in_(bindparam(None, OPEN, expanding=True, literal_execute=True))
+
+
+def _require(db: Connection, entry: Entry) -> None:
+    row = db.execute(
+        select(outbox.c.state, outbox.c.generation).where(outbox.c.entry_id == entry.entry_id)
+    ).first()
+    current = row.generation if row is not None and row.state == "claimed" else 0
+    if current != entry.generation:
+        raise StaleClaimError(f"entry:{entry.key}", entry.generation, current)

@@ -1,0 +1,105 @@
+"""Doorbells: a board delivery says *look at this card*; those that wait together are answered by one look.
+
+One thing a look cannot see: that a card left its column and came back. Deliveries tell of moves, so a
+doorbell keeps those that are not recorded yet.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, case, select
+
+from ledger.db.column_types import moment_of, stamp
+from ledger.db.rows import keep, many, pick
+from ledger.db.tables import doorbells
+from ledger.ids import BoardId, CardId
+
+MOST_TOLD = 20  # of a card's newest moves: only the newest of all decides
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move as a delivery tells of it: to the column with the option id `to`, empty for none.
+
+    `at` is GitHub's time, in whole seconds.
+    """
+
+    at: datetime
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Doorbell:
+    """A card that waits to be looked at: answer it with the `rung` that is given here."""
+
+    card_id: CardId
+    board_id: BoardId
+    rung: int
+    answered: int
+    rung_at: datetime
+
+
+def ring(db: Connection, card_id: CardId, board_id: BoardId, now: datetime, told: Move | None = None) -> int:
+    """Count one more ring and return the count. `rung_at` is that of the first ring not yet answered."""
+    count, done = rung(db, card_id)
+    values: dict[str, object] = {"board_id": board_id, "rung": count + 1}
+    if count == done:
+        values["rung_at"] = now
+    if told is not None:
+        moves = [*_told(db, card_id), told][-MOST_TOLD:]
+        values["told"] = json.dumps([(stamp(move.at), move.to) for move in moves])
+    keep(db, doorbells, {"card_id": card_id}, values if count else {**_NEW, "rung_at": now, **values})
+    return count + 1
+
+
+_NEW = {"rung": 0, "answered": 0, "told": ""}
+
+
+def came_to(db: Connection, card_id: CardId, option_id: str) -> datetime | None:
+    """Return when the card came to the column with that option id, as deliveries tell; None where nothing
+    tells of it but what is recorded, or where the card has moved on since.
+    """
+    moves = _told(db, card_id)
+    last = max((move.at for move in moves), default=None)
+    return last if any(move.at == last and move.to == option_id for move in moves) else None
+
+
+def recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: datetime) -> None:
+    """Remember that the card's moves up to that time are events: told of later, they are no news."""
+    row = db.execute(select(doorbells.c.recorded_at).where(doorbells.c.card_id == card_id)).first()
+    if row is None:
+        values = {**_NEW, "board_id": board_id, "rung_at": upto, "recorded_at": upto}
+        keep(db, doorbells, {"card_id": card_id}, values)
+    elif row.recorded_at is None or row.recorded_at < upto:
+        db.execute(doorbells.update().where(doorbells.c.card_id == card_id).values(recorded_at=upto))
+
+
+def _told(db: Connection, card_id: CardId) -> tuple[Move, ...]:
+    """Return the moves that deliveries told of and that are not recorded, in the order in which they came."""
+    query = select(doorbells.c.told, doorbells.c.recorded_at).where(doorbells.c.card_id == card_id)
+    row = db.execute(query).first()
+    if row is None or not row.told:
+        return ()
+    moves = (Move(moment_of(at), to) for at, to in json.loads(row.told))
+    return tuple(one for one in moves if row.recorded_at is None or one.at > row.recorded_at)
+
+
+def answered(db: Connection, card_id: CardId, upto: int) -> None:
+    """Remember that the card was looked at after ring number `upto`; an older answer changes nothing."""
+    later = case((doorbells.c.answered < upto, upto), else_=doorbells.c.answered)
+    db.execute(doorbells.update().where(doorbells.c.card_id == card_id).values(answered=later))
+
+
+def rung(db: Connection, card_id: CardId) -> tuple[int, int]:
+    """Return how often the card was rung and up to which ring it was answered."""
+    row = db.execute(
+        select(doorbells.c.rung, doorbells.c.answered).where(doorbells.c.card_id == card_id)
+    ).first()
+    return (0, 0) if row is None else (row.rung, row.answered)
+
+
+def waiting(db: Connection, limit: int) -> tuple[Doorbell, ...]:
+    """Return at most `limit` cards with an unanswered ring, the longest waiting first."""
+    query = pick(Doorbell, doorbells).where(doorbells.c.rung > doorbells.c.answered)
+    return many(db, Doorbell, query.order_by(doorbells.c.rung_at).limit(limit))

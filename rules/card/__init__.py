@@ -1,0 +1,1 @@
+"""Decisions about a card: state, column, repository, dependencies, rights to move it."""

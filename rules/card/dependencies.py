@@ -1,0 +1,46 @@
+"""A card whose issue is blocked by others: its run waits in the queue until they are done."""
+
+from ledger.ids import RunId
+from ledger.states import CardState
+from rules.intents.outbound import Decision, Say
+from rules.snapshot import BlockerSeen, Snapshot, Standing
+from rules.text import count, plain, sentence
+
+WAITS = "waits for "  # how each sentence of here begins: by it the card's face knows them
+MOST_NAMED = 3
+
+
+def waiting(snapshot: Snapshot) -> tuple[CardState, str] | None:
+    """Return in which state the card waits and for what; None when nothing holds its queued run back."""
+    if snapshot.circle:
+        way = " → ".join(snapshot.circle)
+        said = f"itself in a circle ({way}): remove one of these dependencies on its issue"
+        return CardState.NEEDS_INPUT, f"{WAITS}{said}"
+    left = [one for one in snapshot.blockers if one.standing is Standing.ABANDONED]
+    if left:
+        said = f"{_named(left)}, closed as not planned: remove that dependency on the issue to start anyway"
+        return CardState.NEEDS_INPUT, f"{WAITS}{said}, or /cardinal cancel"
+    still = [one for one in snapshot.blockers if one.standing is Standing.OPEN]
+    if still:
+        return CardState.QUEUED, f"{WAITS}{_named(still)}: it starts by itself then"
+    return None
+
+
+def _named(blockers: list[BlockerSeen]) -> str:
+    seen = [f"{one.name} ({plain(one.title, 60)})" if one.title else one.name for one in blockers if one.name]
+    more = len(seen) - MOST_NAMED
+    named = ", ".join(seen[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    unseen = len(blockers) - len(seen)
+    hidden = f"{count(unseen, 'issue')} out of Cardinal's sight" if unseen else ""
+    return " and ".join(filter(None, (named, hidden)))
+
+
+def asked(snapshot: Snapshot, run_id: RunId) -> Decision:
+    """Ask people, as a comment that notifies, where the run cannot start without them."""
+    held = waiting(snapshot)
+    if held is None or held[0] is not CardState.NEEDS_INPUT:
+        return Decision()
+    left = [one.name for one in snapshot.blockers if one.standing is Standing.ABANDONED]
+    about = "-".join(snapshot.circle or left)[:300]
+    said = Say(snapshot.card_id, f"depends:{run_id}:{about}", sentence(f"{run_id} {held[1]}"))
+    return Decision((said,), (f"{run_id} needs a word about what it waits for",))

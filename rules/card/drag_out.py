@@ -1,0 +1,145 @@
+"""A card is dragged out of the column where its run works: ask, cancel or let it finish. A run that never
+began is simply let go.
+"""
+
+from datetime import datetime
+
+from ledger.events.board import CardMoved
+from ledger.model.limit_answers import CANCEL, FINISH, Subject
+from ledger.states import RUN_HELD, Ending, RunState
+from rules.card.state import settle
+from rules.card.trigger import stamp
+from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, HoldBack, StopRun
+from rules.intents.outbound import Decision, Intent, MoveCard, Say
+from rules.policy.model import Policy
+from rules.snapshot import LEAVE, RunSeen, Snapshot
+from rules.text import code
+
+ASKER = LEAVE
+MOST_BACK = 5  # moves of Cardinal's own for one run: then something else keeps dragging, and it gives way
+
+
+def is_leaving(event: CardMoved, run: RunSeen) -> bool:
+    """Return whether somebody, not Cardinal itself, took the card from where its live run belongs."""
+    return not event.by_cardinal and (event.after or "").casefold() != run.column.casefold()
+
+
+def only_waits(run: RunSeen) -> bool:
+    """Return whether nothing was ever at work for the run, and nothing is."""
+    return not run.begun and run.state in (RunState.QUEUED, RunState.PARKED)
+
+
+def let_go(snapshot: Snapshot, wanted: str | None, run: RunSeen) -> Decision:
+    """End a run that only waits: the card may go, and is served where it stands once the run has ended."""
+    where = f"to {code(wanted)}" if wanted else "out of its column"
+    because = f"{_named(snapshot)} dragged the card {where} before {run.run_id} began"
+    end = EndRun(snapshot.card_id, run.run_id, Ending.CANCELLED, "superseded", because)
+    return Decision((end,), (because,))
+
+
+def came_back(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
+    """Answer a drag out and in again that was over before anybody looked, while the card's run lives.
+
+    The card is where its run belongs, so nothing is put back and nothing asked; whoever meant it as a new
+    start reads how to get one.
+    """
+    column, card = policy.column(run.column), snapshot.card_id
+    if run.stop_asked == "cancel":
+        return Decision((), (f"{run.run_id} is being cancelled already",))
+    if only_waits(run):
+        return Decision((), (f"{run.run_id} waits for its turn as before",))
+    if column and column.on_leave == "cancel":
+        because = (
+            f"{_named(snapshot)} dragged the card out of its column and back, and the policy cancels then"
+        )
+        by = snapshot.mover.login or "policy"
+        return Decision((StopRun(card, run.run_id, "cancel", by, because),), (because,))
+    text = f"{_named(snapshot)} dragged the card out and back while {run.run_id} {_doing(run)}: "
+    text += "that run goes on. To begin anew: `/cardinal cancel`, then `/cardinal retry`."
+    return Decision((Say(card, f"came-back:{run.run_id}", text),), (text,))
+
+
+def _doing(run: RunSeen) -> str:
+    if run.question:
+        return "waits for an answer"
+    if run.state is RunState.AWAITING_APPROVAL:
+        return "waits for its plan to be approved"
+    if run.state in RUN_HELD:
+        return "is at work"
+    return "is paused" if run.state is RunState.PARKED else "waits to go on"
+
+
+def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, now: datetime) -> Decision:
+    """Do what the run's column says about leaving; the run goes on until somebody has chosen."""
+    column = policy.column(run.column)
+    rule = column.on_leave if column else "ask"
+    wanted, card = event.after, snapshot.card_id
+    if run.stop_asked == "cancel":
+        return Decision((), (f"{run.run_id} is being cancelled already",))
+    back = MoveCard(card, run.column, about=f"back:{run.run_id}:{stamp(now)}", source=wanted or "")
+    if snapshot.put_back >= MOST_BACK:
+        return _given_way(snapshot, run, wanted)
+    if wanted is None:
+        text = f"The card lost its status while {run.run_id} {_doing(run)}, so it was put back. "
+        text += "`/cardinal cancel` stops the run."
+        return Decision((back, Say(card, f"back:{run.run_id}", text)), (text,))
+    if rule == "cancel":
+        because = f"{_named(snapshot)} dragged the card to {code(wanted)}, and the policy cancels then"
+        return Decision(
+            (StopRun(card, run.run_id, "cancel", snapshot.mover.login or "policy", because),), (because,)
+        )
+    hold: tuple[Intent, ...] = (HoldBack(card, wanted, _who(snapshot)), back)
+    if rule == "finish":
+        return Decision(hold, (f"{run.run_id} may finish, then the card goes to {code(wanted)}",))
+    if run.leaving:
+        return Decision(hold, ("it was asked already what should become of the run",))
+    if run.question:
+        # One question at a time: the agent's own waits for an answer already, so say how to choose.
+        text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}: "
+        text += "it was put back until that run has ended. `/cardinal cancel` stops it, "
+        text += "`/cardinal finish` lets it go on to its end."
+        return Decision((*hold, Say(card, f"leave:{run.run_id}:{stamp(now)}", text)), (text,))
+    text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}. "
+    text += "Cancel it, or let it finish?"
+    return Decision((*hold, AskQuestion(card, run.run_id, Subject.LEAVING, text, (CANCEL, FINISH))), (text,))
+
+
+def _who(snapshot: Snapshot) -> str:
+    return snapshot.mover.login or "somebody"
+
+
+def _named(snapshot: Snapshot) -> str:
+    return code(snapshot.mover.login, 40) if snapshot.mover.login else "Somebody"
+
+
+def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision:
+    text = f"The card was dragged away {MOST_BACK} times while {run.run_id} {_doing(run)}, so it is not put "
+    text += "back any more: does an automation of the board move it? `/cardinal cancel` stops the run."
+    hold: tuple[Intent, ...] = (HoldBack(snapshot.card_id, wanted, _who(snapshot)),) if wanted else ()
+    return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))
+
+
+def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen) -> Decision:
+    """Serve a card that is back where its run works; a person who brought it back has chosen to stay."""
+    if event.by_cardinal or not snapshot.held_back:
+        return settle(policy, snapshot)
+    card = snapshot.card_id
+    kept: tuple[Intent, ...] = (HoldBack(card, "", _who(snapshot)),)
+    if run.leaving:
+        answer = AnswerQuestion(
+            card, run.run_id, run.leaving.question_id, _who(snapshot), "The card was put back."
+        )
+        return Decision((*kept, answer), ("somebody put the card back: the run just goes on",))
+    return settle(policy, snapshot) + Decision(kept, ("somebody put the card back: the run just goes on",))
+
+
+def release(snapshot: Snapshot, now: datetime) -> Decision:
+    """Move a card that was held back to where it was wanted, once its run has ended."""
+    if not snapshot.held_back or snapshot.run is None:
+        return Decision()
+    card, wanted = snapshot.card_id, snapshot.held_back
+    about = f"release:{snapshot.run.run_id}:{stamp(now)}"
+    move = MoveCard(card, wanted, about=about, source=snapshot.column or "")
+    return Decision(
+        (HoldBack(card, "", "policy"), move), (f"the card goes to {code(wanted)}, as was wanted",)
+    )

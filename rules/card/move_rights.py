@@ -1,0 +1,173 @@
+"""Who may move cards: what a drag, an archiving or a closing starts or gives up needs a right."""
+
+from datetime import datetime
+
+from ledger.event import Event
+from ledger.events.board import (
+    CardArchived,
+    CardArrived,
+    CardConverted,
+    CardDescribed,
+    CardMoved,
+    CardRestored,
+    CardSeen,
+    LabelJudged,
+    MoverFound,
+)
+from ledger.events.placement import RepositoryResolved
+from ledger.states import Archetype, CardState
+from rules.card.state import change
+from rules.intents import halt, internal
+from rules.intents import outbound as asked
+from rules.intents.internal import Explain
+from rules.intents.outbound import Decision, Intent, Say, UpdateFace
+from rules.policy.model import Policy
+from rules.policy.roles import Role, covered, role_of
+from rules.snapshot import UNTOLD, Mover, Snapshot
+from rules.text import alternatives, code, sentence
+
+# What these events ask for is asked for by whoever moved the card.
+STEERED = (
+    CardSeen,
+    CardMoved,
+    CardArrived,
+    MoverFound,
+    CardArchived,
+    CardRestored,
+    CardConverted,
+    CardDescribed,
+    RepositoryResolved,
+)
+# What costs money, changes or takes back what people made or asked for, or decides for them. An intent that
+# is not here only shows what is: tests/rules/test_moving.py has the reason for each.
+ACTS: tuple[type[Intent], ...] = (
+    internal.QueueRun,
+    internal.ApprovePlan,
+    internal.RebindPlan,
+    internal.RedirectPlan,
+    internal.RaiseBudget,
+    internal.AllowTool,
+    internal.PinSkills,
+    internal.RequeueRun,
+    internal.SteerRun,
+    internal.ReleaseComment,
+    internal.OrderStop,
+    internal.LiftStop,
+    internal.StopRun,
+    internal.EndRun,
+    internal.HoldBack,
+    internal.AskQuestion,
+    internal.AnswerQuestion,
+    halt.HaltBoard,
+    halt.LiftHalt,
+    asked.MoveCard,
+    asked.ConvertDraft,
+    asked.CreateCard,
+    asked.AskAssistant,
+    asked.RunTask,
+    asked.MarkReady,
+    asked.MergePull,
+    asked.CancelMerge,
+    asked.OpenPull,
+    asked.ClosePull,
+    asked.DeleteBranch,
+)
+
+
+TAKEN_OFF = ("archived", "deleted")
+_NOT_KNOWN = "it is not known who "
+
+
+def is_unknown(because: str) -> bool:
+    """Tell whether a card's reason is that nobody knows who moved it."""
+    return because.startswith(_NOT_KNOWN)
+
+
+def may_move(policy: Policy, mover: Mover) -> bool:
+    """Return whether cards do what the policy says when `mover` moves them."""
+    if mover.own:
+        return True
+    if not mover.login:
+        return policy.board.unknown_mover == "allow" or (
+            policy.board.unknown_mover is None and mover.role == UNTOLD
+        )
+    return covered(policy.board.move, role_of(mover.role), mover.login)
+
+
+def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, now: datetime) -> Decision:
+    """Return what was decided, where it does nothing or the mover may; else only the sentence about that.
+
+    The card stays where it was put: people move cards. It goes on when somebody who may moves it, or says so.
+    """
+    if not isinstance(event, STEERED) or may_move(policy, snapshot.mover):
+        return decided
+    if isinstance(event, CardArchived) and event.reason not in TAKEN_OFF:
+        return decided  # nobody took it off: it went out of sight
+    if not any(_acts(snapshot, intent) for intent in decided.intents):
+        return decided
+    because = refusal(policy, snapshot)
+    if snapshot.archived:
+        shown = change(policy, snapshot, CardState.ARCHIVED, because)
+    elif snapshot.live_run:
+        shown = Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+    else:
+        shown = change(policy, snapshot, CardState.BLOCKED, because)
+    if snapshot.is_draft:  # nobody can comment on it: its face says so
+        return shown
+    # Once an hour for each person and place: a card can be dragged without end, and each comment is a mail.
+    place = "away" if snapshot.archived else snapshot.column or "none"
+    about = f"mover:{snapshot.mover.login}:{place}:{now:%Y%m%d%H}"
+    return shown + Decision((Say(snapshot.card_id, about, sentence(because)),))
+
+
+def _acts(snapshot: Snapshot, intent: Intent) -> bool:
+    """Tell whether the intent is one that needs the right; the branch of what is merged is of no use."""
+    merged = snapshot.pull is not None and snapshot.pull.state == "merged"
+    return isinstance(intent, ACTS) and not (merged and isinstance(intent, asked.DeleteBranch))
+
+
+def refusal(policy: Policy, snapshot: Snapshot) -> str:
+    """Return who moved the card and lacks which right, what was not done, and the next step."""
+    mover, run = snapshot.mover, snapshot.live_run
+    where = code(snapshot.column) if snapshot.column else "no column"
+    did = "took the card off the board" if snapshot.archived else f"moved the card to {where}"
+    if mover.login:
+        roles = (f"the role {code(one)}" if one in set(Role) else code(one) for one in policy.board.move)
+        has = f"has the role {code(role_of(mover.role))} here, and that needs {alternatives(roles)}"
+        who = f"{code(mover.login, 40)} {did}, {has}"
+    else:
+        who = f"{_NOT_KNOWN}{did}, for GitHub told nobody's name"
+    pull = snapshot.open_pull
+    spared = "nothing was started, merged or given up"
+    if run:
+        spared = f"{run.run_id} goes on"
+    elif pull and pull.awaits:
+        spared = f"GitHub still merges pull request #{pull.number}"
+    return f"{who}: {spared}. {_next_step(policy, snapshot)}"
+
+
+def _next_step(policy: Policy, snapshot: Snapshot) -> str:
+    if snapshot.archived:
+        return "Somebody who may gives it up by restoring and archiving it again"
+    if snapshot.live_run:
+        return "Somebody who may says /cardinal cancel, or drags it back and out again"
+    ways = {
+        Archetype.EXECUTION: ", or says /cardinal retry",
+        Archetype.TERMINAL: ", or says /cardinal retry",
+        Archetype.PLANNING: ", or writes a comment",
+    }
+    return f"Somebody who may drags it here again{ways.get(policy.archetype(snapshot.column), '')}"
+
+
+def labelled(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: datetime) -> Decision:
+    """Say of a label that would choose repository or mode that it does not, and why."""
+    board = policy.board
+    choosing = {one.casefold() for one in (*board.repositories.labels, *board.modes.labels)}
+    if event.counts or event.label.casefold() not in choosing or snapshot.is_draft:
+        return Decision()
+    text = f"{code(event.by, 40)} set the label {code(event.label)}, has the role {code(role_of(event.role))}"
+    text += (
+        " here, and may not move cards: it chooses nothing. Somebody who may takes it off and sets it again"
+    )
+    about = f"label:{event.by}:{event.label}:{now:%Y%m%d%H}"
+    return Decision((Say(snapshot.card_id, about, sentence(text)),), (text,))

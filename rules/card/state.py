@@ -1,0 +1,128 @@
+"""The state that a card ought to be in, and the legal way there from where it is."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ledger.events.board import CardExplained
+from ledger.ids import CardId
+from ledger.states import ATTENTION, CARD_STATES, CARD_STEPS, Archetype, CardState, RunState
+from rules import registry
+from rules.card.dependencies import waiting
+from rules.intents.internal import ChangeCardState, Explain
+from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
+from rules.policy.model import Policy
+from rules.snapshot import RunSeen, Snapshot
+from rules.text import code, plain
+
+COLUMNS = "rules.columns"
+# Loud on the board, so never a stop on the way to something else when there is another way.
+_LOUD = (CardState.BLOCKED, CardState.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A state and the sentence that people read with it."""
+
+    state: CardState
+    because: str
+
+
+def legal_way(archetype: Archetype, before: CardState, after: CardState) -> tuple[CardState, ...]:
+    """Return the steps from `before` to `after` in a column of that kind; empty when there is nothing to do.
+
+    A state that is not legal in the column was brought along from another: any legal one may follow.
+    """
+    legal = CARD_STATES[archetype]
+    if before is after:
+        return ()
+    if after is CardState.ARCHIVED:
+        return (after,)
+    if after not in legal:
+        return ()
+    if before not in legal or after in CARD_STEPS[before]:
+        return (after,)
+    between = sorted((state for state in legal if state in CARD_STEPS[before]), key=lambda s: s in _LOUD)
+    return next(((state, after) for state in between if after in CARD_STEPS[state]), ())
+
+
+def change(policy: Policy, snapshot: Snapshot, after: CardState, because: str) -> Decision:
+    """Return the steps to the state, or only the sentence when the card is in it and the sentence is new."""
+    line = plain(because, 300)
+    card = snapshot.card_id
+    way = legal_way(policy.archetype(snapshot.column), snapshot.state, after)
+    if way:
+        steps: tuple[Intent, ...] = tuple(ChangeCardState(card, state, line) for state in way)
+        return Decision((*steps, *_face(snapshot, after), *_ticker(snapshot, after)), (line,))
+    if snapshot.state is after and snapshot.because != line:
+        return Decision((Explain(card, line), *_face(snapshot, after)), (line,))
+    return Decision((), (line,))
+
+
+def settle(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
+    """Bring the card's state to what its run, pull request and column say; `because` may say it better."""
+    rest = rest_of(policy, snapshot)
+    return change(policy, snapshot, rest.state, because or rest.because) if rest else Decision()
+
+
+def explained(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:
+    """Show why the card waits on its face, whoever found it out: the rules or the dispatch."""
+    return Decision((UpdateFace(snapshot.card_id),))
+
+
+def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
+    """Return the state that the card ought to be in; None where it should stay as it is."""
+    if snapshot.archived:
+        return Rest(CardState.ARCHIVED, "the card left the board")
+    archetype = policy.archetype(snapshot.column)
+    if snapshot.lost and archetype is not Archetype.TERMINAL:
+        return Rest(CardState.BLOCKED, snapshot.lost)
+    if snapshot.live_run:
+        return _of_live_run(snapshot, snapshot.live_run)
+    if policy.column(snapshot.column) is None:
+        return Rest(CardState.DRAFT, _unserved(snapshot.column))
+    found: Rest | None = registry.part(COLUMNS, archetype.value).rest(policy, snapshot)
+    return found
+
+
+def _unserved(column: str | None) -> str:
+    if column is None:
+        return "the card stands in no column: drag it to one"
+    return f"the policy names no column {code(column)}: nobody serves it"
+
+
+def feedback_waits(snapshot: Snapshot) -> bool:
+    """Return whether a review asked for something that no run has worked on yet."""
+    if snapshot.open_pull is None:
+        return False
+    asked = snapshot.verdict == "changes_requested" and not snapshot.served
+    return snapshot.pending_threads > 0 or asked or snapshot.state is CardState.CHANGES_REQUESTED
+
+
+def _face(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
+    # GitHub refuses to write the fields of an archived item.
+    return () if snapshot.archived or after is CardState.ARCHIVED else (UpdateFace(snapshot.card_id),)
+
+
+def _ticker(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
+    """Bring the board's ticker up to date where the card begins or ends to wait for a person."""
+    counts = (snapshot.state in ATTENTION) != (after in ATTENTION)
+    return (UpdateTicker(CardId(snapshot.board_id)),) if counts else ()
+
+
+def _of_live_run(snapshot: Snapshot, run: RunSeen) -> Rest | None:
+    name = run.run_id
+    if run.question:
+        return Rest(CardState.NEEDS_INPUT, f"{name} asks: {run.question.text}")
+    match run.state:
+        case RunState.AWAITING_APPROVAL:
+            return Rest(CardState.NEEDS_INPUT, f"the plan of {name} waits for approval")
+        case RunState.PARKED:
+            who = f" by {run.stop_by}" if run.stop_by else ""
+            return Rest(CardState.BLOCKED, f"{name} is paused{who}") if run.stop_asked == "pause" else None
+        case RunState.QUEUED if held := waiting(snapshot):
+            return Rest(*held)
+        case RunState.QUEUED | RunState.CLAIMED:
+            return Rest(CardState.QUEUED, f"{name} waits for its turn")
+        case _:
+            busy = CardState.REVISING if run.kind in ("revision", "repair") else CardState.WORKING
+            return Rest(busy, f"{name} is at work")

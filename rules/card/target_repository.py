@@ -1,0 +1,153 @@
+"""Which repository a card is about: its own, or for cards of the board's home a label, a line or a field."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+
+from ledger.states import CardState
+from rules.card.state import change
+from rules.intents.outbound import Decision, Say
+from rules.policy.model import Policy
+from rules.snapshot import Snapshot
+from rules.text import alternatives, code, sentence
+
+ASKS = "which repository? "  # how each sentence begins that asks: by it the card is known to wait for that
+LOOKING = f"{ASKS}Cardinal looks at the card"  # it was not seen since such cards have to say it
+FIELD = "Repo"
+_MOST_CHOICES = 6
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}"
+_LINE = re.compile(rf" {{0,3}}Repo:[ \t]*(?P<name>{_NAME})[ \t]*", re.IGNORECASE | re.ASCII)
+_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What stands on a card of the board's home. `trusted`: who wrote the description has write access."""
+
+    labels: tuple[str, ...]
+    lines: tuple[str, ...]
+    field: str
+    author: str
+    trusted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A decision, as in RepositoryResolved."""
+
+    repository: str
+    rule: str
+    value: str
+    problem: str = ""
+
+
+def is_shared(policy: Policy, repository: str | None) -> bool:
+    """Tell whether issues of that repository are about others: those of the board's home, where wanted."""
+    home = policy.board.home or ""
+    named = policy.board.repositories.are_named
+    return named and bool(home) and home.casefold() == (repository or "").casefold()
+
+
+def lines_of(body: str) -> tuple[str, ...]:
+    """Return the repositories that lines of their own name, each once: not those in quotes or code."""
+    found = (match["name"] for line in _spoken(body) if (match := _LINE.fullmatch(line)))
+    return tuple({name.casefold(): name for name in reversed([*found])}.values())[::-1]
+
+
+def _spoken(body: str) -> Iterator[str]:
+    """Yield the lines that are neither quoted, nor indented as code, nor between fences."""
+    fence = ""
+    for line in body.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            ends = mark is not None and mark["mark"].startswith(fence) and not line.strip(" `~")
+            fence = "" if ends else fence
+        elif mark:
+            fence = mark["mark"]
+        else:
+            yield line
+
+
+def resolve(policy: Policy, hints: Hints) -> Placed:
+    """Return the repository that label, line or field name, in that order; or what people are asked."""
+    by_label = {label.casefold(): target for label, target in policy.board.repositories.labels.items()}
+    labels = [one for one in hints.labels if one.casefold() in by_label]
+    targets = {by_label[one.casefold()].casefold(): one for one in labels}
+    if len(targets) > 1:
+        named = [f"{code(one)} ({by_label[one.casefold()]})" for one in labels[:_MOST_CHOICES]]
+        return _asked(f"labels name {' and '.join(named)}: leave only one of them")
+    if labels:
+        return Placed(by_label[labels[0].casefold()], "label", labels[0])
+    if hints.lines and hints.trusted:
+        if len(hints.lines) > 1:
+            lines = " and ".join(code(f"Repo: {one}") for one in hints.lines[:_MOST_CHOICES])
+            return _asked(f"the description says {lines}: leave only one of them")
+        return Placed(hints.lines[0], "line", f"Repo: {hints.lines[0]}")
+    field = hints.field.strip()
+    if field:
+        if not re.fullmatch(_NAME, field, re.ASCII):
+            return _asked(f"the field {FIELD} says {code(field)}, which is no owner/name")
+        return Placed(field, "field", field)
+    if hints.lines:
+        said = f"{code(hints.author)}, who has no write access here, names {code(hints.lines[0])}: "
+        return _asked(said + _choices(policy))
+    return _asked(f"nothing says it: {_choices(policy)}")
+
+
+def unreachable(placed: Placed, why: str) -> Placed:
+    """Return the same with a question, since nothing can be done in the repository that was named."""
+    return _asked(f"{code(placed.value)} means {code(placed.repository)}, {why}")
+
+
+def unchosen(placed: Placed, by: str) -> Placed:
+    """Return the same with a question, since whoever set the label or the field may not choose."""
+    if not by:
+        who = f"nobody knows who set the {placed.rule} to {code(placed.value)}"
+    else:
+        who = f"{code(by)} set the {placed.rule} to {code(placed.value)} and may not move cards here"
+    return Placed("", placed.rule, placed.value, f"{ASKS}{who}: somebody who may sets it again")
+
+
+def _asked(problem: str) -> Placed:
+    return Placed("", "none", "", f"{ASKS}{problem}")
+
+
+def _choices(policy: Policy) -> str:
+    labels = [
+        f"the label {code(label)} ({target})" for label, target in policy.board.repositories.labels.items()
+    ]
+    more = len(labels) - _MOST_CHOICES
+    shown = [*labels[:_MOST_CHOICES], *([f"{more} more labels"] if more > 0 else [])]
+    ways = [*shown, "a line `Repo: owner/name` in the description", f"the field {FIELD}"]
+    return f"set {alternatives(ways)}"
+
+
+def problem(policy: Policy, snapshot: Snapshot) -> str:
+    """Return why it is not clear where a run would work; empty where it is."""
+    target = snapshot.target
+    if snapshot.astray:
+        return f"{ASKS}{snapshot.astray}"
+    if snapshot.open_pull:
+        return ""  # it says where
+    if target is None:
+        return LOOKING if is_shared(policy, snapshot.repository) else ""
+    if target.problem:
+        return target.problem
+    moved = target.worked_in and target.worked_in.casefold() != target.repository.casefold()
+    if moved:
+        said = f"its work began in {target.worked_in}, and it names {target.repository} now: take that back"
+        return f"{ASKS}{said}, or open an issue of its own"
+    return ""
+
+
+def ask(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Block the card with the question, and put it in a comment: once for each question."""
+    because = problem(policy, snapshot)
+    if because == LOOKING:
+        return change(policy, snapshot, CardState.BLOCKED, because)
+    digest = sha256(because.encode()).hexdigest()[:16]
+    told = Say(
+        snapshot.card_id, f"repository:{digest}", f"{sentence(because)} No code is touched until then."
+    )
+    return change(policy, snapshot, CardState.BLOCKED, because) + Decision((told,), (because,))

@@ -1,0 +1,209 @@
+"""Reading a command out of a comment or a ticked box, and who may give it."""
+
+import re
+from dataclasses import dataclass
+
+from ledger.model.limit_answers import Subject
+from rules import registry
+from rules.policy.model import Policy
+from rules.policy.roles import Role, covered, role_of
+from rules.policy.validate import COMMANDS, command_names
+from rules.text import alternatives, code, near, plain
+
+WORKFLOWS = "workflows"  # what `/cardinal allow` calls the files of CI
+MAX_ARGUMENT = 8000  # characters; a longer text is cut, an agent could not use it anyway
+# At most three spaces: four make a code block in Markdown, and `>` or a backtick never begins a command.
+_FIRST_LINE = re.compile(r"\n* {0,3}/cardinal(?:[ \t]+(?P<rest>[^\n]*))?(?=\n|\Z)", re.IGNORECASE | re.ASCII)
+_MENTION = re.compile(
+    r"\n* {0,3}@(?P<slug>[A-Za-z0-9-]{1,100})(?:\[bot\])?[ \t]+(?P<word>fix|investigate)"
+    r"(?:[ \t]+(?P<rest>[^\n]*))?(?=\n|\Z)",
+    re.IGNORECASE | re.ASCII,
+)
+_BOXES = ("cancel", "finish", "pause", "resume", "retry")
+_APPROVE = re.compile(r"approve:(?P<run>r[0-9]{1,18}):(?P<revision>[0-9]{1,9})")
+_BUDGET = re.compile(r"budget:(?P<run>r[0-9]{1,18}):(?P<usd>[0-9]{1,6}\.[0-9]{2})")
+_BUTTON = re.compile(r"(?P<command>cancel|pause|resume|retry):(?P<run>r[0-9]{1,18})")
+_FOLLOW_UP = re.compile(r"followup:(?P<run>r[0-9]{1,18}):(?P<proposal>[0-9]{1,3})")
+_CHOICE = re.compile(r"choice:(?P<question>[A-Za-z0-9-]{1,40}):(?P<choice>[0-9]{1,3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A command that exists; `argument` is the rest of what was said."""
+
+    command: str
+    argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mistyped:
+    """It was meant as a command but is none; `because` says what would be."""
+
+    word: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Permitted:
+    """The person may give this command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The person may not; `because` names the role that it needs."""
+
+    because: str
+
+
+def parse(body: str) -> Parsed | Mistyped | None:
+    """Return what the comment's first line commands; None when it is no command at all."""
+    text = body[: 4 * MAX_ARGUMENT].replace("\r\n", "\n").replace("\r", "\n")
+    found = _FIRST_LINE.match(text)
+    if found is None:
+        return None
+    word, _, rest = (found["rest"] or "").strip().partition(" ")
+    return _command(word.lower() or "help", rest.strip(), text[found.end() + 1 :])
+
+
+def mentioned(body: str, slug: str) -> Parsed | Mistyped | None:
+    """Return what the first line commands by mentioning the App `slug`: only `fix` and `investigate`.
+
+    Any other mention is a part of the conversation: None.
+    """
+    text = body[: 4 * MAX_ARGUMENT].replace("\r\n", "\n").replace("\r", "\n")
+    found = _MENTION.match(text)
+    if found is None or not slug or found["slug"].casefold() != slug.casefold():
+        return None
+    return _command(found["word"].lower(), (found["rest"] or "").strip(), text[found.end() + 1 :])
+
+
+def of_box(name: str) -> Parsed | None:
+    """Return the command that a ticked box stands for; None for a box that is none of ours."""
+    if name in _BOXES:
+        return Parsed(name, "")
+    if _APPROVE.fullmatch(name):
+        return Parsed("approve", "")
+    if more := _BUDGET.fullmatch(name):
+        return Parsed("budget", f"+{more['usd']}")
+    if follow_up := _FOLLOW_UP.fullmatch(name):
+        return Parsed("follow-up", f"{follow_up['run']}:{follow_up['proposal']}")
+    choice = _CHOICE.fullmatch(name)
+    return Parsed("answer", choice["choice"]) if choice else None
+
+
+def of_button(identifier: str) -> Parsed | None:
+    """Return the command that a pressed button of a check stands for; None for one that is none of ours."""
+    if identifier in ("check", "explain"):
+        return Parsed(identifier, "")
+    if _APPROVE.fullmatch(identifier):
+        return Parsed("approve", "")
+    button = _BUTTON.fullmatch(identifier)
+    return Parsed(button["command"], "") if button else None
+
+
+def is_press(source: str) -> bool:
+    """Return whether a command was given by a button of a check, and not by a comment or a box."""
+    return source.startswith("button:")
+
+
+def door_of(source: str) -> str:
+    """Return how a command came: comment, box or button."""
+    kind, colon, _ = source.partition(":")
+    return kind if colon else "comment"
+
+
+def pressed_run(source: str) -> str:
+    """Return the run in a pressed `button:<command>:<run>`, or an empty string."""
+    button = _BUTTON.fullmatch(source.removeprefix("button:")) if is_press(source) else None
+    return button["run"] if button else ""
+
+
+def approved_plan(source: str) -> tuple[str, int] | None:
+    """Return the run and the revision in a `box:` or `button:approve:<run>:<revision>`; None else."""
+    kind, _, name = source.partition(":")
+    plan = _APPROVE.fullmatch(name) if kind in ("box", "button") else None
+    return (plan["run"], int(plan["revision"])) if plan else None
+
+
+def raised_run(source: str) -> str:
+    """Return the run in a ticked `box:budget:<run>:<usd>`, or an empty string."""
+    more = _BUDGET.fullmatch(source.removeprefix("box:")) if source.startswith("box:") else None
+    return more["run"] if more else ""
+
+
+def chosen_question(source: str) -> str:
+    """Return the question's id in a ticked `box:choice:<question>:<n>`, or an empty string."""
+    choice = _CHOICE.fullmatch(source.removeprefix("box:")) if source.startswith("box:") else None
+    return choice["question"] if choice else ""
+
+
+def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitted | Refused:
+    """Say whether somebody with that role in the card's repository may give the command."""
+    part = registry.part(COMMANDS, parsed.command.replace("-", "_"))
+    scopes: dict[str, str] = getattr(part, "SCOPES", {})
+    words = parsed.argument.lower().split()
+    needed = {parsed.command} | {scopes[word] for word in words[:1] if word in scopes}
+    for command in sorted(needed):
+        allowed = needs(policy, command)
+        if not covered(allowed, role_of(role), login):
+            scope = f" {words[0]}" if len(needed) > 1 else ""
+            return Refused(_refusal(f"/cardinal {parsed.command}{scope}", allowed, role_of(role), login))
+    return Permitted()
+
+
+_WITH_BUDGET = (Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS, Subject.SIZE)
+_WITH_APPROVE = (Subject.START, Subject.STAGE, Subject.ROUNDS)
+
+
+def refusal_to_answer(policy: Policy, subject: Subject, *, role: str, login: str) -> str:
+    """Return why somebody may not answer a question about that, in whatever way; empty when they may.
+
+    A limit is lifted with money or time, so whom the policy trusts with `budget` must answer there, and whom
+    it trusts with `approve` where a stage waits; whoever changes what CI does runs programs with the
+    repository's secrets, so it takes who may `allow`.
+    """
+    wanted = [needs(policy, "answer")]
+    if subject in _WITH_BUDGET and "budget" in policy.board.commands:
+        wanted.append(policy.board.commands["budget"])
+    if subject in _WITH_APPROVE and "approve" in policy.board.commands:
+        wanted.append(policy.board.commands["approve"])
+    if subject is Subject.WORKFLOWS:
+        wanted.append(needs(policy, "allow"))
+    for allowed in wanted:
+        if not covered(allowed, role_of(role), login):
+            return _refusal("an answer to this question", allowed, role_of(role), login)
+    return ""
+
+
+def needs(policy: Policy, command: str) -> tuple[str, ...]:
+    """Return the roles and people of whom one is enough for the command."""
+    part = registry.part(COMMANDS, command.replace("-", "_"))
+    return policy.board.commands.get(command, (str(part.ROLE),))
+
+
+def _refusal(typed: str, allowed: tuple[str, ...], role: Role, login: str) -> str:
+    named = alternatives(f"the role {code(word)}" if word in set(Role) else code(word) for word in allowed)
+    return f"{code(typed)} needs {named}; {code(login)} has the role {code(role)} here."
+
+
+def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
+    known = command_names()
+    if word not in known:
+        meant = near(word, known)
+        hint = f"Did you mean `/cardinal {meant}`? " if meant else ""
+        return Mistyped(
+            plain(word, 40),
+            f"There is no command {code(word, 40)}. {hint}`/cardinal help` lists what there is.",
+        )
+    part = registry.part(COMMANDS, word.replace("-", "_"))
+    if part.TAKES == "none":
+        if rest:
+            return Mistyped(word, f"`/cardinal {word}` takes no text, so nothing was done. {part.INSTEAD}")
+        return Parsed(word, "")
+    text = rest
+    if part.TAKES in ("text", "optional text"):
+        spoken = (line for line in below.split("\n") if not line.lstrip(" ").startswith(">"))
+        text = "\n".join((rest, *spoken)).strip()[:MAX_ARGUMENT]
+        if not text and part.TAKES == "text":
+            return Mistyped(word, f"`/cardinal {word}` needs a text: {code(part.USAGE)}.")
+    return Parsed(word, text)

@@ -1,0 +1,110 @@
+"""Sentences that answer a command, and the few decisions that several commands share."""
+
+from datetime import datetime, timedelta
+
+from ledger.events.conversation import CommandGiven
+from ledger.model.limit_answers import CANCEL, CHOSEN_ONLY, FINISH, Code, Subject, codes_of, read, subject_of
+from ledger.states import RunState
+from rules.card.trigger import stamp, was_before
+from rules.chatops.parser import chosen_question
+from rules.intents.internal import AnswerQuestion, RequeueRun, StopRun
+from rules.intents.outbound import Decision, Intent, Say
+from rules.snapshot import AnsweredQuestion, OpenQuestion, RunSeen, Snapshot
+from rules.text import code, plain
+
+AT_ONCE = timedelta(seconds=60)  # after an answer: so long it may not be seen yet by somebody who writes
+
+
+def about(given: CommandGiven) -> str:
+    """Return what makes an answer to this command the same comment."""
+    if given.source.startswith("box:"):
+        # The same box can be ticked again, and be answered otherwise then.
+        at = f":{stamp(given.said_at)}" if given.said_at else ""
+        return f"command:{given.comment_id}:{given.source}{at}"
+    return f"command:{given.comment_id}"
+
+
+def say(snapshot: Snapshot, given: CommandGiven, text: str) -> Decision:
+    """Answer with a comment where the command was given; review threads are answered on the pull request."""
+    place = "issue" if given.place == "issue" else "pull"
+    return Decision((Say(snapshot.card_id, about(given), text, place),), (text,))
+
+
+def chosen(question: OpenQuestion, text: str) -> str:
+    """Return the choice that a number or its own words pick, else the text as it is."""
+    word = text.strip()
+    if word.isascii() and word.isdigit() and len(word) < 4 and 1 <= int(word) <= len(question.choices):
+        return question.choices[int(word) - 1]
+    same = (choice for choice in question.choices if choice.casefold() == word.casefold())
+    return next(same, word)
+
+
+def answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, text: str) -> Decision:
+    """Record what somebody wrote or ticked, with what it means, and let the run go on."""
+    return settle(snapshot, run, question, by, read(question, text), chosen(question, text))
+
+
+def choose(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code) -> Decision:
+    """Record a choice that a command of its own made, and let the run go on."""
+    labels = dict(zip(codes_of(question), question.choices, strict=False))
+    return settle(snapshot, run, question, by, meant, labels.get(meant, meant))
+
+
+def settle(
+    snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code, text: str
+) -> Decision:
+    """Record the answer and let the run go on; one about leaving cancels the run or lets it finish."""
+    card = snapshot.card_id
+    record = AnswerQuestion(card, run.run_id, question.question_id, by, text, meant)
+    because = (f"{by} answered {question.question_id}",)
+    if subject_of(question) is Subject.LEAVING:
+        stop = StopRun(card, run.run_id, "cancel", by, "the card was dragged out")
+        return Decision((record, stop) if meant is Code.CANCEL else (record,), because)
+    # Not parked yet: its worker still holds it, and parking with an answered question lets it go on.
+    go: tuple[Intent, ...] = (
+        (RequeueRun(card, run.run_id, "answered"),) if run.state is RunState.PARKED else ()
+    )
+    return Decision((record, *go), because)
+
+
+def is_undecided(question: OpenQuestion, text: str) -> bool:
+    """Return whether only a choice answers the question, and the text is none."""
+    return subject_of(question) in CHOSEN_ONLY and read(question, text) is Code.WORDS
+
+
+def numbers(question: OpenQuestion) -> str:
+    """Return what there is to choose, as a person reads it."""
+    return ", ".join(f"{number}: {plain(one, 100)}" for number, one in enumerate(question.choices, start=1))
+
+
+def settle_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -> Decision:
+    """Close the question about leaving, where it is open, with what was chosen."""
+    if run.leaving is None:
+        return Decision()
+    picked, asked = CANCEL if cancel else FINISH, run.leaving.question_id
+    return Decision((AnswerQuestion(snapshot.card_id, run.run_id, asked, by, picked.label, picked.code),))
+
+
+def is_stale_choice(given: CommandGiven, question: OpenQuestion | None) -> bool:
+    """Return whether a ticked choice belongs to another question than the one that is open."""
+    asked = chosen_question(given.source)
+    return bool(asked) and (question is None or question.question_id != asked)
+
+
+def beaten_by(run: RunSeen | None, by: str, said_at: datetime | None) -> AnsweredQuestion | None:
+    """Return the question that somebody else answered before these words came, and that they were written
+    for: after it was asked, and not so late that the answer had to be seen.
+    """
+    first = run.answered if run else None
+    if first is None or said_at is None or first.by.casefold() == by.casefold():
+        return None
+    meant = not was_before(said_at, first.asked_at) and said_at <= first.at + AT_ONCE
+    return first if meant else None
+
+
+def beaten(run: RunSeen, first: AnsweredQuestion, what: str) -> str:
+    """Return who was faster, and how `what` came too late can still be of use."""
+    said = f"{code(first.by, 40)} answered that question first, with “{plain(first.answer, 200)}”, so {what}."
+    if run.alive:
+        return f"{said} To hand words of your own to the agent: `/cardinal redirect <text>`."
+    return f"{said} {run.run_id} has ended since: `/cardinal retry` starts another run, which reads this."

@@ -1,0 +1,104 @@
+"""Why a card does or does not move, in one line that names who must do what."""
+
+from datetime import datetime
+
+from ledger.states import Archetype, CardState, RunState
+from rules.card.move_rights import may_move, refusal
+from rules.card.state import rest_of
+from rules.chatops.parser import needs
+from rules.policy.model import Policy
+from rules.runs.queue import stopped_by
+from rules.snapshot import RunSeen, Snapshot
+from rules.text import alternatives, code, plain, sentence, state_word, usd
+
+
+def why(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
+    """Return the reason in one line, for every state and kind of column."""
+    if snapshot.archived:
+        return "the card left the board: restore it there to go on"
+    if snapshot.lost and policy.archetype(snapshot.column) is not Archetype.TERMINAL:
+        return plain(snapshot.lost, 400)
+    run = snapshot.live_run
+    stopped = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
+    if run:
+        return plain(f"{_of_run(policy, snapshot, run, stopped)}{_astray(policy, snapshot, run)}", 400)
+    if stopped and policy.archetype(snapshot.column) is Archetype.EXECUTION:
+        return plain(stopped, 400)
+    return plain(_of_rest(policy, snapshot), 400)
+
+
+def status(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
+    """Return how the card stands as a short Markdown list."""
+    where = code(snapshot.column) if snapshot.column else "no column"
+    state = state_word(snapshot.state)
+    lines = [f"- **{state}** in {where}" if state else f"- rests in {where}"]
+    lines.append(f"- {sentence(why(policy, snapshot, now))}")
+    if snapshot.run:
+        run = snapshot.run
+        ending = f"ended: {run.ending}" if run.ending else run.state.replace("_", " ")
+        said = f", last said {code(run.last_line, 120)}" if run.last_line else ""
+        attempt = f" (attempt {run.attempt})" if run.attempt > 1 else ""
+        lines.append(f"- {run.run_id}{attempt} {ending}, {usd(run.usd)}{said}")
+    if snapshot.pull:
+        draft = ", draft" if snapshot.pull.draft and snapshot.pull.state == "open" else ""
+        lines.append(f"- pull request #{snapshot.pull.number}: {snapshot.pull.state}{draft}")
+    return "\n".join(lines)
+
+
+def _who(policy: Policy, snapshot: Snapshot, command: str) -> str:
+    """Return `alice or anybody with write access`, from the policy and the card's author."""
+    words = needs(policy, command)
+    roles = [word for word in words if word in ("none", "read", "triage", "write", "maintain", "admin")]
+    people = [code(word) for word in words if word not in roles]
+    anybody = [f"anybody with {role} access" for role in roles]
+    return alternatives([*people, *anybody]) or "a person"
+
+
+def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str) -> str:
+    name = run.run_id
+    if run.stop_asked == "cancel":
+        return f"{name} is being cancelled{_by(run)}"
+    if run.question:
+        who = _who(policy, snapshot, "answer")
+        asked = plain(run.question.text, 160)
+        return (
+            f"{name} waits for {who} to answer it, with a plain comment or /cardinal answer. It asks: {asked}"
+        )
+    match run.state:
+        case RunState.AWAITING_APPROVAL:
+            who = _who(policy, snapshot, "approve")
+            return f"{name} waits for {who} to approve its plan, or to /cardinal redirect it"
+        case RunState.PARKED:
+            paused = (
+                f"{name} is paused{_by(run)}: /cardinal resume lets it go on"
+                if run.paused
+                else f"{name} is parked"
+            )
+            return stopped or paused
+        case RunState.QUEUED:
+            return stopped or f"{name} is queued: {run.wait or 'a worker takes it next'}"
+        case _:
+            said = f": {plain(run.last_line, 160)}" if run.last_line else ""
+            held = f"; then the card goes to {snapshot.held_back}" if snapshot.held_back else ""
+            return f"{name} is {run.state.replace('_', ' ')}{said}{held}"
+
+
+def _astray(policy: Policy, snapshot: Snapshot, run: RunSeen) -> str:
+    """Say of a card that left its run's column that whoever moved it may not decide about the run."""
+    elsewhere = (snapshot.column or "").casefold() != run.column.casefold()
+    return f"; {refusal(policy, snapshot)}" if elsewhere and not may_move(policy, snapshot.mover) else ""
+
+
+def _by(run: RunSeen) -> str:
+    return f" by {plain(run.stop_by, 40)}" if run.stop_by else ""
+
+
+def _of_rest(policy: Policy, snapshot: Snapshot) -> str:
+    said = plain(snapshot.because, 400)
+    # What the rules said last is nearer to the truth than what the views can tell: a refused merge, for one.
+    if said and snapshot.state in (CardState.BLOCKED, CardState.FAILED):
+        return said
+    rest = rest_of(policy, snapshot)
+    if rest is None:
+        return said or "its pull request is being merged"
+    return said if snapshot.state is rest.state and said else rest.because

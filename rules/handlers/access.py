@@ -1,0 +1,46 @@
+"""What it means for cards that Cardinal cannot reach their repository, or nothing in the organisation."""
+
+from ledger.states import RUN_HELD, Archetype, CardState
+from rules.card.state import change, settle
+from rules.intents.internal import RequeueRun, StopRun
+from rules.intents.outbound import Decision
+from rules.policy.model import Policy
+from rules.runs.queue import stopped_by
+from rules.snapshot import Snapshot
+from rules.text import plain
+
+BY = "Cardinal"
+WHY = "access lost"  # why such a run was paused, and not by somebody's own word
+
+
+def foreign(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Block a card whose issue other people have the say over: nothing that is said there is obeyed."""
+    owner = plain(snapshot.board_owner, 60)
+    said = f"its issue is outside of {owner}: cards of other owners are shown, and nothing is done for them"
+    return change(policy, snapshot, CardState.BLOCKED, said)
+
+
+def spread(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Return what a change of access means for one card; to be asked for each that it may concern."""
+    if snapshot.archived:
+        return Decision()
+    if snapshot.foreign:
+        moved = foreign(policy, snapshot)
+        return _paused(snapshot, "; ".join(moved.because)) + moved
+    if policy.archetype(snapshot.column) is Archetype.TERMINAL:
+        return Decision()  # nothing is to be done there any more
+    if snapshot.lost:
+        return _paused(snapshot, snapshot.lost) + settle(policy, snapshot)
+    run = snapshot.live_run
+    held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
+    if run and run.paused and run.stop_why == WHY and not held:
+        return Decision((RequeueRun(snapshot.card_id, run.run_id, "resumed"),), ("it can be reached again",))
+    return settle(policy, snapshot)
+
+
+def _paused(snapshot: Snapshot, because: str) -> Decision:
+    """Let a run that a worker holds come to rest: what it wants to write is refused."""
+    run = snapshot.live_run
+    if run is None or run.state not in RUN_HELD or run.stop_asked:
+        return Decision()
+    return Decision((StopRun(snapshot.card_id, run.run_id, "pause", BY, WHY),), (because,))

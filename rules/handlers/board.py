@@ -1,0 +1,34 @@
+"""What concerns a whole board: its columns' descriptions, its policy file, its ticker."""
+
+from datetime import datetime
+
+from ledger.events.board import BoardEvent, BoardSeen
+from ledger.events.policy import PolicyLoaded, PolicyRejected
+from ledger.ids import CardId
+from rules.intents.outbound import Decision, DescribeColumns, Intent, ReportPolicy, UpdateTicker
+from rules.policy.model import Policy
+
+
+def shaped(policy: Policy, event: BoardSeen, now: datetime) -> Decision:
+    """Write the consequence of a drag into each column."""
+    return Decision((DescribeColumns(CardId(event.board_id)),))
+
+
+def ruled(policy: Policy, event: PolicyLoaded, now: datetime) -> Decision:
+    """Write the consequences of drags by the new policy, say on its commit that it is in force, and bring the
+    board's status up to date: columns may have waited for it.
+    """
+    board = CardId(event.board_id)
+    report: tuple[Intent, ...] = (ReportPolicy(board, event.commit),) if event.commit else ()
+    return Decision((DescribeColumns(board), UpdateTicker(board), *report))
+
+
+def rejected(policy: Policy, event: PolicyRejected, now: datetime) -> Decision:
+    """Say on the commit what is wrong with its policy; the last good one stays in force."""
+    report: tuple[Intent, ...] = (ReportPolicy(CardId(event.board_id), event.commit),) if event.commit else ()
+    return Decision(report, event.problems)
+
+
+def ticked(policy: Policy, event: BoardEvent, now: datetime) -> Decision:
+    """Bring the board's status up to date."""
+    return Decision((UpdateTicker(CardId(event.board_id)),))

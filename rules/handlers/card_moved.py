@@ -1,0 +1,169 @@
+"""A card enters a column: seen there for the first time, or moved there by a person or by Cardinal."""
+
+from datetime import datetime
+
+from ledger.events.board import (
+    CardArrived,
+    CardConverted,
+    CardDescribed,
+    CardMoved,
+    CardRestored,
+    CardSeen,
+    MoverFound,
+)
+from ledger.events.placement import RepositoryResolved
+from ledger.states import Archetype, CardState, RunState
+from rules import registry
+from rules.card.column_actions import act
+from rules.card.drag_out import came_back, is_leaving, leave, let_go, only_waits, returned
+from rules.card.move_rights import is_unknown
+from rules.card.state import COLUMNS, settle
+from rules.card.target_repository import ASKS
+from rules.card.trigger import Occasion
+from rules.columns import planning
+from rules.handlers.access import spread
+from rules.intents.internal import HoldBack
+from rules.intents.outbound import Decision, Say
+from rules.policy.model import Policy
+from rules.runs.plan_approval import is_reworded
+from rules.snapshot import RunSeen, Snapshot, is_about_reach
+
+CARD_MARK = "<!-- cardinal:card:"  # ends the text of an issue that an agent asked for
+UNDRAGGED = "an agent asked for this card: /cardinal retry, or drag it out and in again, to start work on it"
+UNKNOWN = "the board"  # as whom a drag counts of which it is not known whose it was
+
+
+def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> Decision:
+    """Serve a card that stands in a column when it is seen for the first time."""
+    if event.column != snapshot.column:
+        return Decision((), ("the card has moved on since",))
+    if not event.arrived:
+        return settle(policy, snapshot)  # it stood there before Cardinal came: nobody dragged it for an agent
+    if _nobody_dragged(policy, snapshot):
+        return settle(policy, snapshot, UNDRAGGED)
+    return enter(policy, snapshot, now)
+
+
+def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -> Decision:
+    """Serve a card that changed its column; one with a run that has begun is held back."""
+    if event.after != snapshot.column or snapshot.archived:
+        return Decision((), ("the card has moved on since",))
+    run = snapshot.live_run
+    if run and is_leaving(event, run) and only_waits(run):
+        return exit_from(policy, snapshot, event.before, now) + let_go(snapshot, event.after, run)
+    if run and is_leaving(event, run):
+        return leave(policy, snapshot, event, run, now)
+    if run:
+        return returned(policy, snapshot, event, run)
+    if event.before is None and _nobody_dragged(policy, snapshot):
+        return settle(policy, snapshot, UNDRAGGED)
+    return exit_from(policy, snapshot, event.before, now) + enter(policy, snapshot, now)
+
+
+def arrived(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetime) -> Decision:
+    """Do what the drag would have done that only a delivery told of."""
+    if event.column != snapshot.column or snapshot.archived:
+        return Decision((), ("the card has moved on since",))
+    if snapshot.live_run:
+        return came_back(policy, snapshot, snapshot.live_run)
+    if snapshot.begun and snapshot.begun[0] > event.came_at:
+        return Decision((), ("a run has begun since",))
+    if snapshot.run is None and _nobody_dragged(policy, snapshot):
+        return settle(policy, snapshot, UNDRAGGED)
+    return exit_from(policy, snapshot, event.column, now) + enter(policy, snapshot, now)
+
+
+def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
+    """Whether an agent's own card came to stand in an execution column without a person: by an automation of
+    the board. Agents that hire agents would never end.
+    """
+    made = CARD_MARK in snapshot.body
+    return made and policy.archetype(snapshot.column) is Archetype.EXECUTION
+
+
+def found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: datetime) -> Decision:
+    """Serve a card that waited since it was not known who had moved it."""
+    if event.column != snapshot.column or snapshot.archived or not is_unknown(snapshot.because):
+        return Decision()
+    run = snapshot.live_run
+    if run is None:
+        return enter(policy, snapshot, now)
+    move = CardMoved(snapshot.card_id, run.column, event.column, False, event.by, event.role)
+    return leave(policy, snapshot, move, run, now) if is_leaving(move, run) else Decision()
+
+
+def dragger(snapshot: Snapshot) -> str:
+    """Return for whom the card's column serves it: who put it there, or whose run Cardinal moved it for."""
+    return snapshot.mover.login or UNKNOWN
+
+
+def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datetime) -> Decision:
+    """Carry out the `on_exit` actions of the column that the card left."""
+    left = policy.column(column)
+    if left is None or not left.on_exit:
+        return Decision()
+    return act(policy, snapshot, left.on_exit, Occasion(f"{column}/on_exit", dragger(snapshot), now))
+
+
+def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+    """Do what the policy says for a card that has come to its column."""
+    if snapshot.archived:
+        return settle(policy, snapshot)
+    free = (HoldBack(snapshot.card_id, "", "policy"),) if snapshot.held_back == snapshot.column else ()
+    released = Decision(free)
+    column = policy.column(snapshot.column)
+    if column is None:
+        return released + settle(policy, snapshot)
+    part = registry.part(COLUMNS, column.archetype.value)
+    occasion = Occasion(f"{snapshot.column}/on_entry", dragger(snapshot), now)
+    entered: Decision = part.enter(policy, snapshot, column, occasion)
+    return released + entered
+
+
+def converted(policy: Policy, snapshot: Snapshot, event: CardConverted, now: datetime) -> Decision:
+    """Go on with what waited for the draft to become an issue."""
+    column = policy.column(snapshot.column)
+    if column and column.archetype is Archetype.PLANNING:
+        return planning.ask(snapshot)
+    if column and column.archetype is Archetype.EXECUTION and snapshot.run is None:
+        return enter(policy, snapshot, now)
+    # It may have been blocked because its repository was not found under the name that it had.
+    return spread(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
+
+
+def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:
+    """Let the assistant begin once a card in planning says something."""
+    if snapshot.live_run and is_reworded(snapshot, snapshot.live_run):
+        return _reworded(snapshot, snapshot.live_run)
+    begun = snapshot.last_answered > 0 or snapshot.last_said > 0 or snapshot.brief
+    if policy.archetype(snapshot.column) is not Archetype.PLANNING or begun or snapshot.is_draft:
+        return Decision()
+    return planning.ask(snapshot)
+
+
+def _reworded(snapshot: Snapshot, run: RunSeen) -> Decision:
+    """Say, once a run, that its agent goes on with the text from before: an edit never acts by itself."""
+    text = f"The issue was edited, and {run.run_id} was not told: it goes by the text from before. "
+    if run.state is RunState.AWAITING_APPROVAL:
+        text += f"Approving plan {run.plan_revision} makes it anew."
+    else:
+        text += "What it should know: write a comment. To begin anew: `/cardinal cancel`, then retry."
+    return Decision((Say(snapshot.card_id, f"edited:{run.run_id}", text),), (text,))
+
+
+def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: datetime) -> Decision:
+    """Go on with a card that waited to be told its repository; or ask again, where that is no answer."""
+    waits = snapshot.because.startswith(ASKS) and snapshot.live_run is None and not snapshot.archived
+    if waits:
+        return enter(policy, snapshot, now)
+    # The repository that it named before may be out of reach, which does not concern it any more.
+    # Why else it is blocked, it is not for a label to take back.
+    out_of_reach = bool(snapshot.lost) or is_about_reach(snapshot.because)
+    return settle(policy, snapshot) if snapshot.state is CardState.BLOCKED and out_of_reach else Decision()
+
+
+def restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: datetime) -> Decision:
+    """Show a card that is back; it starts nothing by itself."""
+    if snapshot.state is not CardState.ARCHIVED:
+        return Decision()
+    return settle(policy, snapshot)

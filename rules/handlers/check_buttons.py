@@ -1,0 +1,119 @@
+"""The buttons of Cardinal's check on a pull request: which fit, and what a press of one means."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from ledger.event import Event
+from ledger.events import run as runs
+from ledger.events.board import CardMoved
+from ledger.events.conversation import CommandGiven
+from ledger.events.pull import PullChanged, PullOpened
+from ledger.states import Archetype, RunState
+from rules.card.trigger import stamp
+from rules.chatops.parser import pressed_run
+from rules.intents.outbound import Decision, Intent, Say, WriteCheck
+from rules.policy.model import Policy
+from rules.runs.check_only import obstacle as obstacle_to_check
+from rules.runs.start import obstacle
+from rules.snapshot import RunSeen, Snapshot
+
+MOST = 3  # docs.github.com/rest/checks/runs (actions), like the lengths
+LABEL, IDENTIFIER, DESCRIPTION = 20, 20, 40
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """What a person can press; `identifier` is the command, with the run that it is about."""
+
+    label: str
+    identifier: str
+    description: str
+
+    @property
+    def fits(self) -> bool:
+        """Whether GitHub takes it: one that is too long refuses the whole check."""
+        short = len(self.label) <= LABEL and len(self.description) <= DESCRIPTION
+        return short and len(self.identifier) <= IDENTIFIER
+
+
+CHANGING = (
+    CardMoved,
+    PullOpened,
+    PullChanged,
+    runs.BranchPushed,
+    runs.QuestionAsked,
+    runs.QuestionAnswered,
+    runs.RunQueued,
+    runs.RunParked,
+    runs.RunRequeued,
+    runs.RunStopAsked,
+    runs.RunEnded,
+)
+CHECK = Button("Check", "check", "Run the checks on this commit, no agent")
+EXPLAIN = Button("Explain", "explain", "Say why the card does or does not move")
+
+
+def fitting(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
+    """Return the buttons for the card as it is, at most three; none without an open pull request."""
+    if snapshot.open_pull is None or snapshot.archived:
+        return ()
+    live, run = snapshot.live_run, snapshot.run
+    if live is not None:
+        found = _of_live(live)
+    elif run is not None and _may_try_again(policy, snapshot):
+        found = (Button("Retry", f"retry:{run.run_id}", "Try again, with what was said since"),)
+    else:
+        found = ()
+    if not snapshot.open_pull.gate.lets_through and not obstacle_to_check(snapshot):
+        found = (*found, CHECK)
+    # One whose name GitHub does not take is left out: the same command can be written.
+    return (*(one for one in found if one.fits), EXPLAIN)[:MOST]
+
+
+def _may_try_again(policy: Policy, snapshot: Snapshot) -> bool:
+    return policy.archetype(snapshot.column) is Archetype.TERMINAL or not obstacle(policy, snapshot)
+
+
+def _of_live(run: RunSeen) -> tuple[Button, ...]:
+    if run.stop_asked == "cancel":
+        return ()
+    cancel = Button("Cancel", f"cancel:{run.run_id}", "End the run; what it committed is kept")
+    if run.state is RunState.AWAITING_APPROVAL:
+        plan = f"approve:{run.run_id}:{run.plan_revision}"
+        return (Button("Approve the plan", plan, "Let the agent work by its plan"), cancel)
+    if run.paused:
+        return (Button("Go on", f"resume:{run.run_id}", "Let the paused run go on"), cancel)
+    if run.question is not None or run.stop_asked:
+        return (cancel,)
+    return (Button("Pause", f"pause:{run.run_id}", "Stop for now; nothing is lost"), cancel)
+
+
+def check(snapshot: Snapshot) -> Decision:
+    """Write the check of the pull request's commit anew, where there is an open one."""
+    pull = snapshot.open_pull
+    written: tuple[Intent, ...] = (WriteCheck(snapshot.card_id, pull.head),) if pull and pull.head else ()
+    return Decision(written)
+
+
+def shown(snapshot: Snapshot, event: Event) -> Decision:
+    """Write the check anew after what may change its verdict or its buttons."""
+    waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
+    return check(snapshot) if waits or isinstance(event, CHANGING) else Decision()
+
+
+def superseded(snapshot: Snapshot, given: CommandGiven) -> str:
+    """Return that the button which was pressed is about another run than the newest; empty when it is not.
+
+    A press that comes late, or twice, must not stop or start what the person never saw.
+    """
+    about, run = pressed_run(given.source), snapshot.run
+    if not about or run is None or run.run_id == about:
+        return ""
+    return f"That button was about {about}, and {run.run_id} came since: nothing was done."
+
+
+def answered(snapshot: Snapshot, decided: Decision, given: CommandGiven, now: datetime) -> Decision:
+    """Return the decision on a press: it has no comment that could be marked, and each is answered anew."""
+    about = f"button:{given.command}:{given.by}:{stamp(now)}"
+    intents = (replace(one, about=about) if isinstance(one, Say) else one for one in decided.intents)
+    return Decision(tuple(intents), decided.because) + check(snapshot)

@@ -1,0 +1,92 @@
+"""What GitHub's checks say of a pull request: a bounded repair for each commit, or a word to people."""
+
+from datetime import datetime, timedelta
+
+from ledger.events.pull import ChecksSettled
+from ledger.events.run import RunEnded
+from ledger.states import Archetype, CardState, Ending
+from rules.card.state import change, feedback_waits, settle
+from rules.intents.internal import Explain, QueueRun
+from rules.intents.outbound import Decision, Say, UpdateFace
+from rules.policy.model import Policy
+from rules.runs.mode import INVESTIGATE, chosen
+from rules.runs.start import obstacle
+from rules.snapshot import Snapshot
+from rules.text import code, count
+
+BY = "CI"  # as whom a repair is started of what nobody is known to have asked for
+_NAMED = 5
+_OURS = "CI ("  # begins what is said of checks
+
+
+def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> Decision:
+    """Start a repair of what only the branch breaks; say why where none starts, once for each commit."""
+    pull = snapshot.open_pull
+    if pull is None or pull.head != event.head or snapshot.archived:
+        return Decision((), ("the pull request has moved on since",))
+    mine = tuple(failure.name for failure in event.failures if not failure.on_base)
+    if not event.failures:
+        mended = snapshot.state is CardState.BLOCKED and snapshot.because.startswith(_OURS)
+        return settle(policy, snapshot) if mended else Decision((), ("no check is red",))
+    if not mine:
+        names = _names(tuple(failure.name for failure in event.failures))
+        return _tell(policy, snapshot, event, f"{names} is red on the base branch, too: not repaired")
+    if snapshot.live_run:
+        return Decision((), (f"{snapshot.live_run.run_id} is alive: what it pushes is checked again",))
+    because = _why_not(policy, snapshot, event, now)
+    if because:
+        return _tell(policy, snapshot, event, f"{_names(mine)} is red: {because}")
+    mode = chosen(policy, snapshot)
+    repair = QueueRun(
+        snapshot.card_id,
+        "repair",
+        (snapshot.run.by if snapshot.run else "") or BY,
+        plan_required=False,
+        mode_rule=mode.rule,
+        mode_value=mode.value,
+        door="checks",
+    )
+    return Decision((repair,), (f"{_names(mine)} is red",))
+
+
+def after_run(policy: Policy, snapshot: Snapshot, event: RunEnded, now: datetime) -> Decision:
+    """Take up what was red already while the run was alive: nothing was pushed since."""
+    pull, seen = snapshot.open_pull, snapshot.ci
+    if event.ending is not Ending.SUCCEEDED or pull is None or seen is None or not seen.red:
+        return Decision()
+    return settled(policy, snapshot, ChecksSettled(snapshot.card_id, pull.head, seen.red, ()), now)
+
+
+def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> str:
+    """Return why no repair starts by itself, with what a person can do; empty where one does."""
+    limits, seen = policy.limits, snapshot.ci
+    if feedback_waits(snapshot):
+        return "the next revision repairs it, too"
+    if chosen(policy, snapshot).mode == INVESTIGATE:
+        return "its card is only investigated; /cardinal fix starts a run that repairs it"
+    if limits.repairs == 0:
+        return "the policy lets nothing repair it; /cardinal retry starts a run"
+    if seen is not None and seen.repaired == event.head:
+        return "a run has tried on this very commit; /cardinal retry starts another"
+    if seen is not None and seen.repairs >= limits.repairs:
+        return f"still, after {count(seen.repairs, 'repair')} in a row; look at it, or /cardinal retry"
+    lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
+    if lately >= limits.automatic_runs_per_hour:
+        return f"{lately} runs began within an hour; /cardinal retry starts one"
+    return obstacle(policy, snapshot)
+
+
+def _tell(policy: Policy, snapshot: Snapshot, event: ChecksSettled, because: str) -> Decision:
+    text = f"{because}."
+    said = Decision((Say(snapshot.card_id, f"ci:{event.head}", text, "pull"),), (because,))
+    if snapshot.live_run or policy.archetype(snapshot.column) is not Archetype.EXECUTION:
+        return said + Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)))
+    if all(failure.on_base for failure in event.failures):
+        return said + Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)))
+    return said + change(policy, snapshot, CardState.BLOCKED, because)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    shown = ", ".join(code(name, 60) for name in names[:_NAMED])
+    more = len(names) - _NAMED
+    return f"{_OURS}{shown}{f' and {more} more' if more > 0 else ''})"

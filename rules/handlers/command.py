@@ -1,0 +1,95 @@
+"""A command was given: acknowledge it and let its file decide; or it was refused: say why."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven, CommandRefused
+from rules import registry
+from rules.chatops.late_commands import with_the_first
+from rules.chatops.parser import is_press
+from rules.chatops.replies import say
+from rules.handlers import check_buttons
+from rules.intents.outbound import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
+from rules.policy.model import Policy
+from rules.policy.roles import Role, role_of
+from rules.policy.validate import COMMANDS
+from rules.snapshot import Snapshot
+from rules.text import code
+
+ALWAYS = frozenset({"cancel", "pause", "stop-all"})  # what stops something is obeyed however fast it comes
+
+
+def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+    """Obey the command; its comment gets a thumb, or eyes where there was nothing to do but to answer."""
+    if snapshot.paced > policy.limits.commands_per_minute and event.command not in ALWAYS:
+        return _too_fast(policy, snapshot, event, now)
+    if is_press(event.source):
+        return _pressed(policy, snapshot, event, now)
+    obeyed = _obeyed(policy, snapshot, event, now)
+    if not role_of(event.role).covers(Role.WRITE):
+        obeyed = _once_an_hour(obeyed, event.by, now)
+    if event.source.startswith("box:"):
+        # The tick stays in the comment until it is written anew; a reaction to oneself would say nothing.
+        run = snapshot.run
+        again: tuple[Intent, ...] = (WriteRunComment(snapshot.card_id, run.run_id),) if run else ()
+        return obeyed + Decision(again)
+    answered = bool(obeyed.intents) and all(isinstance(intent, Say) for intent in obeyed.intents)
+    mark = React(snapshot.card_id, event.place, event.comment_id, "eyes" if answered else "+1")
+    return Decision((mark,)) + obeyed
+
+
+def _obeyed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+    part = registry.part(COMMANDS, event.command.replace("-", "_"))
+    obeyed: Decision = part.obey(policy, snapshot, event, now)
+    return with_the_first(snapshot, event, obeyed, now)
+
+
+def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+    """Obey a button of the check, unless it is about an older run than the card's newest."""
+    late = check_buttons.superseded(snapshot, event)
+    refused = with_the_first(snapshot, event, say(snapshot, event, late), now) if late else Decision()
+    obeyed = refused if late else _obeyed(policy, snapshot, event, now)
+    obeyed = check_buttons.answered(snapshot, obeyed, event, now)
+    return obeyed if role_of(event.role).covers(Role.WRITE) else _once_an_hour(obeyed, event.by, now)
+
+
+def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+    """Obey nothing more of somebody this minute, and say so once: two programs that answer each other never
+    end by themselves.
+    """
+    card, place = snapshot.card_id, "issue" if event.place == "issue" else "pull"
+    text = (
+        f"{code(event.by, 40)} gave more than {policy.limits.commands_per_minute} commands within a minute:"
+        " until that is over only `/cardinal cancel`, `pause` and `stop-all` are obeyed."
+    )
+    about = f"pace:{event.by}:{now:%Y%m%d%H}"
+    marks: tuple[Intent, ...] = (React(card, event.place, event.comment_id, "confused"),)
+    if event.source.startswith("box:"):
+        marks = (UntickBoxes(card, event.place, event.comment_id),)
+    elif is_press(event.source):
+        marks = ()
+    return Decision((*marks, Say(card, about, text, place)), (text,))
+
+
+def refused(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: datetime) -> Decision:
+    """Say why the command was refused and which role it needs; a box that was ticked is restored."""
+    card, place = snapshot.card_id, "issue" if event.place == "issue" else "pull"
+    if is_press(event.command):
+        # Once an hour for each button and person: it can be pressed without end.
+        about = f"{event.command}:{event.by}:{now:%Y%m%d%H}"
+        pressed = Decision((Say(card, about, event.because, place),), (event.because,))
+        return pressed if role_of(event.role).covers(Role.WRITE) else _once_an_hour(pressed, event.by, now)
+    if event.command.startswith("box:"):
+        about = f"command:{event.comment_id}:{event.by}:{event.command}"
+        untick = UntickBoxes(card, event.place, event.comment_id)
+        return Decision((untick, Say(card, about, event.because, place)), (event.because,))
+    mark = React(card, event.place, event.comment_id, "confused")
+    told = Decision((mark, Say(card, f"command:{event.comment_id}", event.because, place)), (event.because,))
+    return told if role_of(event.role).covers(Role.WRITE) else _once_an_hour(told, event.by, now)
+
+
+def _once_an_hour(decided: Decision, by: str, now: datetime) -> Decision:
+    """Answer anybody without write access in words once an hour and card: each comment is a mail to many."""
+    about = f"outsider:{by}:{now:%Y%m%d%H}"
+    intents = (replace(one, about=about) if isinstance(one, Say) else one for one in decided.intents)
+    return Decision(tuple(intents), decided.because)

@@ -1,0 +1,98 @@
+"""A pull request that GitHub merges by itself, through a queue or once its checks pass: while it waits."""
+
+from datetime import datetime
+from typing import Any
+
+from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited
+from ledger.states import CardState, Gate
+from rules.card.move_rights import may_move
+from rules.card.state import change
+from rules.card.trigger import stamp
+from rules.intents.internal import Explain
+from rules.intents.outbound import CancelMerge, CheckGroup, Decision, Say, UpdateFace
+from rules.policy.model import Policy
+from rules.runs.gate import merge_of
+from rules.snapshot import Snapshot
+from rules.text import plain, sentence
+
+WAITS = {
+    "queue": "pull request #{number} waits in GitHub's merge queue, and is merged when it is its turn",
+    "auto": "pull request #{number} waits for its checks, and GitHub merges it as soon as they pass",
+}
+
+
+def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: datetime) -> Decision:
+    """Say what the merge waits for, or call for somebody when GitHub does not merge it any more."""
+    pull, card = snapshot.open_pull, snapshot.card_id
+    if pull is None or pull.number != event.number or pull.awaits != event.how:
+        return Decision((), ("the merge has come or gone since",))
+    if event.how:
+        because = WAITS.get(event.how, WAITS["auto"]).format(number=pull.number)
+        return Decision((Explain(card, because), UpdateFace(card)), (because,)) + astray(policy, snapshot)
+    here = _merge_step(policy, snapshot) is not None
+    if not here and may_move(policy, snapshot.mover):
+        return Decision((), ("the card has left the column in which it is merged",))
+    why = plain(event.because.replace("_", " "), 160) or "it was taken back"
+    again = "drag the card here again, or /cardinal retry" if here else "drag the card back"
+    because = (
+        f"pull request #{pull.number} is not merged by GitHub any more ({why}): look at it, then {again}"
+    )
+    # Nobody looks at a card in its last column again: the comment calls for somebody.
+    told = Say(card, f"unmerged:{stamp(now)}", sentence(because), "pull")
+    return change(policy, snapshot, CardState.BLOCKED, because) + Decision((told,))
+
+
+def grouped(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetime) -> Decision:
+    """Say on the queue's commit what the gate saw, or it waits for ever; and on the card that it waits.
+
+    Somebody may have put it into the queue by hand.
+    """
+    pull, card = snapshot.open_pull, snapshot.card_id
+    if pull is None or pull.number != event.number:
+        return Decision((), ("the pull request has been closed since",))
+    checked = Decision((CheckGroup(card, event.number, event.head),), ("the merge queue wants the check",))
+    if snapshot.live_run:
+        return checked
+    because = WAITS["queue"].format(number=event.number)
+    return checked + Decision((Explain(card, because), UpdateFace(card)), (because,))
+
+
+def ungrouped(policy: Policy, snapshot: Snapshot, event: GroupGone, now: datetime) -> Decision:
+    """Take back that the card waits in the queue, unless its merge or its end says more."""
+    pull = snapshot.open_pull
+    waited = snapshot.because == WAITS["queue"].format(number=event.number)
+    if pull is None or pull.awaits or event.reason != "dequeued" or not waited:
+        return Decision((), ("what becomes of the merge is told apart",))
+    because = f"pull request #{event.number} has left GitHub's merge queue without being merged"
+    return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+
+
+def astray(policy: Policy, snapshot: Snapshot, *, moved: bool = False) -> Decision:
+    """Take back a merge that waits and that nobody wants any more as it is. `moved`: the event is about the
+    card's place, so that `guard` judges who moved it.
+    """
+    pull = snapshot.open_pull
+    if pull is None or not pull.awaits:
+        return Decision()
+    step = _merge_step(policy, snapshot)
+    requires = step.get("requires", "approved") if step is not None else merge_of(policy)
+    if step is None and (moved or may_move(policy, snapshot.mover)):
+        because = "the card was dragged away"
+    elif pull.head != pull.awaited_head:
+        because = "its branch has changed since it was approved"
+    elif snapshot.verdict == "changes_requested":
+        because = "a review requested changes"
+    elif pull.gate is Gate.FAILED:
+        because = "the checks failed on its commit"
+    elif requires == "approved" and snapshot.verdict != "approved":
+        because = "its approval was taken back"
+    else:
+        return Decision()
+    return Decision((CancelMerge(snapshot.card_id, pull.awaited_head, because),), (because,))
+
+
+def _merge_step(policy: Policy, snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return the action of the card's column that merges; None where there is none."""
+    column = policy.column(snapshot.column)
+    steps = column.entry_actions if column else ()
+    return next((step for step in steps if step["action"] == "merge"), None)

@@ -1,0 +1,60 @@
+"""An outward act was given up or an event not decided: what that means for the card, and who can do what."""
+
+from datetime import datetime
+
+from ledger.events.board import DecisionFailed
+from ledger.events.publication import EntryGivenUp
+from ledger.ids import RunId
+from ledger.states import CardState
+from rules.card.state import change
+from rules.card.trigger import stamp
+from rules.intents.internal import Explain
+from rules.intents.outbound import Decision, Say, UpdateFace, WriteRunComment
+from rules.policy.model import Policy
+from rules.snapshot import Snapshot
+from rules.text import plain, sentence
+
+# Without these the card cannot go on; a comment or a field that could not be written only says so.
+_NEEDED = {
+    "mergepull": "the pull request could not be merged",
+    "openpull": "the pull request could not be opened",
+    "convertdraft": "the draft could not be made an issue",
+    "markready": "the pull request could not leave draft",
+    "movecard": "the card could not be moved",
+}
+
+
+def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
+    """Block the card where the act was needed; else leave it as it is, the act is in the log."""
+    if event.act == "create_card" and not snapshot.archived:
+        return _unmade(snapshot, event, now)
+    if event.act == "post_report" and not snapshot.archived:  # then the run's own comment says why it ended
+        return Decision((WriteRunComment(snapshot.card_id, RunId(event.key.removeprefix("report:"))),))
+    failed = _NEEDED.get(event.act.replace("_", "").lower())
+    if failed is None or snapshot.archived:
+        return Decision((), (f"{plain(event.act, 40)} was given up: {plain(event.because, 160)}",))
+    because = f"{failed}: {plain(event.because, 200)}"
+    if snapshot.live_run:
+        # The run's own state is the truer one; the sentence is shown beside it.
+        return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+    # Nobody looks at a card in its last column again: the comment calls for somebody.
+    told = Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(because))
+    return change(policy, snapshot, CardState.BLOCKED, because) + Decision((told,))
+
+
+def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
+    """Say that a follow-up which somebody wanted is not there; what an agent asked for is only in the log."""
+    because = f"{plain(event.key, 40)} was given up: {plain(event.because, 160)}"
+    for one in snapshot.follow_ups:
+        if event.key == f"card:{one.run_id}:{one.proposal}":
+            said = f"Follow-up {one.proposal} of {one.run_id} could not be made: {plain(event.because, 200)}"
+            text = f"{said}. `/cardinal follow-up {one.run_id}:{one.proposal}` tries again."
+            return Decision((Say(snapshot.card_id, f"given-up:{stamp(now)}", text),), (because,))
+    return Decision((), (because,))
+
+
+def undecided(policy: Policy, snapshot: Snapshot, event: DecisionFailed, now: datetime) -> Decision:
+    """Say on the card that something about it was passed by."""
+    error = plain(event.because.partition(":")[0], 60)
+    because = f"Cardinal failed at event {event.seq} ({error}): please report this"
+    return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))

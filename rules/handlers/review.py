@@ -1,0 +1,158 @@
+"""Reviews, the pull request's own life, and the issue being closed: verdicts and what becomes of the card."""
+
+from datetime import datetime
+
+from ledger.events.board import ABANDONED, CardArchived, IssueClosed, IssueReopened
+from ledger.events.conversation import PersonSaid
+from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
+from ledger.states import Archetype, CardState, Ending
+from rules.card.column_actions import has_action
+from rules.card.move_rights import may_move
+from rules.card.state import change, settle
+from rules.columns.review import changes_asked
+from rules.handlers import comment
+from rules.intents.internal import Explain, StopRun
+from rules.intents.outbound import (
+    ClosePull,
+    Decision,
+    DeleteBranch,
+    Intent,
+    Say,
+    UpdateFace,
+    UpdatePull,
+    WriteRunComment,
+)
+from rules.policy.model import Policy
+from rules.runs.check_only import unasked
+from rules.runs.gate import leaves_draft
+from rules.snapshot import Snapshot
+from rules.text import plain
+
+
+def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
+    """Take a trusted review's verdict; while a run is alive the next one gets its threads."""
+    if not event.trusted:
+        words = PersonSaid(event.card_id, event.review_id, event.verdict, event.author, False, event.body)
+        return comment.said(policy, snapshot, words, now)
+    if event.verdict not in ("approved", "changes_requested") or event.verdict != snapshot.verdict:
+        return Decision((), ("the review gives no verdict, or a newer one has",))
+    if snapshot.live_run:
+        return Decision((), (f"{snapshot.live_run.run_id} is alive: the review waits for its end",))
+    if event.verdict == "approved":
+        if policy.archetype(snapshot.column) is Archetype.TERMINAL and snapshot.open_pull:
+            because = "it is approved: drag the card here again, or /cardinal retry, to merge it"
+            return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+        return settle(policy, snapshot)
+    asked = changes_asked(policy, snapshot)
+    if policy.archetype(snapshot.column) is Archetype.EXECUTION:
+        asked = asked.replace("drag the card to", "/cardinal retry here, or drag the card again to")
+    else:
+        asked += " (or say /cardinal retry there)"
+    text = f"{asked[0].upper()}{asked[1:]}."
+    told = Decision((Say(snapshot.card_id, f"review:{event.review_id}", text, "pull"),))
+    return change(policy, snapshot, CardState.CHANGES_REQUESTED, asked) + told
+
+
+def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: datetime) -> Decision:
+    """Forget a verdict that was taken back."""
+    if snapshot.live_run:
+        return Decision()
+    if snapshot.verdict == "none" and policy.archetype(snapshot.column) is Archetype.REVIEW:
+        return change(
+            policy, snapshot, CardState.IN_REVIEW, "the verdict was dismissed: it waits for a review"
+        )
+    if snapshot.verdict == "none" and policy.archetype(snapshot.column) is Archetype.EXECUTION:
+        return change(policy, snapshot, CardState.WORK_COMPLETE, "the verdict was dismissed")
+    return settle(policy, snapshot)
+
+
+def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime) -> Decision:
+    """Catch up with what happened before GitHub had opened it: the run's end, or the card's."""
+    card, run = snapshot.card_id, snapshot.run
+    taken_away = snapshot.archived and may_move(policy, snapshot.mover)
+    if taken_away or snapshot.given_up:
+        return abandon(snapshot, "the card was given up before its pull request was there")
+    intents: list[Intent] = [UpdateFace(card)]
+    if run:
+        intents.append(WriteRunComment(card, run.run_id))
+    if run and run.ending is Ending.SUCCEEDED and snapshot.open_pull:
+        intents.append(UpdatePull(card))
+        if snapshot.open_pull.draft:
+            intents += leaves_draft(snapshot, run.run_id).intents
+    return Decision(tuple(intents), (f"pull request #{event.number} is open",))
+
+
+def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetime) -> Decision:
+    """Follow the pull request: merged, closed, or only seen in another shape."""
+    pull, card = snapshot.pull, snapshot.card_id
+    if snapshot.archived or pull is None or pull.number != event.number or pull.state != event.state:
+        return Decision((), ("the pull request has changed again since",))
+    face = Decision((UpdateFace(card),))
+    if event.state == "open":
+        blocked = snapshot.state is CardState.BLOCKED and not snapshot.live_run
+        reopened = blocked and policy.archetype(snapshot.column) is Archetype.REVIEW
+        checked = unasked(policy, snapshot, now)
+        return face + (settle(policy, snapshot) if reopened else Decision()) + checked
+    stopped = _stop(snapshot, f"pull request #{event.number} was {event.state}")
+    if event.state == "closed":
+        return stopped + face + (Decision() if snapshot.live_run else settle(policy, snapshot))
+    column = policy.column(snapshot.column)
+    deletes = column is not None and has_action(column.entry_actions, "delete_branch")
+    deleted: tuple[Intent, ...] = (DeleteBranch(card, pull.branch),) if deletes else ()
+    return stopped + Decision(deleted) + settle(policy, snapshot) + face
+
+
+def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime) -> Decision:
+    """Give the card up when somebody who may closed its issue as not planned; else only say so.
+
+    An issue can be closed by whoever opened it, which must not be enough to destroy the team's work.
+    """
+    if not snapshot.closed:
+        return Decision((), ("the issue was reopened since",))
+    by, how = plain(event.by, 40) or "somebody", event.reason.replace("_", " ")
+    if event.reason in ABANDONED and not event.trusted:
+        because = f"the issue was closed as {how} by {by}, who may not give it up: archive the card to do so"
+        if snapshot.live_run:
+            return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+        if policy.archetype(snapshot.column) is Archetype.TERMINAL:
+            return settle(policy, snapshot)
+        return change(policy, snapshot, CardState.BLOCKED, because)
+    if event.reason in ABANDONED:
+        because = f"{by} closed the issue as {how}"
+        given_up = abandon(snapshot, because)
+        if snapshot.live_run:
+            return given_up
+        done = policy.archetype(snapshot.column) is Archetype.TERMINAL
+        return given_up + change(policy, snapshot, CardState.DONE if done else CardState.BLOCKED, because)
+    if snapshot.live_run:
+        return Decision((), (f"{snapshot.live_run.run_id} goes on: the issue was closed as completed",))
+    return settle(policy, snapshot)
+
+
+def reopened(policy: Policy, snapshot: Snapshot, event: IssueReopened, now: datetime) -> Decision:
+    """Show the card again as its run and pull request say; it starts nothing by itself."""
+    return settle(policy, snapshot) if not snapshot.closed else Decision()
+
+
+def archived(policy: Policy, snapshot: Snapshot, event: CardArchived, now: datetime) -> Decision:
+    """Give up what was not merged, and let the card rest."""
+    if not snapshot.archived:
+        return Decision((), ("the card is back on the board",))
+    because = f"the card left the board ({plain(event.reason, 60)})"
+    return abandon(snapshot, because) + change(policy, snapshot, CardState.ARCHIVED, because)
+
+
+def abandon(snapshot: Snapshot, because: str) -> Decision:
+    """Stop the run, close the open pull request and delete its branch."""
+    stopped, pull = _stop(snapshot, because), snapshot.open_pull
+    if pull is None:
+        return stopped
+    card = snapshot.card_id
+    return stopped + Decision((ClosePull(card, because), DeleteBranch(card, pull.branch)), (because,))
+
+
+def _stop(snapshot: Snapshot, because: str) -> Decision:
+    run = snapshot.live_run
+    if run is None or run.stop_asked == "cancel":
+        return Decision()
+    return Decision((StopRun(snapshot.card_id, run.run_id, "cancel", "policy", because),), (because,))

@@ -1,0 +1,220 @@
+"""A run's events: what people see of its life, and what its end means for the card."""
+
+from datetime import datetime
+
+from ledger.events import findings, related
+from ledger.events import run as runs
+from ledger.ids import CardId
+from ledger.model.limit_answers import Subject, subject_of
+from ledger.states import Ending, RunState
+from rules.card.dependencies import asked as asked_of_others
+from rules.card.drag_out import release
+from rules.card.state import settle
+from rules.handlers import ci
+from rules.handlers.card_moved import enter
+from rules.intents.internal import EndRun, QueueRun, RequeueRun
+from rules.intents.outbound import (
+    AnswerThread,
+    CreateCard,
+    Decision,
+    Intent,
+    MoveCard,
+    OpenPull,
+    PostPlan,
+    PostQuestion,
+    PostReport,
+    Say,
+    SettlePlan,
+    SettleQuestion,
+    UpdateFace,
+    UpdatePull,
+    UpdateTicker,
+    WriteFindings,
+    WriteRunComment,
+)
+from rules.policy.model import Policy
+from rules.runs import circuit_breaker
+from rules.runs.gate import leaves_draft
+from rules.runs.kill_switch import SWITCHED
+from rules.runs.mode import INVESTIGATE
+from rules.runs.queue import stopped_by
+from rules.snapshot import RunSeen, Snapshot
+from rules.text import plain
+
+_RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is related to"}
+# No worker holds it, so nobody but the rules can end it.
+WAITING = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
+
+
+def shown(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
+    """Show progress: the sticky comment and the face are written from the ledger as it then is."""
+    card = snapshot.card_id
+    return Decision((WriteRunComment(card, event.run_id), UpdateFace(card)))
+
+
+def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
+    """Show a step, and obey what was said while the run was on its way there."""
+    run = _newest(snapshot, event)
+    if run is None:
+        return shown(policy, snapshot, event, now)
+    seen = shown(policy, snapshot, event, now) + settle(policy, snapshot)
+    waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
+    if waits or not isinstance(event, runs.RunStepped):
+        seen += _ticker(snapshot)
+    if waits:
+        seen = _posted(snapshot, run) + seen
+    if run.state is RunState.QUEUED:
+        seen += asked_of_others(snapshot, run.run_id)
+    return seen + _meanwhile(snapshot, run, event) + circuit_breaker.came_through(snapshot, run, event)
+
+
+def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decision:
+    """Return what was missed by a run that nobody holds any more, and that could not hear it before."""
+    card = snapshot.card_id
+    if run.state in WAITING and run.stop_asked == "cancel":
+        end = EndRun(card, run.run_id, Ending.CANCELLED, "cancelled", f"{run.stop_why} ({run.stop_by})")
+        return Decision((end,), (f"{run.run_id} was cancelled meanwhile",))
+    if not isinstance(event, runs.RunParked) or run.state is not RunState.PARKED:
+        return Decision()
+    lifted = run.paused and run.stop_why in SWITCHED
+    if lifted and not stopped_by(snapshot.stops, card, snapshot.column):
+        return Decision((RequeueRun(card, run.run_id, "resumed"),), ("the switch was lifted meanwhile",))
+    asked = run.question is not None and subject_of(run.question) is not Subject.LEAVING
+    if event.why in ("question", "limit") and not asked and not run.stop_asked:
+        return Decision((RequeueRun(card, run.run_id, "answered"),), ("answered meanwhile",))
+    return Decision()
+
+
+def _posted(snapshot: Snapshot, run: RunSeen) -> Decision:
+    """Post the plan as a comment of its own: not before the run waits, or a quick approval came too soon."""
+    post = PostPlan(snapshot.card_id, run.run_id, run.plan_revision)
+    return Decision((post,), (f"plan {run.plan_revision} of {run.run_id} waits for approval",))
+
+
+def plan_settled(
+    policy: Policy, snapshot: Snapshot, event: runs.PlanApproved | runs.PlanRedirected, now: datetime
+) -> Decision:
+    """Write into the plan's comment what became of it; one that the policy approved has none."""
+    if isinstance(event, runs.PlanApproved) and event.by == "policy":
+        return shown(policy, snapshot, event, now)
+    settled = SettlePlan(snapshot.card_id, event.run_id, event.revision)
+    return Decision((settled,), (f"{event.by} settled plan {event.revision}",)) + shown(
+        policy, snapshot, event, now
+    )
+
+
+def asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked, now: datetime) -> Decision:
+    """Post the question, and show the card as waiting for a person."""
+    post = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
+    seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
+    state = settle(policy, snapshot) if _newest(snapshot, event) else Decision()
+    return Decision((post,), (f"{event.run_id} asks",)) + state + seen
+
+
+def answered(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, now: datetime) -> Decision:
+    """Write the answer into the question's comment."""
+    settled = SettleQuestion(snapshot.card_id, event.run_id, event.question_id)
+    state = settle(policy, snapshot) if _newest(snapshot, event) else Decision()
+    return Decision((settled,), (f"{event.by} answered",)) + state + shown(policy, snapshot, event, now)
+
+
+def pushed(policy: Policy, snapshot: Snapshot, event: runs.BranchPushed, now: datetime) -> Decision:
+    """Open the draft pull request with the first push; later ones bring its body up to date."""
+    card = snapshot.card_id
+    pull: Intent = UpdatePull(card) if snapshot.open_pull else OpenPull(card, event.run_id)
+    return Decision((pull,), (f"{event.run_id} pushed its branch",)) + shown(policy, snapshot, event, now)
+
+
+def thread_answered(
+    policy: Policy, snapshot: Snapshot, event: runs.ThreadAnswered, now: datetime
+) -> Decision:
+    """Reply to the review thread."""
+    if snapshot.pull is None:
+        return Decision((), ("there is no pull request whose thread could be answered",))
+    return Decision((AnswerThread(snapshot.card_id, event.run_id, event.thread_id),))
+
+
+def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardProposed, now: datetime) -> Decision:
+    """Make the card that the agent wants; it stands in the inbox, and no run starts on it by itself."""
+    made = CreateCard(snapshot.card_id, event.run_id, event.proposal, event.title, event.body, event.reason)
+    return Decision((made,), (f"{event.run_id} wants a new card",))
+
+
+def card_linked(policy: Policy, snapshot: Snapshot, event: related.CardLinked, now: datetime) -> Decision:
+    """Say on the card how the agent relates it to another one."""
+    relation = _RELATIONS.get(event.relation, "is related to")
+    said = f"{event.run_id} says: this {relation} {plain(event.target, 150)} — {plain(event.reason, 300)}"
+    about = f"link:{event.run_id}:{event.relation}:{event.target}"
+    return Decision((Say(snapshot.card_id, about, said),), (f"{event.run_id} linked a card",))
+
+
+def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
+    """Report, show the card's new state, and let it go where the policy or a person wanted it."""
+    card, run = snapshot.card_id, _newest(snapshot, event)
+    told = circuit_breaker.halts(policy, snapshot, event) or circuit_breaker.is_shared(snapshot, event)
+    posted = () if told else (_last_word(card, run, event),)
+    report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
+    report += circuit_breaker.ended(policy, snapshot, event, now)
+    seen = shown(policy, snapshot, event, now) + _ticker(snapshot)
+    if run is None:
+        return report + seen
+    delivered = _delivered(snapshot, event) if run.mode != INVESTIGATE else Decision()
+    return (
+        report + Decision(_closed(card, run)) + delivered + seen + _onward(policy, snapshot, run, event, now)
+    )
+
+
+def _last_word(card: CardId, run: RunSeen | None, event: runs.RunEnded) -> Intent:
+    found = run is not None and run.mode == INVESTIGATE and event.ending is Ending.SUCCEEDED
+    return WriteFindings(card, event.run_id) if found else PostReport(card, event.run_id)
+
+
+def follow_up_made(
+    policy: Policy, snapshot: Snapshot, event: findings.FollowUpMade, now: datetime
+) -> Decision:
+    """Write into the findings which issue the follow-up became."""
+    return Decision((WriteFindings(snapshot.card_id, event.run_id),))
+
+
+def _closed(card: CardId, run: RunSeen) -> tuple[Intent, ...]:
+    """Return what takes the boxes from a plan and from questions that nobody has to answer any more."""
+    asked = [SettleQuestion(card, run.run_id, question_id) for question_id in run.withdrawn]
+    waits = run.plan_required and run.plan_revision and not run.plan_approved
+    return (*asked, SettlePlan(card, run.run_id, run.plan_revision)) if waits else tuple(asked)
+
+
+def _delivered(snapshot: Snapshot, event: runs.RunEnded) -> Decision:
+    if event.ending is not Ending.SUCCEEDED or snapshot.open_pull is None:
+        return Decision()
+    updated = Decision((UpdatePull(snapshot.card_id),))
+    return updated + leaves_draft(snapshot, event.run_id) if snapshot.open_pull.draft else updated
+
+
+def _onward(
+    policy: Policy, snapshot: Snapshot, run: RunSeen, event: runs.RunEnded, now: datetime
+) -> Decision:
+    if snapshot.held_back:
+        return settle(policy, snapshot) + release(snapshot, now)
+    if (snapshot.column or "").casefold() != run.column.casefold():
+        return enter(policy, snapshot, now)  # it was let go at once; now that the run has ended, it is served
+    column = policy.column(run.column)
+    # What the column does next is about the work that it is for.
+    done = column is not None and event.ending is Ending.SUCCEEDED and run.mode == column.mode
+    move = column.on_success if column and done else None
+    red = ci.after_run(policy, snapshot, event, now)
+    if any(isinstance(intent, QueueRun) for intent in red.intents):
+        return red
+    if move is None:
+        return settle(policy, snapshot) + red
+    here = snapshot.column or ""
+    onward = MoveCard(snapshot.card_id, move.move, about=f"success:{run.run_id}", source=here)
+    return settle(policy, snapshot) + Decision((onward,), (f"the policy moves it to {move.move}",))
+
+
+def _newest(snapshot: Snapshot, event: runs.RunEvent) -> RunSeen | None:
+    """Return the card's newest run where the event is about it: an older one moves the card no more."""
+    return snapshot.run if snapshot.run and snapshot.run.run_id == event.run_id else None
+
+
+def _ticker(snapshot: Snapshot) -> Decision:
+    return Decision((UpdateTicker(CardId(snapshot.board_id)),))

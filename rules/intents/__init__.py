@@ -1,0 +1,1 @@
+"""Intents: acts on GitHub, internal events, stops."""

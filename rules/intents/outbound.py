@@ -1,0 +1,254 @@
+"""What the rules can ask for. An intent does nothing itself.
+
+Here are the outward ones, which become outbox entries, carried out by the file of the same name in
+`bot/outbox/handlers/`; the inward ones are in `rules/intents/internal.py`.
+"""
+
+from dataclasses import dataclass
+
+from ledger.ids import CardId, QuestionId, RunId
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """The base of all intents: the card they are about."""
+
+    card_id: CardId
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRunComment(Intent):
+    """Write or edit the run's one sticky comment from the ledger as it then is."""
+
+    run_id: RunId
+
+
+@dataclass(frozen=True, slots=True)
+class PostPlan(Intent):
+    """Post a plan that waits for approval, as a comment that notifies."""
+
+    run_id: RunId
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class SettlePlan(Intent):
+    """Edit the plan's comment to say who approved or redirected it."""
+
+    run_id: RunId
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class PostQuestion(Intent):
+    """Post a question as a comment that notifies."""
+
+    run_id: RunId
+    question_id: QuestionId
+
+
+@dataclass(frozen=True, slots=True)
+class SettleQuestion(Intent):
+    """Edit the question's comment to show its answer."""
+
+    run_id: RunId
+    question_id: QuestionId
+
+
+@dataclass(frozen=True, slots=True)
+class PostReport(Intent):
+    """Post the final report, or the failure with its last known state."""
+
+    run_id: RunId
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFindings(Intent):
+    """Write or edit the comment with what an investigation found, and the follow-ups that wait for a tick."""
+
+    run_id: RunId
+
+
+@dataclass(frozen=True, slots=True)
+class Say(Intent):
+    """Post a comment; `about` makes it the same comment, e.g. `command:12345`. `place`: issue or pull."""
+
+    about: str
+    text: str
+    place: str = "issue"
+
+
+@dataclass(frozen=True, slots=True)
+class React(Intent):
+    """Acknowledge a comment. `place`: issue, pull or review; `content`: GitHub's names, eyes, +1 …"""
+
+    place: str
+    comment_id: int
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class UntickBoxes(Intent):
+    """Take the ticks out of the boxes of a comment of Cardinal's own. `place`: issue, pull or review."""
+
+    place: str
+    comment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateFace(Intent):
+    """Write the card's project fields, where they differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeColumns(Intent):
+    """Write each column's description, where it differs. `card_id` is the board's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTicker(Intent):
+    """Post the board's status update ("3 running · 1 waiting on you"). `card_id` is the board's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPolicy(Intent):
+    """Say on the commit, as a check run, whether the policy file is good. `card_id` is the board's id."""
+
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteCheck(Intent):
+    """Write the check run on `head`, the pull request's commit: what the gate saw, which buttons fit."""
+
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckGroup(Intent):
+    """Say on `head`, a commit of the merge queue, what the gate saw of pull request `number` in it."""
+
+    number: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveCard(Intent):
+    """Move the card to a column; `about` makes it the same move.
+
+    `source` is the column that it must still stand in when it is its turn; empty: wherever it stands.
+    """
+
+    column: str
+    about: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertDraft(Intent):
+    """Make an issue of a draft issue, because it needs a conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateCard(Intent):
+    """Make an issue that a run's agent asked for, and a card of it in the board's inbox.
+
+    `proposal` counts in the run from 1. `again`: somebody wants it, so one that was given up is tried anew.
+    """
+
+    run_id: RunId
+    proposal: int
+    title: str
+    body: str
+    reason: str
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPull(Intent):
+    """Open the draft pull request for the card's branch."""
+
+    run_id: RunId
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePull(Intent):
+    """Bring the pull request's body up to date."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkReady(Intent):
+    """Take the pull request out of draft; `about` makes it the same act."""
+
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergePull(Intent):
+    """Merge, guarded by `head`. `method`: merge, squash or rebase; `about` makes it the same attempt.
+
+    `requires` is what must still hold when it is its turn: approved, or none.
+    """
+
+    method: str
+    head: str
+    about: str = ""
+    requires: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelMerge(Intent):
+    """Let GitHub no longer merge the pull request by itself at `head`; `because` is read by people."""
+
+    head: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteBranch(Intent):
+    """Delete the card's branch on GitHub."""
+
+    branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClosePull(Intent):
+    """Close the pull request without merging and say why."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerThread(Intent):
+    """Reply to a review thread with the commit and resolve it."""
+
+    run_id: RunId
+    thread_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskAssistant(Intent):
+    """Let the planning assistant answer what was said up to `upto` (a comment id, 0 for the description)."""
+
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunTask(Intent):
+    """Run one `ai_task` rule. `rule` is its place in the policy, `occasion` makes it the same call."""
+
+    rule: str
+    prompt: str
+    model: str
+    occasion: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the rules ask for and why; `because` has one short sentence for each thing that was considered."""
+
+    intents: tuple[Intent, ...] = ()
+    because: tuple[str, ...] = ()
+
+    def __add__(self, other: "Decision") -> "Decision":
+        return Decision(self.intents + other.intents, self.because + other.because)

@@ -1,0 +1,1 @@
+"""Policy file: model, reader, validation, messages."""

@@ -1,0 +1,143 @@
+"""The part of a policy file that belongs to the whole board: columns, limits, roles, repositories."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from rules.policy.column import ColumnPolicy, Dollars
+from rules.policy.repository import Name, Part
+
+Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$")]
+
+
+def _listed(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+Allowed = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1, max_length=100)]
+
+
+class BoardLimits(Part):
+    """What all columns together may use."""
+
+    runs: int = Field(
+        default=6, strict=True, ge=1, le=1000, description="Runs at the same time on the board."
+    )
+    runs_per_repository: int = Field(
+        default=2, strict=True, ge=1, le=1000, description="Runs at the same time in one repository."
+    )
+    usd_per_day: float = Field(
+        default=50,
+        strict=True,
+        gt=0,
+        le=1_000_000,
+        description="Dollars a day (UTC) on the whole board, with those that runs have reserved.",
+    )
+    usd_per_card: Dollars = Field(
+        default=None,
+        description="Dollars for all runs of one card together; left out, no limit.",
+    )
+    usd_per_person: Dollars = Field(
+        default=None,
+        description="Dollars a day (UTC) for the runs that one person started; left out, no limit.",
+    )
+    usd_total: Dollars = Field(
+        default=None, description="Dollars of the board in all, ever; left out, no limit."
+    )
+    automatic_runs_per_hour: int = Field(
+        default=6,
+        strict=True,
+        ge=1,
+        le=100,
+        description="Runs of one card in an hour beyond which none starts without a person's command.",
+    )
+    commands_per_minute: int = Field(
+        default=20,
+        strict=True,
+        ge=1,
+        le=1000,
+        description="Commands of one person, or of a program in their name, that are obeyed in a minute.",
+    )
+    repairs: int = Field(
+        default=2,
+        strict=True,
+        ge=0,
+        le=20,
+        description="Runs in a row that repair a pull request whose checks are red on GitHub; 0: none.",
+    )
+    ci_wait_minutes: int = Field(
+        default=60,
+        strict=True,
+        ge=1,
+        le=1440,
+        description="Minutes until a pull request's checks are taken as they are, finished or not.",
+    )
+    same_failures: int = Field(
+        default=3,
+        strict=True,
+        ge=2,
+        le=100,
+        description="Cards that fail within an hour for one cause, a bad key say, before the board halts."
+        " The key of that name under `repository:` is about the rounds of one run.",
+    )
+    points_per_hour: int = Field(
+        default=2500,
+        strict=True,
+        ge=100,
+        le=15_000,
+        description="GitHub's rate-limit points that Cardinal may use.",
+    )
+
+
+class RepositoryChoice(Part):
+    """How a card that is not tied to one repository finds it."""
+
+    labels: dict[Name, Repository] = Field(default={}, description="The repository of cards with a label.")
+    home: Literal["own", "named"] | None = Field(
+        default=None,
+        description="Whether issues of the board's home are about the home itself (`own`) or name another "
+        "repository, and ask where they do not (`named`); unset: `named` where there are labels.",
+    )
+
+    @property
+    def are_named(self) -> bool:
+        return self.home == "named" or (self.home is None and bool(self.labels))
+
+
+class ModeChoice(Part):
+    """How a card is worked on in another mode than its column says."""
+
+    labels: dict[Name, Literal["fix", "investigate"]] = Field(
+        default={"cardinal:fix": "fix", "cardinal:investigate": "investigate"},
+        description="The mode of cards with a label; two that disagree mean `investigate`.",
+    )
+
+
+class BoardRules(Part):
+    """The `board:` part, read from the board's home repository."""
+
+    home: Repository | None = Field(default=None, description="This file's repository; it may be left out.")
+    columns: Annotated[dict[Name, ColumnPolicy], Field(min_length=1, max_length=50)] = Field(
+        description="The columns by the names that the board gives them."
+    )
+    limits: BoardLimits = Field(default=BoardLimits(), description="What all columns together may use.")
+    commands: dict[Name, Allowed] = Field(
+        default={}, description="The lowest role for a command, or a list of roles and people."
+    )
+    move: Allowed = Field(
+        default=("write",),
+        description="The lowest role for moving cards, or a list of roles and people. What anybody else"
+        " drags, archives or closes starts nothing, merges nothing and gives nothing up, and the card says"
+        " so. GitHub's own workflows count as whoever closed or reopened the issue; else they have to be"
+        " named, as `github-project-automation[bot]`.",
+    )
+    unknown_mover: Literal["wait", "allow"] | None = Field(
+        default=None,
+        description="What a card does while neither its issue's timeline nor a delivery names who moved it:"
+        " `wait` for the delivery or for somebody who may, or `allow` the move; unset: `wait`, but `allow`"
+        " on a person's own board and without webhooks, where no delivery ever comes.",
+    )
+    repositories: RepositoryChoice = Field(
+        default=RepositoryChoice(), description="How a card without a repository of its own finds one."
+    )
+    modes: ModeChoice = Field(default=ModeChoice(), description="How labels choose a run's mode.")

@@ -1,0 +1,93 @@
+"""Turning what a strict reading found into sentences with the line, the path and what would be right."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from rules.policy.yaml_reader import Path, Written
+from rules.text import alternatives, code, near, plain
+
+SHOWN = 20  # more than that nobody reads; a check run has room for them
+
+
+def sentences(
+    error: ValidationError, model: type[BaseModel], written: Written, at: Path = ()
+) -> tuple[str, ...]:
+    """Return one sentence for each problem; `at` is where the model's part of the file begins."""
+    return tuple(
+        located(written, (*at, *detail["loc"]), _said(detail, model))
+        for detail in error.errors(include_url=False)
+    )
+
+
+def located(written: Written, path: Path, said: str) -> str:
+    """Return the sentence with its line and path in front."""
+    known = tuple(path)
+    while known and known not in written.lines:
+        known = known[:-1]
+    shown = plain(".".join(str(part) for part in path), 160)
+    return f"line {written.lines.get(known, 1)}: {f'{shown}: ' if shown else ''}{said}"
+
+
+def capped(problems: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the first problems and how many more there are."""
+    more = len(problems) - SHOWN
+    return problems if more <= 0 else (*problems[:SHOWN], f"and {more} more")
+
+
+def unknown(what: str, word: str, known: tuple[str, ...]) -> str:
+    """Return `unknown <what>` with what was meant perhaps, else with what there is."""
+    meant = near(word, known)
+    hint = f"did you mean {meant}?" if meant else f"known are {alternatives(known)}"
+    return f"unknown {what} {code(word)}: {hint}"
+
+
+def _said(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    loc, ctx = detail["loc"], detail.get("ctx", {})
+    match detail["type"]:
+        case "extra_forbidden":
+            return unknown("key", str(loc[-1]), tuple(_keys(model, loc[:-1])))
+        case "missing":
+            return "is missing"
+        case "literal_error" | "enum":
+            known = tuple(re.findall(r"'([^']*)'", str(ctx.get("expected", ""))))
+            return unknown("value", str(detail["input"]), known)
+        case "value_error":
+            return plain(str(ctx.get("error", detail["msg"])), 300)
+        case _:
+            return f"{plain(detail['msg'], 160)}, not {code(str(detail['input']), 40)}"
+
+
+def _keys(model: Any, loc: tuple[int | str, ...]) -> Iterator[str]:
+    """Yield the keys that the model has at `loc`."""
+    here = model
+    for key in loc:
+        here = _child(here, key)
+    for candidate in _flat(here):
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            yield from candidate.model_fields
+
+
+def _child(annotation: Any, key: int | str) -> Any:
+    for candidate in _flat(annotation):
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            if key in candidate.model_fields:
+                return candidate.model_fields[str(key)].annotation
+        elif get_origin(candidate) is dict:
+            return get_args(candidate)[1]
+        elif get_origin(candidate) is tuple:
+            return get_args(candidate)[0]
+    return None
+
+
+def _flat(annotation: Any) -> Iterator[Any]:
+    """Yield the annotation, or the members of a union and what an Annotated wraps."""
+    origin = get_origin(annotation)
+    if origin in (dict, tuple) or isinstance(annotation, type):
+        yield annotation
+        return
+    for inner in get_args(annotation)[: 1 if hasattr(annotation, "__metadata__") else None]:
+        yield from _flat(inner)

@@ -1,0 +1,117 @@
+"""The policy of a board: `.github/cardinal.yml` read strictly, and the board that applies without a file."""
+
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from ledger.states import Archetype
+from rules.errors import PolicyError
+from rules.policy.board import BoardLimits, BoardRules
+from rules.policy.column import AGENTS, ColumnPolicy
+from rules.policy.messages import capped, located, sentences
+from rules.policy.repository import Part, RepositoryRules
+from rules.policy.validate import board_problems, profile_problems
+from rules.policy.yaml_reader import Written, read
+
+DEFAULT_TEXT = """\
+version: 1
+board:
+  columns:
+    Tasks: {archetype: inbox}
+    Planning:
+      archetype: planning
+      model: small
+      instructions: Drive to clear acceptance criteria and a bounded scope.
+    In Progress: {archetype: execution}
+    Review: {archetype: review}
+    QA: {archetype: review, on_entry: [{action: ready}]}
+    Done: {archetype: terminal, on_entry: [{action: merge, method: squash}, {action: delete_branch}]}
+"""
+
+
+class Policy(Part):
+    """A whole policy file."""
+
+    version: Literal[1] = Field(description="The version of this format: 1.")
+    board: BoardRules = Field(description="Columns, limits, roles; read from the board's home repository.")
+    repository: RepositoryRules = Field(
+        default=RepositoryRules(),
+        description="Set-up, checks and guardrails; read from each card's own repository.",
+    )
+
+    def column(self, name: str | None) -> ColumnPolicy | None:
+        """Return the column's rules, in whatever case its name is; None where there are none."""
+        if name is None:
+            return None
+        exact = self.board.columns.get(name)
+        folded = name.casefold()
+        return exact or next((c for key, c in self.board.columns.items() if key.casefold() == folded), None)
+
+    def archetype(self, name: str | None) -> Archetype:
+        """Return what kind of column it is; one that the policy does not name is like an inbox."""
+        column = self.column(name)
+        return column.archetype if column else Archetype.INBOX
+
+    @property
+    def limits(self) -> BoardLimits:
+        return self.board.limits
+
+
+class _RepositoryFile(Part):
+    """A policy file as a card's own repository may have it: `board:` may be absent."""
+
+    version: Literal[1]
+    board: BoardRules | None = None
+    repository: RepositoryRules = Field(default=RepositoryRules())
+
+
+def parse(
+    text: str, *, home: str | None, agents: tuple[str, ...] = AGENTS, profiles: tuple[str, ...] | None = None
+) -> Policy:
+    """Return the policy in `text`, the file of the repository `home`; without `board:` the default applies.
+
+    `profiles` are those that the repository has of its own; None where that is not known.
+
+    Raises PolicyError with one sentence for each problem.
+    """
+    found = _read(text, agents, profiles)
+    board = found.board or default_policy(home or "").board
+    if home and board.home is not None and board.home.lower() != home.lower():
+        raise PolicyError((f"board.home: says {board.home}, but this file is in {home}",))
+    return Policy(
+        version=1, board=board.model_copy(update={"home": home or board.home}), repository=found.repository
+    )
+
+
+def parse_repository(text: str, profiles: tuple[str, ...] | None = None) -> RepositoryRules:
+    """Return the `repository:` part of a card's own repository; PolicyError when the file is not valid.
+
+    `profiles` are those that the repository has of its own; None where that is not known.
+    """
+    return _read(text, None, profiles).repository
+
+
+def default_policy(home: str) -> Policy:
+    """Return the six-column board that applies without a file."""
+    return parse(DEFAULT_TEXT, home=home)
+
+
+def _read(text: str, agents: tuple[str, ...] | None, profiles: tuple[str, ...] | None) -> _RepositoryFile:
+    written = read(text)
+    try:
+        found = _RepositoryFile.model_validate(written.tree, context={"agents": agents})
+    except ValidationError as error:
+        raise PolicyError(capped(sentences(error, _RepositoryFile, written))) from error
+    problems = _cross_checks(found, written, profiles)
+    if problems:
+        raise PolicyError(capped(problems))
+    return found
+
+
+def _cross_checks(
+    found: _RepositoryFile, written: Written, profiles: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    if "board" in written.tree and found.board is None:
+        return (located(written, ("board",), "is empty: name its columns, or leave the key out"),)
+    of_board = tuple(board_problems(found.board, written)) if found.board else ()
+    return (*of_board, *profile_problems(found.repository, written, profiles))

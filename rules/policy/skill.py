@@ -1,0 +1,85 @@
+"""Reading a skill's SKILL.md: the few keys of its front matter, strictly, and its text."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from rules.errors import PolicyError, RulesError
+from rules.policy.messages import sentences
+from rules.policy.repository import Part
+from rules.policy.yaml_reader import read
+from rules.text import code, plain
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+SKILL_BYTES = 16_000
+Trigger = Annotated[str, Field(min_length=2, max_length=60)]
+_HEAD_BYTES = 4_000
+_FRONT = re.compile(r"\A---[ \t]*\n(?P<head>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+class SkillFileError(RulesError):
+    """A SKILL.md is not one; the text says what is wrong with it."""
+
+
+def _text(value: object) -> object:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+class _Head(Part):
+    """The front matter. The last four keys are those that other programs obey; here they mean nothing."""
+
+    name: Annotated[str, Field(max_length=64)]
+    description: Annotated[str, Field(min_length=1, max_length=1024)]
+    triggers: Annotated[tuple[Trigger, ...], Field(max_length=20)] = ()
+    version: Annotated[str, BeforeValidator(_text), Field(max_length=40)] = ""
+    license: Any = None
+    compatibility: Any = None
+    metadata: Any = None
+    allowed_tools: Any = Field(default=None, alias="allowed-tools")
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFile:
+    """What a SKILL.md says; `text` is what stands below its front matter."""
+
+    name: str
+    description: str
+    triggers: tuple[str, ...]
+    version: str
+    text: str
+
+
+def parse(folder: str, raw: bytes) -> SkillFile:
+    """Return what the SKILL.md in the skill's `folder` says. Raises SkillFileError."""
+    if len(raw) > SKILL_BYTES:
+        raise SkillFileError(f"its SKILL.md has {len(raw)} bytes, at most {SKILL_BYTES} are read")
+    try:
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise SkillFileError("its SKILL.md is not UTF-8") from error
+    found = _FRONT.match(text)
+    if found is None:
+        raise SkillFileError("its SKILL.md does not begin with front matter between two lines of ---")
+    if len(found["head"].encode()) > _HEAD_BYTES:
+        raise SkillFileError(f"its front matter has more than {_HEAD_BYTES} bytes")
+    head = _head(found["head"])
+    if head.name.casefold() != folder.casefold():
+        raise SkillFileError(f"its SKILL.md is called {code(head.name, 64)}, other than its folder")
+    body = text[found.end() :].strip()
+    if not body:
+        raise SkillFileError("its SKILL.md says nothing below its front matter")
+    triggers = tuple(plain(one, 60) for one in head.triggers)
+    return SkillFile(folder, plain(head.description, 1024), triggers, plain(head.version, 40), body)
+
+
+def _head(text: str) -> _Head:
+    try:
+        written = read(text)
+        return _Head.model_validate(written.tree)
+    except PolicyError as error:
+        raise SkillFileError(f"its front matter: {plain(error.problems[0], 200)}") from error
+    except ValidationError as error:
+        first = sentences(error, _Head, written)[0]
+        raise SkillFileError(f"its front matter: {plain(first, 200)}") from error

@@ -1,0 +1,156 @@
+"""The stages of a column as people write them, and what is wrong with them when taken together."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from rules.policy.messages import located, unknown
+from rules.policy.network import Network, beyond
+from rules.policy.repository import Lines, Name, Part
+from rules.policy.yaml_reader import Path, Written
+from rules.text import alternatives, code
+
+Permission = Literal["allow", "ask", "deny"]
+END = "end"  # in `next`: the run may end here
+STRICTNESS: Sequence[Permission] = ("allow", "ask", "deny")
+MOST = 12
+_STAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_PERSONA = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+
+
+class StageTools(Part):
+    """What the agent of a stage may do: never more than its column allows."""
+
+    edit: Permission | None = Field(default=None, description="Change files; left out, as the column says.")
+    run: Permission | None = Field(default=None, description="Run commands; left out, as the column says.")
+    commit: Permission | None = Field(
+        default=None, description="Commit to the card's branch; left out, as the column says."
+    )
+    network: Network | None = Field(
+        default=None,
+        description="`none`, or a list of host names within the column's; left out, as the column says.",
+    )
+    ask: Lines = Field(default=(), description="More patterns of tool calls that need a person's word first.")
+
+
+class Stage(Part):
+    """One step of a staged run, with an agent and a persona of its own."""
+
+    name: Name = Field(description="Its name, unique in the column: letters, digits, `-` and `_`.")
+    persona: Name = Field(
+        description="Who the agent is: a file of `.github/cardinal/personas/`, or a built-in one."
+    )
+    next: Annotated[tuple[Name, ...], Field(max_length=MOST)] = Field(
+        default=(),
+        description="The stages that may follow, and `end` where the run may end, too; empty: it ends.",
+    )
+    model: Name | None = Field(
+        default=None, description="The model of this stage; left out, the persona's, else the column's."
+    )
+    approval: Literal["required", "off"] = Field(
+        default="off", description="Whether a person must agree each time before it begins."
+    )
+    tools: StageTools = Field(default=StageTools(), description="What its agent may do, within the column's.")
+    cleanup: Lines = Field(
+        default=(), description="Shell lines run in the workspace when the stage is left; empty: none."
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _plain_name(cls, name: str) -> str:
+        if name.casefold() == END:
+            raise ValueError("`end` is no stage: in `next` it means that the run may end")
+        if not _STAGE.fullmatch(name):
+            raise ValueError("a stage's name has up to 40 letters, digits, dashes and underscores")
+        return name
+
+    @field_validator("persona")
+    @classmethod
+    def _file_name(cls, persona: str) -> str:
+        if not is_persona(persona):
+            raise ValueError("a persona's name has up to 60 small letters, digits and dashes")
+        return persona
+
+    @property
+    def ends(self) -> bool:
+        """Whether the run may end here."""
+        return not self.next or END in self.next
+
+    @property
+    def follows(self) -> tuple[str, ...]:
+        """The stages that may follow."""
+        return tuple(name for name in self.next if name != END)
+
+
+def is_persona(name: str) -> bool:
+    """Whether a persona can have that name: it is a file's, so nothing else is looked for."""
+    return _PERSONA.fullmatch(name) is not None
+
+
+def strictest(*wanted: Permission | None) -> Permission:
+    """Return the permission that none of them loosens."""
+    return max((one for one in wanted if one is not None), key=STRICTNESS.index, default="allow")
+
+
+def stage_problems(
+    stages: Sequence[Stage],
+    allowed: dict[str, Permission],
+    network: tuple[str, ...],
+    written: Written,
+    where: Path,
+) -> Iterator[str]:
+    """Yield a sentence for each stage that leads nowhere, is never reached, or may do more than the column.
+
+    `allowed` is what the column says of edit, run and commit, `network` whom it lets be reached.
+    """
+    names = tuple(stage.name for stage in stages)
+    for index, stage in enumerate(stages):
+        at: Path = (*where, index)
+        for name in stage.follows:
+            if name not in names:
+                yield located(written, (*at, "next"), unknown("stage", name, (*names, END)))
+            if name == stage.name:
+                yield located(written, (*at, "next"), f"{code(name)} leads to itself")
+        for tool, most in allowed.items():
+            wanted = getattr(stage.tools, tool)
+            if wanted is not None and strictest(wanted, most) != wanted:
+                yield located(
+                    written, (*at, "tools", tool), f"the column says {most}: a stage may only narrow it"
+                )
+        far = beyond(stage.tools.network or (), network)
+        if far:
+            said = f"the column does not allow {alternatives(map(code, far))}: a stage may only narrow it"
+            yield located(written, (*at, "tools", "network"), said)
+    if len({name.casefold() for name in names}) < len(names):
+        yield located(written, where, "two stages have the same name")
+    elif stages and all(name in names for stage in stages for name in stage.follows):
+        yield from _ways(stages, written, where)
+
+
+def _ways(stages: Sequence[Stage], written: Written, where: Path) -> Iterator[str]:
+    names = [stage.name for stage in stages]
+    reached = _spread({names[0]}, {stage.name: set(stage.follows) for stage in stages})
+    lost = [name for name in names if name not in reached]
+    if lost:
+        said = f"never reached from {code(names[0])}, the first: {alternatives(map(code, lost))}"
+        yield located(written, where, said)
+    back: dict[str, set[str]] = {name: set() for name in names}
+    for stage in stages:
+        for name in stage.follows:
+            back.setdefault(name, set()).add(stage.name)
+    ending = _spread({stage.name for stage in stages if stage.ends}, back)
+    stuck = [name for name in names if name not in ending]
+    if stuck:
+        said = f"from {alternatives(map(code, stuck))} the run can never end: put `end` into a `next`"
+        yield located(written, where, said)
+
+
+def _spread(reached: set[str], ways: dict[str, set[str]]) -> set[str]:
+    """Return what can be reached over `ways`, with where it begins."""
+    found, fresh = set(reached), set(reached)
+    while fresh:
+        fresh = {name for one in fresh for name in ways.get(one, ())} - found
+        found |= fresh
+    return found

@@ -1,0 +1,100 @@
+"""What a policy must hold beyond the shape of its keys: names that must exist, actions that must fit."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from ledger.states import Archetype
+from rules import registry
+from rules.policy.board import BoardRules
+from rules.policy.column import ColumnPolicy
+from rules.policy.messages import located, sentences, unknown
+from rules.policy.repository import RepositoryRules
+from rules.policy.roles import Role
+from rules.policy.stages import stage_problems
+from rules.policy.yaml_reader import Path, Written
+from rules.text import alternatives, code
+
+ACTIONS = "rules.actions"
+COMMANDS = "rules.commands"
+PROFILES = "rules.profiles"
+NO_PROFILE = "none"
+# Commands that a policy may already name, before the file that carries them out is there.
+LATER = ("agent",)
+
+
+def command_names() -> tuple[str, ...]:
+    """Return every command as people type it."""
+    return tuple(name.replace("_", "-") for name in registry.names(COMMANDS))
+
+
+def board_problems(board: BoardRules, written: Written) -> Iterator[str]:
+    """Yield a sentence for each name that leads nowhere and each action that does not fit its column."""
+    at: Path = ("board",)
+    folded: dict[str, str] = {}
+    for name, column in board.columns.items():
+        where = (*at, "columns", name)
+        twin = folded.setdefault(name.casefold(), name)
+        if twin != name:
+            yield located(written, where, f"differs from {code(twin)} only by upper and lower case")
+        yield from _column_problems(board, column, written, where)
+    if board.repositories.home == "named" and board.home is None:
+        where = (*at, "repositories", "home")
+        yield located(written, where, "needs board.home, the repository whose issues are about others")
+    known = (*command_names(), *LATER)
+    for name, allowed in board.commands.items():
+        where = (*at, "commands", name)
+        if name not in known:
+            yield located(written, where, unknown("command", name, tuple(sorted(known))))
+        yield from _role_problems(allowed, written, where)
+    yield from _role_problems(board.move, written, (*at, "move"))
+
+
+def _role_problems(allowed: Iterable[str], written: Written, where: Path) -> Iterator[str]:
+    for word in allowed:
+        if word.startswith("@") and word[1:] in set(Role):
+            yield located(written, where, f"{code(word)} is a role: write it without @")
+
+
+def profile_problems(rules: RepositoryRules, written: Written, own: tuple[str, ...] | None) -> Iterator[str]:
+    """Yield a sentence where the profile is neither built in nor one of the repository's `own`, if known."""
+    known = tuple(sorted({NO_PROFILE, *registry.names(PROFILES), *(own or ())}))
+    if own is not None and rules.profile not in known:
+        yield located(written, ("repository", "profile"), unknown("profile", rules.profile, known))
+
+
+def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, where: Path) -> Iterator[str]:
+    move = column.on_success
+    if move is not None and move.move not in board.columns:
+        yield located(
+            written, (*where, "on_success", "move"), unknown("column", move.move, tuple(board.columns))
+        )
+    if column.stages and column.archetype is not Archetype.EXECUTION:
+        kind = Archetype.EXECUTION
+        yield located(
+            written, (*where, "stages"), f"stages fit columns of kind {kind}, not {column.archetype}"
+        )
+    allowed = {"edit": column.tools.edit, "run": column.tools.run, "commit": column.tools.commit}
+    yield from stage_problems(column.stages, allowed, column.tools.network, written, (*where, "stages"))
+    for key, steps in (("on_entry", column.on_entry or ()), ("on_exit", column.on_exit)):
+        for index, step in enumerate(steps):
+            yield from _step_problems(column.archetype, step, written, (*where, key, index))
+
+
+def _step_problems(
+    archetype: Archetype, step: dict[str, Any], written: Written, where: Path
+) -> Iterator[str]:
+    name = step.get("action")
+    if not isinstance(name, str) or name not in registry.names(ACTIONS):
+        yield located(written, where, unknown("action", str(name), registry.names(ACTIONS)))
+        return
+    part = registry.part(ACTIONS, name)
+    settings: type[BaseModel] = part.Settings
+    try:
+        settings.model_validate(step)
+    except ValidationError as error:
+        yield from sentences(error, settings, written, where)
+    if archetype not in part.ARCHETYPES:
+        fitting = alternatives(sorted(part.ARCHETYPES))
+        yield located(written, where, f"{name} fits columns of kind {fitting}, not {archetype}")

@@ -1,0 +1,1 @@
+"""Decisions about runs: start, queue, budget, mode, gate, limits, stops."""

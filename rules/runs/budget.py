@@ -1,0 +1,119 @@
+"""Dollars that runs share: how much a run may still spend without any limit being passed, or why it waits."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ledger.ids import CardId, RunId
+from ledger.model.spend_limits import Limit
+from rules.policy.model import Policy
+from rules.text import plain, usd
+
+LEAST_USD, LEAST_SHARE = 0.05, 0.05  # with less a run could hardly begin
+_NAMED = 3  # runs that a sentence names
+_CENT_PART = 1e-9  # sums of floats differ by less
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Dollars of one run: what is left of its own budget, or what it has reserved. `by` is who started it."""
+
+    run_id: RunId
+    card_id: CardId
+    column: str
+    by: str
+    usd: float
+
+    def of(self, limit: Limit) -> str:
+        """Return what these dollars count for under the limit: a card, a column, a person, or the board."""
+        named = {Limit.CARD: self.card_id, Limit.COLUMN: self.column, Limit.PERSON: self.by}
+        return named.get(limit, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a run may spend from now on; the limit `by_rule` of `limit_usd` made it less than it wished."""
+
+    usd: float
+    by_rule: str = ""
+    limit_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """One limit as it stands for one run."""
+
+    limit: Limit
+    limit_usd: float
+    spent_usd: float
+    reserved: tuple[Share, ...]
+
+    @property
+    def reserved_usd(self) -> float:
+        return sum(one.usd for one in self.reserved)
+
+    @property
+    def left_usd(self) -> float:
+        return self.limit_usd - self.spent_usd - self.reserved_usd
+
+
+class Purse:
+    """What was spent and reserved, with what is granted meanwhile counted in.
+
+    `spent` is by limit and what it is about: a card, a column, a person, or empty for the board.
+    """
+
+    def __init__(
+        self, policy: Policy, spent: Mapping[tuple[Limit, str], float], reserved: Sequence[Share]
+    ) -> None:
+        self._policy, self._spent, self._reserved = policy, spent, list(reserved)
+
+    def grant(self, wish: Share) -> Grant | str:
+        """Return what the run may spend, or the sentence that says why it has to wait."""
+        bounds = tuple(self._bounds(wish))
+        tightest = min(bounds, key=lambda bound: bound.left_usd, default=None)
+        if wish.usd <= 0 or tightest is None or tightest.left_usd >= wish.usd - _CENT_PART:
+            return Grant(max(0.0, wish.usd))
+        if tightest.left_usd < max(LEAST_USD, LEAST_SHARE * wish.usd):
+            return _why(tightest, wish)
+        return Grant(tightest.left_usd, tightest.limit, tightest.limit_usd)
+
+    def reserve(self, wish: Share, granted: Grant) -> None:
+        """Count the grant as reserved."""
+        self._reserved.append(Share(wish.run_id, wish.card_id, wish.column, wish.by, granted.usd))
+
+    def _bounds(self, wish: Share) -> Iterator[_Bound]:
+        limits, column = self._policy.limits, self._policy.column(wish.column)
+        wanted = {
+            Limit.CARD: limits.usd_per_card,
+            Limit.COLUMN: column.usd_per_day if column else None,
+            Limit.PERSON: limits.usd_per_person if wish.by else None,
+            Limit.DAY: limits.usd_per_day,
+            Limit.BOARD: limits.usd_total,
+        }
+        others = [one for one in self._reserved if one.run_id != wish.run_id and one.usd > 0]
+        for limit, limit_usd in wanted.items():
+            if limit_usd is not None:
+                name = wish.of(limit)
+                mine = tuple(one for one in others if one.of(limit) == name)
+                yield _Bound(limit, limit_usd, self._spent.get((limit, name), 0.0), mine)
+
+
+def _why(bound: _Bound, wish: Share) -> str:
+    """Return which limit is used up, by what, and what a person can do."""
+    what, tomorrow = {
+        Limit.CARD: ("the card's budget", False),
+        Limit.COLUMN: (f"the budget of {plain(wish.column, 60)} for today", True),
+        Limit.PERSON: (f"the budget of {plain(wish.by, 40)} for today", True),
+        Limit.DAY: ("the board's budget for today", True),
+        Limit.BOARD: ("the board's budget", False),
+    }[bound.limit]
+    used = f"{what} of {usd(bound.limit_usd)} is used up: {usd(bound.spent_usd)} are spent"
+    if bound.reserved:
+        names = ", ".join(one.run_id for one in bound.reserved[:_NAMED])
+        more = len(bound.reserved) - _NAMED
+        holders = f"{names} and {more} more" if more > 0 else names
+        used += f" and {usd(bound.reserved_usd)} are reserved by {holders}"
+    ways = [f"raise {bound.limit.setting}"]
+    ways += ["wait until that run has ended"] if bound.reserved else []
+    ways += ["it goes on after midnight UTC"] if tomorrow else []
+    return f"{used}: {', or '.join(ways)}"

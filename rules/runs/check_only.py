@@ -1,0 +1,88 @@
+"""Runs that only check: when one starts by itself, and what becomes of the card once one has ended."""
+
+from datetime import datetime, timedelta
+
+from ledger.events.run import CHECK, RunEnded, RunEvent
+from ledger.states import Archetype, Ending, Gate
+from rules.card.column_actions import act, has_action
+from rules.card.move_rights import may_move
+from rules.card.state import settle
+from rules.card.trigger import Occasion
+from rules.intents.internal import Explain, QueueRun
+from rules.intents.outbound import Decision, Say, UpdateFace
+from rules.policy.model import Policy
+from rules.runs.gate import leaves_draft, why_not
+from rules.snapshot import Snapshot
+from rules.text import plain, sentence
+
+BY_PUSH = "push"  # as whom one is started that nobody asked for
+
+
+def obstacle(snapshot: Snapshot) -> str:
+    """Return why nothing can be checked just now; empty when it can."""
+    if snapshot.archived or snapshot.open_pull is None:
+        return "there is no open pull request of this card"
+    if snapshot.live_run:
+        return f"{snapshot.live_run.run_id} is at work, and what it pushes goes through the gate"
+    if snapshot.checking is not None and snapshot.checking.alive:
+        return f"{snapshot.checking.run_id} checks it already"
+    return "" if snapshot.run is not None else "no run has worked on this card yet"
+
+
+def begin(snapshot: Snapshot, by: str) -> Decision:
+    """Queue a run that checks the pull request's commit."""
+    pull = snapshot.open_pull
+    because = f"{plain(by, 40)} lets {plain(pull.head[:7], 7) if pull else 'it'} be checked"
+    return Decision((QueueRun(snapshot.card_id, CHECK, by, plan_required=False),), (because,))
+
+
+def unasked(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+    """Check what somebody pushed to a pull request that is under review, or is to be merged; so often."""
+    pull, checking = snapshot.open_pull, snapshot.checking
+    if pull is None or pull.gate is not Gate.UNSEEN or obstacle(snapshot):
+        return Decision()
+    if policy.archetype(snapshot.column) not in (Archetype.REVIEW, Archetype.TERMINAL):
+        return Decision()
+    lately = sum(1 for begun in checking.begun if now - begun < timedelta(hours=1)) if checking else 0
+    if lately >= policy.limits.automatic_runs_per_hour:
+        because = f"{lately} checks began within an hour: /cardinal check starts another"
+        return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+    return begin(snapshot, BY_PUSH)
+
+
+def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime) -> Decision:
+    """Follow a run that only checks: it is no attempt at the card, so only its end matters to that."""
+    if not isinstance(event, RunEnded):
+        return Decision((), ("a run that only checks moves no card",))
+    pull = snapshot.open_pull
+    if pull is None or snapshot.archived or snapshot.live_run:
+        return Decision((), ("what was checked is of no use any more",))
+    checked = event.ending is Ending.SUCCEEDED or event.reason == "validation"
+    if pull.gate is Gate.UNSEEN and checked:
+        return unasked(policy, snapshot, now)  # somebody pushed meanwhile
+    because = "" if pull.gate.lets_through else why_not(pull)
+    if pull.gate is Gate.UNSEEN:
+        because = f"{event.run_id} could not check it: {plain(event.detail or event.reason, 160)}"
+    return _onward(policy, snapshot, event, because, now)
+
+
+def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, now: datetime) -> Decision:
+    """Go on with what waited for the result: leaving draft, and the merge."""
+    column = policy.column(snapshot.column)
+    told = because and f"pull request #{snapshot.pull.number if snapshot.pull else ''}: {because}"
+    if because:
+        line = plain(told, 300)
+        seen = Decision((Explain(snapshot.card_id, line), UpdateFace(snapshot.card_id)), (line,))
+        if policy.archetype(snapshot.column) is not Archetype.TERMINAL:
+            return seen
+        # Nobody looks at a card in its last column again: the comment calls for somebody.
+        return seen + Decision((Say(snapshot.card_id, f"checked:{event.run_id}", sentence(line), "pull"),))
+    # A card that only somebody without the right put there is not merged by what happens later.
+    if column and has_action(column.entry_actions, "merge") and may_move(policy, snapshot.mover):
+        return act(
+            policy, snapshot, column.entry_actions, Occasion(f"check:{event.run_id}", event.run_id, now)
+        )
+    wanted = bool(snapshot.run and snapshot.run.has_finished_work)
+    wanted = wanted or bool(column and has_action(column.entry_actions, "ready"))
+    ready = leaves_draft(snapshot, event.run_id) if wanted else Decision()
+    return settle(policy, snapshot, because) + ready

@@ -1,0 +1,83 @@
+"""One cause that strikes many cards: it halts the board with one message, until it is gone."""
+
+from datetime import datetime, timedelta
+
+from ledger.events import run as runs
+from ledger.model.shared_failures import BY_ITSELF, shared_cause
+from ledger.states import Ending, RunState
+from rules.card.trigger import stamp
+from rules.intents.halt import HaltBoard, LiftHalt
+from rules.intents.outbound import Decision, Say
+from rules.policy.model import Policy
+from rules.snapshot import RunSeen, Snapshot
+from rules.text import count, plain
+
+FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=10), timedelta(hours=2)
+# A run gets so far only where the cause of a halt is gone: its agent started, and its model answered.
+_ALIVE = (RunState.AWAITING_APPROVAL, RunState.VALIDATING, RunState.PUBLISHING)
+
+
+def is_shared(snapshot: Snapshot, event: runs.RunEnded) -> bool:
+    """Return whether the board is halted for what the run failed of: then nobody needs another report."""
+    cause = _cause(event)
+    return bool(cause) and snapshot.halt is not None and snapshot.halt.cause == cause
+
+
+def halts(policy: Policy, snapshot: Snapshot, event: runs.RunEnded) -> bool:
+    """Return whether this ending is the one too many of its cause."""
+    return bool(_cause(event)) and snapshot.halt is None and snapshot.struck >= policy.limits.same_failures
+
+
+def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
+    """Halt the board, let it wait longer after a try in vain, or let it go on after one that went well."""
+    if halts(policy, snapshot, event):
+        return _halt(snapshot, event, now)
+    halt = snapshot.halt
+    if halt is None or halt.probe != event.run_id:
+        return Decision()
+    if event.ending in (Ending.CANCELLED, Ending.LOST):  # it shows neither: the next one tries
+        again = HaltBoard(
+            snapshot.card_id, snapshot.board_id, halt.cause, halt.because, now + FIRST_WAIT, halt.tries
+        )
+        return Decision((again,), (f"{event.run_id} ended before it could tell",))
+    if not is_shared(snapshot, event):
+        return _lift(snapshot, f"{event.run_id} did not fail of it any more")
+    wait = min(FIRST_WAIT * 2 ** min(halt.tries + 1, 10), LONGEST_WAIT)
+    longer = HaltBoard(
+        snapshot.card_id, snapshot.board_id, halt.cause, halt.because, now + wait, halt.tries + 1
+    )
+    return Decision((longer,), (f"{event.run_id} tried in vain: {halt.because}",))
+
+
+def came_through(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decision:
+    """Let the board go on once the run that tries has got through to where the cause would have hit it."""
+    if snapshot.halt is None or snapshot.halt.probe != run.run_id:
+        return Decision()
+    # One that reached a limit had its model for all of it; a paused one says nothing, and lets another try.
+    asked = isinstance(event, runs.RunParked) and event.why in ("question", "limit")
+    if asked or (isinstance(event, runs.RunStepped) and event.after in _ALIVE):
+        return _lift(snapshot, f"{run.run_id} came through")
+    return Decision()
+
+
+def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
+    said = plain(event.detail or event.reason, 200)
+    many = count(snapshot.struck, "card")
+    halt = HaltBoard(snapshot.card_id, snapshot.board_id, _cause(event), said, now + FIRST_WAIT, 0)
+    text = (
+        f"Runs of {many} failed for the same cause, so none starts on the board for now:\n\n> {said}\n\n"
+        f"Cardinal tries again by itself in {FIRST_WAIT.seconds // 60} minutes, and this is the only message"
+        " about it. When it is mended, `/cardinal resume board` lets everything go on at once; cards whose"
+        " run failed need a `/cardinal retry`."
+    )
+    return Decision(
+        (halt, Say(snapshot.card_id, f"halt:{stamp(now)}", text)), (f"the board is halted: {said}",)
+    )
+
+
+def _lift(snapshot: Snapshot, because: str) -> Decision:
+    return Decision((LiftHalt(snapshot.card_id, snapshot.board_id, BY_ITSELF),), (because,))
+
+
+def _cause(event: runs.RunEnded) -> str:
+    return shared_cause(event.reason, event.detail) if event.ending is Ending.FAILED else ""

@@ -1,0 +1,80 @@
+"""Whether a pull request may leave draft and be merged: one set of conditions for face, reasons and merge."""
+
+from ledger.states import CardState, Gate
+from rules.card.state import Rest
+from rules.intents.outbound import Decision, Intent, MarkReady
+from rules.policy.model import Policy
+from rules.snapshot import PullSeen, Snapshot
+from rules.text import code, plain
+
+CHECK = "Run the checks on it with `/cardinal check` (no agent is started)"
+_AGAIN = "run the checks on it once more with `/cardinal check` (no agent is started)"
+
+
+def why_not(pull: PullSeen) -> str:
+    """Return why the commit may neither leave draft nor be merged, with the way out; empty when it may."""
+    if pull.gate.lets_through:
+        return ""
+    commit = code(pull.head[:7], 7)
+    if pull.gate is Gate.FAILED:
+        return f"the checks failed on its commit {commit}. Push what mends it, or {_AGAIN}"
+    seen = f"Cardinal checked {code(pull.checked[:7], 7)}" if pull.checked else "somebody else pushed it"
+    return f"its commit {commit} is not checked: {seen}. {CHECK}"
+
+
+def unreviewed(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
+    """Return what the reviews lack for a merge, with who can help; empty when they lack nothing.
+
+    `requires`: `approved`, or `none` where only a request for changes counts.
+    """
+    if snapshot.verdict == "changes_requested":
+        return "a review requested changes. Let it be served or dismissed"
+    if requires == "none":
+        return ""
+    if snapshot.verdict != "approved":
+        return "it waits for an approving review by somebody with write access"
+    if snapshot.approved_head != pull.head:
+        seen = f"commit {plain(snapshot.approved_head, 7)}" if snapshot.approved_head else "another commit"
+        return f"the review approved {seen}, and it has changed since. Let it be approved again"
+    return ""
+
+
+def unmergeable(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
+    """Return why the pull request may not be merged as it is, with the way out; empty when it may."""
+    finished = snapshot.run is not None and snapshot.run.has_finished_work
+    if pull.draft and not finished:
+        return "it is a draft and its work is not finished. Let a run finish it with /cardinal retry"
+    return unreviewed(snapshot, pull, requires) or why_not(pull)
+
+
+def merge_of(policy: Policy) -> str:
+    """Return what the board's merging column requires of reviews; `approved` where no column merges."""
+    steps = (step for column in policy.board.columns.values() for step in column.entry_actions)
+    return next((step.get("requires", "approved") for step in steps if step["action"] == "merge"), "approved")
+
+
+def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: CardState) -> Rest:
+    """Say how a pull request stands that was approved: ready to be merged, or what it still waits for;
+    `otherwise` is the state while it has to be approved again.
+    """
+    number = f"pull request #{pull.number}"
+    stale = unreviewed(snapshot, pull, merge_of(policy))
+    if stale:
+        return Rest(otherwise, f"{number} is not ready to be merged: {stale}")
+    because = unmergeable(snapshot, pull, merge_of(policy))
+    if because and pull.gate is not Gate.UNSEEN:
+        return Rest(CardState.BLOCKED, f"{number} is approved and cannot be merged: {because}")
+    first = " (its commit is checked first)" if because else ""
+    return Rest(CardState.APPROVED, f"{number} is approved: drag the card on{first}")
+
+
+def leaves_draft(snapshot: Snapshot, about: str) -> Decision:
+    """Take the pull request out of draft where the gate let its very commit through; else say why not."""
+    pull = snapshot.open_pull
+    if pull is None or not pull.draft:
+        return Decision((), ("there is no draft pull request",))
+    because = why_not(pull)
+    if because:
+        return Decision((), (f"#{pull.number} stays a draft: {because}",))
+    ready: tuple[Intent, ...] = (MarkReady(snapshot.card_id, about=about),)
+    return Decision(ready, (f"#{pull.number} leaves draft",))

@@ -1,0 +1,57 @@
+"""Kill switches: what they cover, and what switching one on or off means for each live run under it."""
+
+from collections.abc import Mapping
+
+from ledger.events.board import StopLifted, StopOrdered
+from ledger.states import RUN_HELD
+from rules.intents.internal import RequeueRun, StopRun
+from rules.intents.outbound import Decision
+from rules.runs.queue import stopped_by
+from rules.snapshot import Snapshot
+from rules.text import code
+
+_WHY = {scope: f"{scope} stopped" for scope in ("board", "column", "card")}
+SWITCHED = frozenset(_WHY.values())  # why a run was paused by a switch, and not by somebody's own word
+
+
+def targets(snapshot: Snapshot) -> Mapping[str, str]:
+    """Return the name of the card's own card, column and board, as kill switches call them."""
+    return {"card": snapshot.card_id, "column": snapshot.column or "", "board": snapshot.board_id}
+
+
+def spread(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
+    """Return what a kill switch means for one card under it; to be asked for every card with a live run."""
+    run, checking = snapshot.live_run, snapshot.checking
+    if snapshot.board_id != event.board_id or not _covers(snapshot, event.scope, event.target):
+        return Decision()
+    if isinstance(event, StopOrdered):
+        stops = []
+        if run is not None and run.state in RUN_HELD and not run.stop_asked:
+            stops += [(run.run_id, "pause")]
+        if checking is not None and checking.alive:
+            stops += [(checking.run_id, "cancel")]  # it has no session that could go on
+        because = (f"the {event.scope} {code(event.target)} is stopped",) if stops else ()
+        why = _WHY[event.scope]
+        orders = (StopRun(snapshot.card_id, run_id, how, event.by, why) for run_id, how in stops)
+        return Decision(tuple(orders), because)
+    if run is None:
+        return Decision()
+    # A person's own pause outlives the switch, and so does a wider switch that is still on.
+    held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
+    if not run.paused or run.stop_why not in SWITCHED or held:
+        return Decision()
+    return Decision(
+        (RequeueRun(snapshot.card_id, run.run_id, "resumed", event.by),), (f"the {event.scope} may go on",)
+    )
+
+
+def _covers(snapshot: Snapshot, scope: str, target: str) -> bool:
+    run = snapshot.run
+    columns = {snapshot.column, run.column if run else None}
+    match scope:
+        case "board":
+            return True
+        case "column":
+            return target in columns
+        case _:
+            return target == snapshot.card_id

@@ -1,0 +1,73 @@
+"""In which mode a run is: what somebody said, else a label of the issue, else the column."""
+
+from dataclasses import dataclass
+
+from ledger.states import Ending
+from rules.policy.model import Policy
+from rules.snapshot import Snapshot
+from rules.text import code
+
+FIX, INVESTIGATE = "fix", "investigate"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A mode, and what chose it: command (`value` gave it), label (which), repeat (of which run), column."""
+
+    mode: str
+    rule: str
+    value: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why, as half a sentence for people."""
+        return reason(self.rule, self.value)
+
+
+def reason(rule: str, value: str) -> str:
+    """Return why a run is in its mode, as half a sentence for people."""
+    match rule:
+        case "command":
+            return f"{code(value, 60)} said so"
+        case "label":
+            return f"the label {code(value, 60)}"
+        case "repeat":
+            return f"as {value}, which it repeats"
+        case _:
+            return "as its column says"
+
+
+def commanded(mode: str, by: str) -> Chosen:
+    """Return the mode that somebody asked for in words."""
+    return Chosen(mode, "command", by)
+
+
+def chosen(policy: Policy, snapshot: Snapshot) -> Chosen:
+    """Return the mode that the card's labels say, else its column's; labels that disagree mean reading."""
+    return _labelled(policy, snapshot) or _of_column(policy, snapshot)
+
+
+def again(policy: Policy, snapshot: Snapshot) -> Chosen:
+    """Return the mode of another attempt: that of the run which did not succeed in this very column, where
+    somebody had asked for it; so nobody's `retry` of a reading becomes a writing.
+    """
+    labelled, run = _labelled(policy, snapshot), snapshot.run
+    if labelled:
+        return labelled
+    here = run is not None and (snapshot.column or "").casefold() == run.column.casefold()
+    if run and here and run.ending is not Ending.SUCCEEDED and run.mode_rule in ("command", "repeat"):
+        return Chosen(run.mode, "repeat", str(run.run_id))
+    return _of_column(policy, snapshot)
+
+
+def _labelled(policy: Policy, snapshot: Snapshot) -> Chosen | None:
+    known = {label.casefold(): mode for label, mode in policy.board.modes.labels.items()}
+    found = [
+        Chosen(known[one.casefold()], "label", one) for one in snapshot.labels if one.casefold() in known
+    ]
+    return min(found, key=lambda one: one.mode != INVESTIGATE, default=None)
+
+
+def _of_column(policy: Policy, snapshot: Snapshot) -> Chosen:
+    column = policy.column(snapshot.column)
+    return Chosen(column.mode if column else FIX, "column")

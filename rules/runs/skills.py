@@ -1,0 +1,170 @@
+"""Which skills a run gets, in which order, and why: the same answer to the same question, always."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from rules.policy.repository import Skills
+from rules.policy.skill import NAME
+from rules.text import code, count
+
+REPOSITORY, OPERATOR = "repository", "operator"
+MOST_LOADED = 8
+ALL_BYTES = 48_000
+MOST_NAMED = 12  # in one line of a description, or one command
+MOST_CONSIDERED = 100
+_LINE = re.compile(r"^[ \t]{0,3}skills[ \t]*:[ \t]*(?P<names>.+)$", re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]{0,3}(?:```|~~~)")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A skill that was found. `source`: repository or operator; `size_bytes` is its text's, `problem` why it
+    cannot be used, or empty.
+    """
+
+    name: str
+    source: str
+    version: str = ""
+    digest: str = ""
+    size_bytes: int = 0
+    triggers: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What a card says about its skills; `trusted`: who wrote its title and description has write access.
+
+    `attached` are those that its repository's `profile` brings along.
+    """
+
+    title: str
+    trusted: bool
+    labels: tuple[str, ...] = ()
+    line: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
+    profile: str = ""
+    attached: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A skill that was considered; `why` it is loaded or skipped, for people. `asked`: something did."""
+
+    offer: Offer
+    loaded: bool
+    why: str
+    asked: bool = True
+
+
+def named_in(text: str) -> tuple[str, ...]:
+    """Return the names in the first line `Skills: a, b` of a description, none in code."""
+    inside = False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            inside = not inside
+        found = None if inside else _LINE.match(line)
+        if found:
+            return names_of(found["names"])
+    return ()
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Return the names between commas and spaces, each once; what can be no skill's name is left out."""
+    words = (word.strip("`*").rstrip(".").strip("`*").lower() for word in re.split(r"[,\s]+", text[:1000]))
+    names = dict.fromkeys(word for word in words if NAME.fullmatch(word))
+    return tuple(names)[:MOST_NAMED]
+
+
+def choose(rules: Skills, occasion: Occasion, offers: Iterable[Offer]) -> tuple[Choice, ...]:
+    """Return every skill that was considered: first what is asked for, in the order of its loading.
+
+    Asked for by default, by profile, by label, by the description, by command, by trigger word. Of two with
+    one name the repository's counts: people can read it where they work.
+    """
+    found, shadowed = _by_name(offers)
+    wanted = _wanted(rules, occasion, found)
+    choices = list(_judged(wanted, found))
+    refused = _untrusted(occasion, found)
+    for name, offer in sorted(found.items()):
+        if name not in wanted:
+            why = refused.get(name) or offer.problem or "nothing asks for it"
+            choices.append(Choice(offer, False, why, asked=name in refused))
+    choices += [
+        Choice(one, False, "the repository has one of the same name", asked=one.name in wanted)
+        for one in shadowed
+    ]
+    return tuple(choices[:MOST_CONSIDERED])
+
+
+def _by_name(offers: Iterable[Offer]) -> tuple[dict[str, Offer], list[Offer]]:
+    found: dict[str, Offer] = {}
+    shadowed: list[Offer] = []
+    for offer in sorted(offers, key=lambda one: (one.source != REPOSITORY, one.name)):
+        if offer.name in found:
+            shadowed.append(offer)
+        else:
+            found[offer.name] = offer
+    return found, shadowed
+
+
+def _wanted(rules: Skills, occasion: Occasion, found: Mapping[str, Offer]) -> dict[str, str]:
+    wanted: dict[str, str] = {}
+    for name, why in _asked(rules, occasion):
+        wanted.setdefault(name.casefold(), why)
+    for name, offer in sorted(found.items()):
+        why = _triggered(offer, occasion.labels, occasion.title if occasion.trusted else "")
+        if why:
+            wanted.setdefault(name, why)
+    return wanted
+
+
+def _asked(rules: Skills, occasion: Occasion) -> Iterator[tuple[str, str]]:
+    for name in rules.default:
+        yield name, "by default"
+    yield from ((name, f"by profile {code(occasion.profile, 60)}") for name in occasion.attached)
+    has = {label.casefold() for label in occasion.labels}
+    for label, names in rules.labels.items():
+        if label.casefold() in has:
+            yield from ((name, f"label {code(label, 60)}") for name in names)
+    if occasion.trusted:
+        yield from ((name, "the description asks for it") for name in occasion.line)
+    yield from ((name, "/cardinal skills") for name in occasion.pinned)
+
+
+def _judged(wanted: Mapping[str, str], found: Mapping[str, Offer]) -> Iterator[Choice]:
+    loaded, size_bytes = 0, 0
+    for name, why in wanted.items():
+        offer = found.get(name)
+        if offer is None:
+            yield Choice(Offer(name, ""), False, f"{why}, but there is no skill of this name")
+        elif offer.problem:
+            yield Choice(offer, False, f"{why}, but {offer.problem}")
+        elif loaded == MOST_LOADED:
+            yield Choice(offer, False, f"{why}, but {count(MOST_LOADED, 'skill')} are the most")
+        elif size_bytes + offer.size_bytes > ALL_BYTES:
+            yield Choice(offer, False, f"{why}, but all skills together have at most {ALL_BYTES} bytes")
+        else:
+            loaded, size_bytes = loaded + 1, size_bytes + offer.size_bytes
+            yield Choice(offer, True, why)
+
+
+def _untrusted(occasion: Occasion, found: Mapping[str, Offer]) -> dict[str, str]:
+    """Return why a skill is not loaded that only somebody without write access asks for."""
+    if occasion.trusted:
+        return {}
+    told = dict.fromkeys(occasion.line, "only a description without write access asks for it")
+    for name, offer in found.items():
+        if name not in told and _triggered(offer, (), occasion.title):
+            told[name] = "only a title without write access has its trigger"
+    return told
+
+
+def _triggered(offer: Offer, labels: tuple[str, ...], title: str) -> str:
+    for trigger in offer.triggers:
+        word = re.compile(rf"(?<!\w){re.escape(trigger)}(?!\w)", re.IGNORECASE)
+        place = "a label" if any(map(word.search, labels)) else "the title" if word.search(title) else ""
+        if place:
+            return f"trigger {code(trigger, 60)} in {place}"
+    return ""

@@ -1,0 +1,117 @@
+"""Whether a run may start on a card, and of which kind it is."""
+
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from ledger.events.conversation import CommandGiven
+from ledger.states import Archetype, CardState, Ending
+from rules.card.state import change, feedback_waits, settle
+from rules.card.target_repository import ask as ask_for_repository
+from rules.card.target_repository import problem as unplaced
+from rules.chatops.parser import door_of
+from rules.chatops.replies import say
+from rules.intents.internal import QueueRun
+from rules.intents.outbound import ConvertDraft, Decision
+from rules.policy.model import Policy
+from rules.runs.mode import INVESTIGATE, Chosen, chosen, commanded
+from rules.runs.plan_approval import is_reworded, moved_on
+from rules.snapshot import Snapshot
+from rules.text import count
+
+# A telephone makes one long dash of two short ones.
+_REPRODUCE = re.compile(r"(?<!\S)(?:--|—|–)repro(?!\S)[ \t]*", re.IGNORECASE)
+MOST_KEPT = 100  # of a card's newest runs; no policy allows as many in an hour by themselves
+
+
+def obstacle(policy: Policy, snapshot: Snapshot) -> str:
+    """Return why no run may start on the card, or an empty string."""
+    if snapshot.archived:
+        return "the card left the board"
+    if snapshot.pull and snapshot.pull.state == "merged":
+        return f"pull request #{snapshot.pull.number} is merged: more work needs an issue of its own"
+    if policy.archetype(snapshot.column) is not Archetype.EXECUTION:
+        return "no agent works in this column: drag the card to an execution column"
+    if snapshot.closed:
+        return "the issue is closed: reopen it, then /cardinal retry"
+    if snapshot.live_run:
+        return f"{snapshot.live_run.run_id} is alive already"
+    return unplaced(policy, snapshot)
+
+
+def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Decision:
+    """Queue a run for a card that entered, when there is something to do; else say why not."""
+    because = obstacle(policy, snapshot)
+    if because and because == unplaced(policy, snapshot):
+        return ask_for_repository(policy, snapshot)
+    if because:
+        return settle(policy, snapshot, because)
+    if snapshot.is_draft:
+        return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
+    run, mode = snapshot.run, chosen(policy, snapshot).mode
+    if run and run.ending is Ending.SUCCEEDED and run.mode == mode and not feedback_waits(snapshot):
+        return settle(policy, snapshot, "there is nothing new to do; /cardinal retry starts another run")
+    lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
+    if lately >= policy.limits.automatic_runs_per_hour:
+        said = f"{lately} runs began within an hour: does an automation drag it? /cardinal retry starts one"
+        return change(policy, snapshot, CardState.BLOCKED, said)
+    return queue(policy, snapshot, by=by, door="board")
+
+
+def queue(
+    policy: Policy,
+    snapshot: Snapshot,
+    *,
+    by: str,
+    door: str,
+    mode: Chosen | None = None,
+    asked: str = "",
+    reproduces: bool = False,
+) -> Decision:
+    """Queue the run that fits: the first, a revision when a review asked for something, else a retry.
+
+    `mode` is what somebody said; else label and column say it. `asked`, `reproduces` and `door` are as in
+    RunQueued.
+    """
+    mode = mode or chosen(policy, snapshot)
+    wanted, because = _fitting(policy, snapshot, by, mode)
+    told = replace(
+        wanted,
+        mode=mode.mode,
+        mode_rule=mode.rule,
+        mode_value=mode.value,
+        asked=asked,
+        reproduces=reproduces,
+        door=door,
+    )
+    return Decision((told,), (f"{because}, {mode.mode}: {mode.reason}",))
+
+
+def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode: str) -> Decision:
+    """Queue a run in the mode that a command names, where one may start; its words are for this run."""
+    because = obstacle(policy, snapshot)
+    if because:
+        return say(snapshot, given, f"No run was started: {because}.")
+    first, newline, below = given.argument.partition("\n")
+    first, flags = _REPRODUCE.subn("", first)
+    words = f"{first.rstrip()}{newline}{below}".strip()
+    told = commanded(mode, given.by)
+    door = door_of(given.source)
+    return queue(policy, snapshot, by=given.by, door=door, mode=told, asked=words, reproduces=flags > 0)
+
+
+def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple[QueueRun, str]:
+    card, run, column = snapshot.card_id, snapshot.run, policy.column(snapshot.column)
+    if mode.mode == INVESTIGATE:  # there is nothing that a plan would have to allow
+        kind = "retry" if run else "first"
+        return QueueRun(card, kind, by, plan_required=False), "an investigation"
+    required = bool(column and column.plan_required)
+    if feedback_waits(snapshot):
+        because = f"a revision for {count(snapshot.pending_threads, 'review thread')}"
+        return QueueRun(card, "revision", by, plan_required=False), because
+    if run is None:
+        return QueueRun(card, "first", by, plan_required=required), "the first run"
+    # An approval was about one text and one policy: whoever edits later approves nothing.
+    holds = run.plan_approved and not is_reworded(snapshot, run) and not moved_on(snapshot, run, "")
+    again = required and not holds
+    return QueueRun(card, "retry", by, plan_required=again), f"again after {run.run_id}"

@@ -1,0 +1,1 @@
+"""The agent Claude Code: adapter, dialogue, settings."""

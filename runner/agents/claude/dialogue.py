@@ -1,0 +1,160 @@
+"""The protocol with one `claude --print`: JSON lines out, messages and answers to its requests in."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runner.agents.claude import wire
+from runner.agents.claude.meaning import kind_of, problem_of, subject_of, summary_of
+from runner.agents.contract import (
+    AgentEvent,
+    Command,
+    Layout,
+    Noise,
+    PermissionAsked,
+    Send,
+    Session,
+    Task,
+    Text,
+    TodoShown,
+    ToolEnd,
+    ToolStart,
+    TurnEnd,
+)
+from runner.text.truncate import cut, one_line
+
+_NOISE_BYTES = 500
+_TEXT_BYTES = 32_000
+_NAME_BYTES = 100
+_TODOS = 100
+_KEPT = 1_000  # at most so many tools in use and asks are remembered
+_SYNTHETIC = "<synthetic>"  # the model's name where the program itself speaks
+
+
+class ClaudeDialogue:
+    """One session, one prompt, with messages that people send meanwhile."""
+
+    def __init__(self, task: Task, layout: Layout, command: Command) -> None:
+        self._task, self._layout, self._command = task, layout, command
+        self._session: Session | None = None
+        self._asks: dict[str, Mapping[str, Any]] = {}
+        self._in_use: dict[str, tuple[str, str]] = {}
+        self._sent, self._heard = 1, 0
+        self._interrupted = False
+
+    @property
+    def command(self) -> Command:
+        """The program with its first prompt."""
+        return self._command
+
+    def decode(self, line: str) -> tuple[AgentEvent, ...]:
+        """Return what one line means; a line of a kind that is not known means nothing."""
+        try:
+            return tuple(self._meaning(json.loads(line)))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return (Noise(cut(line, _NOISE_BYTES)),)
+
+    def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
+        """Return None: board calls come through the gateway."""
+        return None
+
+    def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
+        """Return the decision; None when nothing waits for one, since the program took its wish back."""
+        wish = self._asks.pop(ask_id, None)
+        if wish is None:
+            return None
+        if allowed:
+            return wire.permitted(ask_id, wish)
+        return wire.refused(ask_id, f"Cardinal does not allow this: {why}")
+
+    def steer(self, text: str) -> bytes | None:
+        """Return the message; the model reads it after the tool that runs, or in a turn of its own."""
+        if not text.strip():
+            return None
+        self._sent += 1
+        return wire.said_by_user(text)
+
+    def interrupt(self) -> bytes | None:
+        """Return the wish to stop; the running tool is killed, and a result follows."""
+        self._interrupted = True
+        return wire.interruption("cardinal-stop")
+
+    def _meaning(self, said: Any) -> Iterator[AgentEvent]:
+        match said["type"]:
+            case "system":
+                yield from self._told(said)
+            case "assistant":
+                yield from self._spoken(said)
+            case "user":
+                yield from self._returned(said)
+            case "control_request":
+                yield self._asked(str(said["request_id"]), said["request"])
+            case "control_cancel_request":
+                self._asks.pop(str(said["request_id"]), None)
+            case "result":
+                yield self._ended(said)
+
+    def _told(self, said: Any) -> Iterator[AgentEvent]:
+        if said["subtype"] == "init":
+            version = one_line(str(said["claude_code_version"]), 50)
+            session = Session(one_line(str(said["session_id"]), 200), version)
+            if session != self._session:  # each message of the user begins with such a line
+                self._session = session
+                yield session
+        elif said["subtype"] == "api_retry":
+            yield Noise(f"attempt {said['attempt']!s:.20} failed: {said['error']!s:.100}")
+
+    def _spoken(self, said: Any) -> Iterator[AgentEvent]:
+        message, subagent = said["message"], bool(said.get("parent_tool_use_id"))
+        if said.get("error") or message.get("model") == _SYNTHETIC:
+            return  # the result says it again
+        for block in message["content"]:
+            if block["type"] == "tool_use":
+                yield from self._begun(block, by_subagent=subagent)
+            elif block["type"] == "text" and not subagent and block["text"].strip():
+                yield Text(cut(block["text"], _TEXT_BYTES))
+
+    def _begun(self, block: Any, *, by_subagent: bool) -> Iterator[AgentEvent]:
+        tool, wish = one_line(block["name"], _NAME_BYTES), dict(block["input"])
+        if kind_of(tool) == "board":
+            return  # the gateway tells it
+        if tool == "TodoWrite":
+            if not by_subagent:
+                yield _todos(wish["todos"])
+            return
+        summary = summary_of(wish, self._layout.repo, by_subagent=by_subagent)
+        if len(self._in_use) < _KEPT:
+            self._in_use[str(block["id"])] = (tool, summary)
+        yield ToolStart(tool, summary)
+
+    def _returned(self, said: Any) -> Iterator[AgentEvent]:
+        content = said["message"]["content"]
+        blocks = content if isinstance(content, list) else [{"type": "text"}]
+        if said.get("isReplay") is True:
+            # Messages that wait for the same moment come back as one, with a block for each.
+            self._heard += sum(block["type"] == "text" for block in blocks)
+            return
+        for block in blocks:
+            used = self._in_use.pop(str(block.get("tool_use_id")), None)
+            if block["type"] == "tool_result" and used is not None:
+                yield ToolEnd(*used, ok=block.get("is_error") is not True)
+
+    def _asked(self, ask_id: str, request: Any) -> AgentEvent:
+        if request["subtype"] != "can_use_tool":
+            return Send(wire.unknown_request(ask_id))
+        tool, wish = one_line(request["tool_name"], _NAME_BYTES), dict(request["input"])
+        if len(self._asks) >= _KEPT:
+            return Send(wire.refused(ask_id, "too many wishes wait for an answer"))
+        self._asks[ask_id] = wish
+        return PermissionAsked(ask_id, kind_of(tool), tool, subject_of(wish, self._layout.repo))
+
+    def _ended(self, result: Any) -> AgentEvent:
+        problem = problem_of(result, self._task.session_id)
+        if not problem and self._heard < self._sent and not self._interrupted:
+            return Noise("a message of a person came at the very end: the next turn is about it")
+        return TurnEnd(problem)
+
+
+def _todos(todos: Any) -> TodoShown:
+    shown = todos[:_TODOS]
+    return TodoShown(tuple((one_line(todo["content"]), todo["status"] == "completed") for todo in shown))

@@ -1,0 +1,92 @@
+"""How Claude Code is started: alone, quiet, without the repository's or anybody's settings, asking before it
+changes anything.
+
+Source: `claude --help` of the exact version, the names of variables in its program, and what each of them did
+when it was tried out.
+"""
+
+import json
+
+from runner.agents.claude.wire import said_by_user
+from runner.agents.contract import Command, Layout, Phase, Task
+
+BOARD = "mcp__board"
+_TOOLS = ("Bash", "Edit", "Write", "Read", "Glob", "Grep", "NotebookEdit", "TodoWrite", "Task")
+_ASKS = ["Bash", "Edit", "Write", "NotebookEdit"]  # unasked it would run what it takes for read-only
+_STREAM = (
+    "claude",
+    "--print",
+    "--verbose",
+    "--input-format=stream-json",
+    "--output-format=stream-json",
+    "--replay-user-messages",
+)
+# Of the repository nothing but its files: no settings, hooks, plugins, MCP servers, skills, commands.
+_ALONE = ("--setting-sources=", "--strict-mcp-config", "--disable-slash-commands")
+_ANSWER_ONLY = "Answer in text. You have no tools and no files here."
+_NOT_A_KEY = "cardinal-gateway"  # the program wants one; the gateway puts the real one in its place
+_QUIET = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+    "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1",
+    "CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",  # else `@/a/file` in an issue puts the file into the prompt
+    "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",  # a budget can be held in the middle of a stream only
+    "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1",
+    "CLAUDE_CODE_ENABLE_TASKS": "0",  # one list at a time, instead of single changes to it
+    "CLAUDE_CODE_MAX_RETRIES": "2",  # the gateway counts them and stops the run
+    "ENABLE_TOOL_SEARCH": "0",
+    "NO_PROXY": "127.0.0.1,localhost",
+    "no_proxy": "127.0.0.1,localhost",
+}
+# Whatever it wants another model for (a subagent, a summary) asks for the one that the policy allows.
+_PINNED = (
+    "ANTHROPIC_DEFAULT_FABLE_MODEL",
+    "ANTHROPIC_DEFAULT_OPUS_MODEL",
+    "ANTHROPIC_DEFAULT_SONNET_MODEL",
+    "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+    "ANTHROPIC_SMALL_FAST_MODEL",
+)
+
+
+def command(task: Task, layout: Layout, model: str) -> Command:
+    """Return the program with its first prompt; it leaves with code 0 when its stdin ends after a turn."""
+    chat = task.phase is Phase.CHAT
+    scene = _bare() if chat else _working(task, layout)
+    argv = (*_STREAM, *_ALONE, f"--model={model}", *scene)
+    return Command(argv, said_by_user(task.prompt), _environment(layout, model))
+
+
+def _bare() -> tuple[str, ...]:
+    return ("--tools=", f"--system-prompt={_ANSWER_ONLY}", "--no-session-persistence")
+
+
+def _working(task: Task, layout: Layout) -> tuple[str, ...]:
+    settings = {
+        "attribution": {"commit": "", "pr": ""},
+        "permissions": {"ask": _ASKS, "allow": [BOARD]},
+    }
+    board = {"mcpServers": {"board": {"type": "http", "url": f"{layout.gateway}/board"}}}
+    resumed = (f"--resume={task.session_id}",) if task.session_id else ()
+    return (
+        f"--tools={','.join(_TOOLS)}",
+        "--permission-mode=default",
+        "--permission-prompt-tool=stdio",
+        f"--settings={json.dumps(settings)}",
+        f"--mcp-config={json.dumps(board)}",
+        *resumed,
+    )
+
+
+def _environment(layout: Layout, model: str) -> dict[str, str]:
+    return {
+        **_QUIET,
+        **dict.fromkeys(_PINNED, model),
+        "ANTHROPIC_BASE_URL": f"{layout.gateway}/anthropic",
+        "ANTHROPIC_API_KEY": _NOT_A_KEY,
+        "CLAUDE_CONFIG_DIR": f"{layout.home}/claude",
+        "CLAUDE_CODE_TMPDIR": f"{layout.home}/claude/tmp",
+    }

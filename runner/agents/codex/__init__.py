@@ -1,0 +1,1 @@
+"""The agent Codex: adapter, dialogue, settings."""

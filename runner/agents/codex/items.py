@@ -1,0 +1,108 @@
+"""What the items of a Codex turn mean: what it said, the commands it ran, the files it changed. Pure."""
+
+import re
+from typing import Any
+
+from runner.agents.contract import AgentEvent, Text, ToolEnd, ToolStart
+from runner.text.truncate import cut, one_line
+
+_TEXT_BYTES = 64_000
+_SUMMARY_BYTES = 300
+_PATHS = 50
+_PATHS_BYTES = 16_000
+_PIECE = re.compile(
+    r"""'([^']*)' | "([^"\\]*(?:\\.[^"\\]*)*)" | \\(.) | ([^\s'"\\]+) | (\s+)""", re.VERBOSE | re.DOTALL
+)
+_ESCAPED = re.compile(r'\\(["\\$`])')
+_SHELLS = ("bash", "sh", "zsh", "dash")  # another program behind `-c` is part of what is asked
+
+
+def started_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
+    """Return the beginning of the use of a tool, if `item` is one."""
+    use = _use(item, repo)
+    return (ToolStart(*use),) if use else ()
+
+
+def ended_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
+    """Return what a finished item was: words, or a tool with whether it worked."""
+    if item["type"] == "agentMessage":
+        text = cut(str(item["text"]), _TEXT_BYTES)
+        return (Text(text),) if text.strip() else ()
+    use = _use(item, repo)
+    return (ToolEnd(*use, ok=item.get("status", "completed") == "completed"),) if use else ()
+
+
+def typed(terminal: Any) -> tuple[AgentEvent, ...]:
+    """Return what was typed into a running command, which Codex does without asking; nothing for a look."""
+    words = one_line(str(terminal["stdin"]), _SUMMARY_BYTES)
+    return (ToolEnd("write_stdin", words, ok=True),) if words else ()
+
+
+def shell_line(command: str) -> str:
+    """Return what the shell is given: `touch b` of `/bin/bash -c 'touch b'`, however long it is."""
+    words = _words(command)
+    wrapped = len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and words[1] in ("-c", "-lc")
+    return words[2] if wrapped else command
+
+
+def _words(command: str) -> list[str]:
+    """Return the words of a quoted command line, or none when a quote stays open.
+
+    shlex would do, but takes minutes for a megabyte.
+    """
+    words, word, end = [], [], 0
+    for piece in _PIECE.finditer(command):
+        if piece.start() != end:
+            return []
+        end = piece.end()
+        single, double, escaped, plain, space = piece.groups()
+        if space is None:
+            word.append(
+                _ESCAPED.sub(r"\1", double) if double is not None else single or escaped or plain or ""
+            )
+        elif word:
+            words.append("".join(word))
+            word = []
+    return [] if end != len(command) else [*words, "".join(word)] if word else words
+
+
+def edited_paths(item: Any, repo: str) -> str:
+    """Return the paths that a patch touches, those in the repository relative to it."""
+    paths: list[str] = []
+    for change in item["changes"][:_PATHS]:
+        paths.append(_inside(str(change["path"]), repo))
+        moved = (change.get("kind") or {}).get("move_path")
+        if moved:
+            paths.append(_inside(str(moved), repo))
+    return one_line(", ".join(paths), _PATHS_BYTES)
+
+
+def _inside(path: str, repo: str) -> str:
+    return path.removeprefix(f"{repo}/")
+
+
+def _use(item: Any, repo: str) -> tuple[str, str] | None:
+    """Return the name of the tool and one line about its use."""
+    match item["type"]:
+        case "commandExecution":
+            return "exec_command", _summary(shell_line(str(item["command"])), item.get("exitCode"))
+        case "fileChange":
+            return "apply_patch", one_line(edited_paths(item, repo), _SUMMARY_BYTES)
+        case "mcpToolCall":
+            return one_line(f"{item['server']}.{item['tool']}", 60), _failure(item.get("error"))
+        case "webSearch":
+            return "web_search", one_line(str(item.get("query")), _SUMMARY_BYTES)
+        case "imageView":
+            return "view_image", one_line(_inside(str(item["path"]), repo), _SUMMARY_BYTES)
+        case "contextCompaction":
+            return "compaction", "made its own memory shorter"
+    return None
+
+
+def _summary(command: str, exit_code: object) -> str:
+    line = one_line(command, _SUMMARY_BYTES)
+    return f"{line} (exit {exit_code})" if isinstance(exit_code, int) and exit_code else line
+
+
+def _failure(error: Any) -> str:
+    return one_line(str(error["message"]), _SUMMARY_BYTES) if error else ""

@@ -1,0 +1,248 @@
+"""The contract of an agent: how it is started, what its lines mean, how it is answered, steered and
+interrupted.
+
+An agent has no I/O of its own: the supervisor starts its command, reads its lines and writes its bytes. One
+process plays one phase; the session is what continues. A dialogue is one such process's protocol.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from runner.agents.board_tools import BadCall, BoardCall
+from runner.run.run_spec import ReviewThread, Tools
+
+
+class Phase(StrEnum):
+    """What an agent is started for."""
+
+    PLAN = "plan"  # read-only: propose a plan
+    INVESTIGATE = "investigate"  # read-only, as every turn of such a run: find out and report
+    REDIRECT = "redirect"  # read-only: another plan, after a person's words
+    WORK = "work"
+    STAGE = "stage"  # one stage of a staged run, in a session of its own
+    REVISE = "revise"  # a new run on a branch that people reviewed
+    ANSWER = "answer"  # go on after a question was answered
+    REPAIR = "repair"  # validation failed
+    HEED = "heed"  # people answered a question of Cardinal's own in words
+    REPORT = "report"  # it stopped without saying how it ended
+    CHAT = "chat"  # one reply without tools and workspace
+
+
+READ_ONLY = frozenset({Phase.PLAN, Phase.REDIRECT})
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things are for a command inside a workspace; `player` is the folder of Cardinal's own programs.
+
+    `gateway` is the address of the models and the board tools, `proxy` that of the network; both are empty
+    where a workspace has no gateway. `skills` has the files of the run's skills, to read only.
+    """
+
+    repo: str
+    home: str
+    out: str
+    python: str
+    player: str
+    gateway: str = ""
+    proxy: str = ""
+    skills: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One phase to play. `turn` names the piece of work: the same name again means that it is taken up
+    again.
+    """
+
+    phase: Phase
+    turn: str
+    prompt: str
+    run_id: str
+    session_id: str
+    model: str
+    read_only: bool
+    max_turns: int
+    budget_usd: float
+    scenarios: Path
+    answer: str = ""
+    threads: tuple[ReviewThread, ...] = ()
+    tools: Tools = field(default_factory=Tools)
+    granted: tuple[str, ...] = ()  # commands that people allowed, each that very one
+    allowed: tuple[str, ...] = ()  # patterns that people allowed
+    refused: tuple[str, ...] = ()  # commands that people did not allow in this run
+    investigates: bool = False  # the whole run reads only, and ends with findings
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program to start inside a workspace. `opening` is written to its stdin, which stays open until the
+    turn ends if `listens`. `hides` are folders and files of the repository that the program must not see.
+
+    Never a secret in `env`: the model's shell gets the whole environment of its agent.
+    """
+
+    argv: tuple[str, ...]
+    opening: bytes
+    env: Mapping[str, str] = field(default_factory=dict)
+    listens: bool = True
+    hides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The agent told its resumable identity and its version."""
+
+    session_id: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The agent said something; in a chat the parts together are the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStart:
+    """The agent began to use a tool of its own: a sign of life."""
+
+    tool: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnd:
+    """The agent used a tool of its own."""
+
+    tool: str
+    summary: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was used since the last such event; `turns` are calls of the model."""
+
+    usd: float
+    input_tokens: int
+    output_tokens: int
+    turns: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TodoShown:
+    """The agent's own list of what there is to do: texts with whether each is done."""
+
+    items: tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionAsked:
+    """The agent may not use a tool unless it is permitted; it waits. `kind`: read, edit, run, board or
+    other. `command` is the shell line of a `run`, the path of an `edit`.
+    """
+
+    ask_id: str
+    kind: str
+    tool: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """The protocol wants these bytes on the agent's stdin now."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """The agent is done with this phase; `error` is empty when it thinks that all went well."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """A line that means nothing: kept for the debug log, never an error."""
+
+    text: str
+
+
+AgentEvent = (
+    Session
+    | Text
+    | ToolStart
+    | ToolEnd
+    | TodoShown
+    | BoardCall
+    | BadCall
+    | PermissionAsked
+    | Usage
+    | Send
+    | TurnEnd
+    | Noise
+)
+
+
+class Dialogue(Protocol):
+    """The protocol with one process of an agent, for one task; it holds state, and no I/O."""
+
+    @property
+    def command(self) -> Command:
+        """What to start."""
+
+    def decode(self, line: str) -> tuple[AgentEvent, ...]:
+        """Return what a line of its stdout means; never raises, whatever the line holds."""
+
+    def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
+        """Return the answer to a board call that came by stdout, or None when there is no such thing."""
+
+    def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
+        """Return the answer to a PermissionAsked; `why` tells the agent what it may not do, and why."""
+
+    def steer(self, text: str) -> bytes | None:
+        """Return how a person's message enters a running turn, or None: it waits for the next one."""
+
+    def interrupt(self) -> bytes | None:
+        """Return how it is asked to stop, or None when it knows no such thing."""
+
+
+class Agent(Protocol):
+    """One kind of coding agent; a file of `runner/agents/` holds one as `AGENT`. It has no state."""
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+
+    @property
+    def version(self) -> str:
+        """The exact version of its program that it was made for; empty where there is only one."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The providers (anthropic, openai, compatible) whose keys a gateway needs to pay for it.
+
+        The keys never enter a workspace. An agent without any needs no gateway.
+        """
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it may run without a sandbox: only what cannot be talked into anything."""
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The workspace backends that have its program."""
+
+    def models(self, wanted: str) -> tuple[str, ...]:
+        """Return the models that it asks its provider for when the policy says `wanted` (`default`, `small`
+        or a model's own name); the main one first.
+        """
+
+    def begin(self, task: Task, layout: Layout) -> Dialogue:
+        """Return the protocol for `task`. Raises RunnerError when it cannot be played."""

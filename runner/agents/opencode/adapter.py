@@ -1,0 +1,233 @@
+"""The agent OpenCode: a bridge beside its server speaks JSON lines with us, and HTTP with it."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from runner.agents.contract import (
+    AgentEvent,
+    Command,
+    Layout,
+    Noise,
+    PermissionAsked,
+    Phase,
+    Session,
+    Task,
+    Text,
+    TodoShown,
+    ToolEnd,
+    ToolStart,
+    TurnEnd,
+)
+from runner.text.truncate import cut, one_line
+
+VERSION = "1.18.33"
+MODELS = {"default": "deepseek-v4-pro", "small": "deepseek-v4-flash"}
+# How a provider's SDK is called, and where the gateway has that provider.
+_PROVIDERS = {
+    "anthropic": {},
+    "openai": {},
+    "compatible": {"npm": "@ai-sdk/openai-compatible", "name": "Cardinal's gateway"},
+}
+_WORD = "cardinal-gateway"  # where a key would be: the gateway knows the real one
+_BOARD = "board"
+# Of a model that OpenCode has never heard of; it cuts its requests to them.
+_UNKNOWN = {"tool_call": True, "limit": {"context": 128_000, "output": 16_000}}
+_QUIET = {
+    "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+    "OPENCODE_DISABLE_CLAUDE_CODE": "1",
+    "OPENCODE_DISABLE_EXTERNAL_SKILLS": "1",
+    "OPENCODE_DISABLE_EMBEDDED_WEB_UI": "1",
+    "OPENCODE_DISABLE_SHARE": "1",
+    "OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER": "1",
+    "OPENCODE_PURE": "1",
+    "npm_config_offline": "true",
+}
+# OpenCode runs what these hold or name, whatever its settings say (measured with 1.18.33).
+_HIDES = (".opencode", "opencode.json", "opencode.jsonc")
+_TEXT_BYTES = 60_000
+_SUMMARY_BYTES = 500
+_KINDS = {"edit": "edit", "bash": "run", "read": "read", "glob": "read", "grep": "read", "list": "read"}
+# Every tool asks but those that only look; a container without network has nothing to fetch.
+_PERMISSION = {
+    "*": "ask",
+    **dict.fromkeys(("read", "glob", "grep", "list", "lsp", "todowrite", "todoread", "task"), "allow"),
+    f"{_BOARD}_*": "allow",
+    "external_directory": "allow",  # of a place; what is done there asks for itself
+    **dict.fromkeys(("webfetch", "websearch", "codesearch", "question", "skill", "doom_loop"), "deny"),
+}
+
+
+class OpenCode:
+    """Knows how OpenCode is set up; its models are named as in `anthropic/NAME`, `openai/NAME`, or as a
+    provider with OpenAI's chat interface calls them.
+    """
+
+    name = "opencode"
+    version = VERSION
+    secrets = ("compatible", "anthropic", "openai")  # which one depends on the model's prefix
+    trusted = False
+    backends = ("docker",)
+
+    def models(self, wanted: str) -> tuple[str, ...]:
+        """Return the one model that it asks for, as its provider names it."""
+        return (_model(wanted)[1],)
+
+    def begin(self, task: Task, layout: Layout) -> "OpenCodeDialogue":
+        """Return the protocol for `task`."""
+        return OpenCodeDialogue(task, layout)
+
+
+class OpenCodeDialogue:
+    """The lines of `runner/exec/in_container/opencode_bridge.py`."""
+
+    def __init__(self, task: Task, layout: Layout) -> None:
+        provider, model = _model(task.model)
+        chat = task.phase is Phase.CHAT
+        message: dict[str, object] = {"model": {"providerID": provider, "modelID": model}}
+        if chat:
+            message["tools"] = {"*": False}
+        self._repo = layout.repo.rstrip("/") + "/"
+        self._opening = {
+            "program": ["opencode"],
+            "prompt": task.prompt,
+            "session": task.session_id,
+            "title": f"Run {task.run_id}",  # without one, OpenCode asks a model for it
+            "repo": layout.repo,
+            "home": layout.home,
+            "hides": _HIDES,
+            "message": message,
+            "config": _config(task, layout, provider, model, chat=chat),
+        }
+        self._layout = layout
+
+    @property
+    def command(self) -> Command:
+        """The bridge. What the repository has for OpenCode is hidden: its plugins would run."""
+        # The bridge has a second file beside it, so the interpreter may look there.
+        argv = (self._layout.python, "-E", "-s", "-S", "-B", f"{self._layout.player}/opencode_bridge.py")
+        return Command(argv, _line(self._opening), _QUIET, hides=_HIDES)
+
+    def decode(self, line: str) -> tuple[AgentEvent, ...]:
+        """Return what a line of the bridge means; anything else is noise."""
+        try:
+            said = json.loads(line)
+            return self._meaning(said)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+            return (Noise(cut(line, _SUMMARY_BYTES)),)
+
+    def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
+        """Return None: board calls go through the gateway."""
+        del call_id, result
+        return None
+
+    def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
+        """Return the answer; OpenCode shows `why` to the model and goes on."""
+        return _line({"permit": ask_id, "allowed": allowed, "why": why})
+
+    def steer(self, text: str) -> bytes | None:
+        """Return the message; the model reads it after the tool that runs."""
+        return _line({"steer": text})
+
+    def interrupt(self) -> bytes | None:
+        """Return the wish to stop; a running command is ended with it."""
+        return _line({"interrupt": True})
+
+    def _meaning(self, said: Any) -> tuple[AgentEvent, ...]:
+        match said["type"]:
+            case "session":
+                return (Session(str(said["session"])[:200], str(said["version"])[:50]),)
+            case "text":
+                return (Text(cut(str(said["text"]), _TEXT_BYTES)),)
+            case "tool_start" | "tool_end":
+                return self._tool(said)
+            case "todo":
+                items = tuple((_short(text), bool(done)) for text, done in said["items"][:100])
+                return (TodoShown(items),)
+            case "permission":
+                return (self._asked(said),)
+            case "retry":
+                return (Noise(f"attempt {int(said['attempt'])} failed: {_short(said['message'])}"),)
+            case "end":
+                return (TurnEnd(_short(said["error"], 1000)),)
+            case "alive":
+                return ()
+        raise ValueError("an unknown kind of line")
+
+    def _tool(self, said: Any) -> tuple[AgentEvent, ...]:
+        tool = _short(said["tool"], 60)
+        if tool.startswith(f"{_BOARD}_"):
+            return ()  # the gateway tells of them
+        summary = self._summary(tool, said["input"], str(said.get("title", "")))
+        if said["child"]:
+            summary = f"subagent: {summary}"
+        summary = _short(summary)
+        if said["type"] == "tool_start":
+            return (ToolStart(tool, summary),)
+        return (ToolEnd(tool, summary, said["ok"] is True),)
+
+    def _summary(self, tool: str, given: Any, title: str) -> str:
+        shown = next((str(given[key]) for key in _TOLD if given.get(key)), "")
+        if tool == "invalid":
+            return f"no such tool: {shown or title}"
+        return shown.removeprefix(self._repo) or title or tool
+
+    def _asked(self, said: Any) -> PermissionAsked:
+        permission = _short(said["permission"], 60)
+        kind = _KINDS.get(permission, "board" if permission.startswith(f"{_BOARD}_") else "other")
+        patterns = ", ".join(str(pattern) for pattern in said["patterns"])
+        command = str(said["command"]) or patterns
+        if kind == "edit":  # a patch may touch several files
+            command = patterns or command.removeprefix(self._repo)
+        return PermissionAsked(str(said["id"])[:200], kind, permission, cut(command, _TEXT_BYTES))
+
+
+_TOLD = ("command", "filePath", "path", "pattern", "description", "tool", "name", "url")
+
+
+def _model(wanted: str) -> tuple[str, str]:
+    """Return the provider and its name of the model."""
+    wanted = MODELS.get(wanted, wanted)
+    provider, slash, name = wanted.partition("/")
+    return (provider, name) if slash and name and provider in _PROVIDERS else ("compatible", wanted)
+
+
+def _config(task: Task, layout: Layout, provider: str, model: str, *, chat: bool) -> dict[str, object]:
+    known: dict[str, object] = {} if provider != "compatible" else _UNKNOWN
+    permission = {"*": "deny"} if chat else _PERMISSION | ({"edit": "deny"} if task.read_only else {})
+    board = {"type": "remote", "url": f"{layout.gateway}/board", "enabled": True}
+    return {
+        "provider": {
+            provider: {
+                **_PROVIDERS[provider],
+                "options": {"baseURL": f"{layout.gateway}/{provider}/v1", "apiKey": _WORD},
+                "models": {model: known},
+            }
+        },
+        "enabled_providers": [provider],
+        "model": f"{provider}/{model}",
+        "small_model": f"{provider}/{model}",
+        "permission": permission,
+        "mcp": {} if chat else {_BOARD: board},
+        "autoupdate": False,
+        "share": "disabled",
+        "snapshot": False,
+        "lsp": False,
+        "formatter": False,
+        "experimental": {"continue_loop_on_deny": True},
+    }
+
+
+def _short(text: object, cap_bytes: int = _SUMMARY_BYTES) -> str:
+    return one_line(str(text)[: 4 * cap_bytes], cap_bytes)  # cut first: a megabyte takes long to clean
+
+
+def _line(message: Mapping[str, object]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+AGENT = OpenCode()

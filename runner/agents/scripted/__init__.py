@@ -1,0 +1,1 @@
+"""The agent of the demo and the tests: it plays a scenario."""

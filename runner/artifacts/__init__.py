@@ -1,0 +1,1 @@
+"""Artifacts of a run: collected, bounded, stored by digest."""

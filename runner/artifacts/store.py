@@ -1,0 +1,113 @@
+"""The store of artifacts: files by the SHA-256 of their bytes, which nobody can change unseen."""
+
+import hashlib
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+
+from runner.errors import OversizedRepositoryError
+from runner.text.redact import redact
+
+CAP_BYTES = 10_000_000  # of one file; from a longer text the middle is taken out
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file in the store."""
+
+    digest: str
+    size_bytes: int
+
+
+class Store:
+    """Files at `<root>/<two digits>/<digest>`, readable by this user alone."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def keep(self, content: str | bytes, cap_bytes: int = CAP_BYTES) -> Stored:
+        """Write a text without what looks like a secret, or bytes as they are; what is there already is only
+        made younger. Raises OversizedRepositoryError for bytes that are too many: they are never cut.
+        """
+        if isinstance(content, str):
+            raw = shortened(redact(content).encode("utf-8", "replace"), cap_bytes)
+        elif len(content) <= cap_bytes:
+            raw = content
+        else:
+            raise OversizedRepositoryError("a file that the run leaves", cap_bytes)
+        digest = hashlib.sha256(raw).hexdigest()
+        folder = self._root / digest[:2]
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, fresh = tempfile.mkstemp(dir=folder, suffix=".new")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(raw)
+        # Also where it is there: a file that was damaged on the disk is mended by whoever has it anew.
+        Path(fresh).replace(folder / digest)
+        return Stored(digest, len(raw))
+
+    def read(self, digest: str) -> bytes | None:
+        """Return a file's bytes; None where there is none, or where the disk has changed it."""
+        if not _DIGEST.fullmatch(digest):
+            return None
+        try:
+            raw = self._file(digest).read_bytes()
+        except FileNotFoundError:
+            return None
+        return raw if hashlib.sha256(raw).hexdigest() == digest else None
+
+    def opened(self, digest: str) -> FileIO | None:
+        """Return a file at its beginning, for the caller to close; None as for `read`. It is not held whole.
+
+        There is no buffer: a web server can send from where the descriptor itself stands.
+        """
+        if not _DIGEST.fullmatch(digest):
+            return None
+        with ExitStack() as until_sound:
+            try:
+                file = until_sound.enter_context(self._file(digest).open("rb", buffering=0))
+            except FileNotFoundError:
+                return None
+            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                return None
+            file.seek(0)
+            until_sound.pop_all()
+            return file
+
+    def remove(self, digest: str) -> None:
+        """Remove a file; one that is gone needs nothing."""
+        self._file(digest).unlink(missing_ok=True)
+
+    def young(self, digest: str, age_s: float) -> bool:
+        """Return whether the file was written within the last seconds; False where there is none."""
+        try:
+            return time.time() - self._file(digest).stat().st_mtime < age_s
+        except FileNotFoundError:
+            return False
+
+    def older_than(self, age_s: float) -> Iterator[str]:
+        """Yield the names of all files that were not written lately, also of half-written ones."""
+        for file in sorted(self._root.glob("??/*")):
+            try:
+                if time.time() - file.stat().st_mtime >= age_s:
+                    yield file.name
+            except FileNotFoundError:
+                continue
+
+    def _file(self, name: str) -> Path:
+        return self._root / name[:2] / name
+
+
+def shortened(raw: bytes, cap_bytes: int) -> bytes:
+    """Return the beginning and the end of what is too long, with the gap told between them."""
+    if len(raw) <= cap_bytes:
+        return raw
+    half = cap_bytes // 2
+    gap = f"\n[{len(raw) - 2 * half} bytes are left out]\n".encode()
+    return raw[:half] + gap + raw[-half:]

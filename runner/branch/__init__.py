@@ -1,0 +1,1 @@
+"""Branch of a card: commits rewritten, rebased, exported."""

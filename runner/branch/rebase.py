@@ -1,0 +1,100 @@
+"""Keeps the run's branch on top of what people did meanwhile; what git cannot settle is a question."""
+
+from ledger.events.run import Progressed
+from ledger.model.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject
+from runner.run.context import LiveRun
+
+_SHOWN = 10
+
+
+def take_in_pushes(run: LiveRun, known: str) -> bool:
+    """Put the work on what people pushed to the branch, which stands at `known` (empty: is not there), and
+    remember up to which commit that is done. Return whether there was anything new.
+
+    Where people wrote the branch anew, what they dropped is dropped from the work, too. A push carries a
+    lease on that commit, so nothing is overwritten that was not taken in. Raises Park.
+    """
+    order = run.order
+    if not known or known == seen(run):
+        return False
+    before = _written_anew(run, known)
+    fetched = f"refs/remotes/origin/{order.base_branch}"  # another card may move the mirror's meanwhile
+    conflicts = _put_on(run, known, *((before, fetched) if before else ()))
+    if conflicts:
+        run.ask(
+            Subject.REBASE,
+            f"People pushed to {order.branch}, and the run changed the same: {conflicts}. "
+            "Undo one of the two on the branch, then let it try again.",
+            (TRY_AGAIN, STOP),
+        )
+    if before:
+        text = (
+            f"{order.branch} was written anew on GitHub (it stood at {before[:12]}): the work goes on from"
+            f" {known[:12]}, and what was dropped there stays dropped"
+        )
+        run.log.append(Progressed(order.run_id, text))
+    _stand_on(run, known)
+    return True
+
+
+def note_head(run: LiveRun) -> None:
+    """Remember up to which push the work stands that is brought out: a checkout of it is no newer."""
+    base = run.mirror.head(run.order.base_branch)
+    run.mirror.remember(_seen_by_head(run), seen(run) or base)
+
+
+def go_back_to_head(run: LiveRun) -> None:
+    """Forget what was taken in since the work was brought out last: the checkout is that one again."""
+    then = run.mirror.recall(_seen_by_head(run))
+    if then and seen(run):
+        _stand_on(run, then)
+
+
+def take_in_base(run: LiveRun, head: str) -> None:
+    """Put the branch on `head` of its base, unless people said to go on without. Raises Park."""
+    asked = run.history.newest(Subject.REBASE)
+    if asked is not None and asked.code is Code.WITHOUT_REBASE:
+        return
+    branch, base = run.order.branch, run.order.base_branch
+    conflicts = _put_on(run, head)
+    if conflicts:
+        run.ask(
+            Subject.REBASE,
+            f"{branch} cannot be rebased on {base}: both change {conflicts}. What shall happen?",
+            (WITHOUT_REBASE, TRY_AGAIN, STOP),
+        )
+
+
+def seen(run: LiveRun) -> str:
+    """Return GitHub's newest head of the branch that the work stands on; empty when there is none."""
+    return run.mirror.recall(_seen(run))
+
+
+def _seen(run: LiveRun) -> str:
+    return f"{run.order.run_id}-seen"
+
+
+def _seen_by_head(run: LiveRun) -> str:
+    return f"{run.order.run_id}-brought"
+
+
+def _stand_on(run: LiveRun, commit: str) -> None:
+    """Remember what of GitHub's branch is taken in, for this run and for the next one in its place."""
+    run.workspace.stand_on(commit)  # first: what is seen is not looked at again
+    run.mirror.remember(_seen(run), commit)
+
+
+def _written_anew(run: LiveRun, known: str) -> str:
+    """Return the head that the work stands on when GitHub's does not go on from it, which is people's doing;
+    else empty, also when all of the work is there, after a push that a crash came behind.
+    """
+    before = run.workspace.stood_on()
+    if not before or any(run.mirror.goes_on_from(known, one) for one in (before, run.checkout.commit())):
+        return ""
+    return before
+
+
+def _put_on(run: LiveRun, commit: str, *dropped: str) -> str:
+    """Rebase on `commit`; return the conflicting paths as a person reads them, empty when there are none."""
+    conflicts = run.checkout.put_on(commit, f"Unfinished work before run {run.order.run_id}", *dropped)
+    return ", ".join(conflicts[:_SHOWN]) + (" …" if len(conflicts) > _SHOWN else "")

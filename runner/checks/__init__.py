@@ -1,0 +1,1 @@
+"""Repository checks on a clean checkout, and the reading of their failures."""

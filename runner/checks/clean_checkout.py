@@ -1,0 +1,44 @@
+"""A place of its own with nothing but one commit: no agent was ever there, and it is gone afterwards."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ledger.ids import CardId
+from runner import workspaces
+from runner.git.checkout import Checkout
+from runner.run.context import LiveRun
+from runner.run.run_spec import WorkOrder
+from runner.workspaces.contract import Workspace
+from runner.workspaces.tenant import tenancy
+
+GATE, BROWSER = "gate-", "repro-"  # begin the names of such places; no card has one of them for its id
+PURPOSES = (GATE, BROWSER)
+
+
+def clear_away(order: WorkOrder) -> None:
+    """Remove what a killed claim left behind of this card's, if one did."""
+    _place(order, GATE).destroy()
+    if order.reproduction is not None:
+        _place(order, BROWSER).destroy()
+
+
+@contextmanager
+def clean_room(run: LiveRun, purpose: str, name: str, image: str = "") -> Iterator[Workspace]:
+    """Give a place with the commit that the mirror remembers under `name`. Raises RunnerError."""
+    order = run.order
+    _place(order, purpose, image).destroy()
+    room = _place(order, purpose, image)
+    try:
+        checkout = Checkout(room, run.mirror.path, order.committer, run.beat)
+        checkout.clone_from(f"refs/cardinal/{name}", order.branch, order.base_branch)
+        yield room
+    finally:
+        room.destroy()
+
+
+def _place(order: WorkOrder, purpose: str, image: str = "") -> Workspace:
+    """Return the place of the card for that purpose, made when it was not there."""
+    tenant = tenancy(order)
+    tenant = replace(tenant, card_id=CardId(f"{purpose}{order.card_id}"), image=image or tenant.image)
+    return workspaces.load(order.workspace).open(order.places, tenant)

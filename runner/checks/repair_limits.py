@@ -1,0 +1,118 @@
+"""The bounds of a run's repairs: when people are asked instead of the agent being let go on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ledger.events.guard import GuardsJudged
+from ledger.events.run import QuestionAsked
+from ledger.model.limit_answers import GO_ON, PUBLISH, STOP, Size, Subject
+from runner.git.mirror import DiffStat
+from runner.guards.report import listed
+from runner.run.check_history import Rounds
+from runner.run.context import LiveRun
+from runner.run.run_spec import Limits
+from runner.text.truncate import one_line
+
+GROWING_ROUNDS = 3  # in which the change only grew; fewer say nothing yet
+_SHOWN = 5
+_ADDED_MB = 20  # what a person adds on purpose is larger only where they are asked
+_MEGABYTE = 1_000_000
+_NAME_BYTES = 120
+
+
+def bound_size(run: LiveRun, change: DiffStat) -> None:
+    """Raise Park when the change is over the limits of its size and nobody said that it may be."""
+    over = oversize(change, run.order.limits, run.published(Subject.SIZE))
+    if over.said:
+        said = f"The change is large: {over.said}. Its checks have not passed yet."
+        run.ask(Subject.SIZE, f"{said} Publish it once they do?", (PUBLISH, STOP), size=over.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Oversize:
+    """By how much a change is over the limits of its size; `said` is empty when it is not."""
+
+    size: Size
+    said: str
+
+
+def oversize(change: DiffStat, limits: Limits, agreed: Iterable[QuestionAsked] = ()) -> Oversize:
+    """Return by how much a change is over the limits of its size.
+
+    `agreed` are the questions about its size that people said yes to: each is leave for a change up to twice
+    as large as it named.
+    """
+    asked = tuple(agreed)
+    files = _over(change.files_changed, limits.files_changed, [one.files_changed for one in asked])
+    lines = _over(change.lines_changed, limits.lines_changed, [one.lines_changed for one in asked])
+    added_mb = _over(change.added_bytes // _MEGABYTE, _ADDED_MB, [one.added_mb for one in asked])
+    said = (
+        f"{files} files of at most {limits.files_changed}" if files else "",
+        f"{lines} lines of at most {limits.lines_changed}" if lines else "",
+        f"{added_mb} MB of at most {_ADDED_MB} MB" if added_mb else "",
+    )
+    return Oversize(Size(files, lines, added_mb), " and ".join(filter(None, said)))
+
+
+def _over(found: int, most: int, agreed: list[int]) -> int:
+    """Return what was found where that is more than the limit and than twice what was agreed to, else 0."""
+    return found if most and found > max([most, *(2 * number for number in agreed)]) else 0
+
+
+def bound_repairs(run: LiveRun) -> None:
+    """Raise Park when another repair leads nowhere, or there were as many as the policy allows."""
+    rounds, limits = run.history.rounds, run.order.limits
+    why = _hopeless(rounds, limits)
+    iteration = run.history.iterations
+    if not why and iteration >= limits.iterations * run.allowance.times(Subject.REPAIRS):
+        why = f"The checks still fail after {iteration} attempts to repair them."
+    if why:
+        run.ask(Subject.REPAIRS, f"{why} {findings(rounds)} Shall the agent go on?", (GO_ON, STOP))
+
+
+def bound_refusals(run: LiveRun, judged: GuardsJudged) -> None:
+    """Raise Park when the agent is to undo what guards refuse, and its iterations are used up."""
+    if run.history.iterations > run.order.limits.iterations * run.allowance.times(Subject.REPAIRS):
+        said = f"The guardrails refuse the change: {listed(run.history.guards.denied, judged.left_out)}."
+        why = f"{said} The attempts to get it right are used up."
+        run.ask(Subject.REPAIRS, f"{why} Shall the agent go on, and undo that?", (GO_ON, STOP))
+
+
+def ask_about_standstill(run: LiveRun, iteration: int) -> None:
+    """Park: the agent was given what failed in that iteration, and the files are as they were then."""
+    newest = run.history.rounds.newest
+    again = newest is None or newest.iteration == iteration
+    why = (
+        "The checks failed, and the agent changed nothing to repair them."
+        if again
+        else "The checks failed, and the agent's repair led back to files on which they had failed before."
+    )
+    text = f"{why} {findings(run.history.rounds)} Shall they run again, and the agent go on?"
+    run.ask(Subject.REPAIRS, text, (GO_ON, STOP))
+
+
+def findings(rounds: Rounds) -> str:
+    """Return what failed last, as a person reads it: command, failing tests, size of the change."""
+    failed = rounds.newest
+    if failed is None:
+        return ""
+    what = "The repository's set-up failed before any check ran: " if failed.set_up else "It was "
+    names = ", ".join(one_line(name, _NAME_BYTES) for name in failed.names[:_SHOWN])
+    more = f" and {failed.failing - _SHOWN} more" if failed.failing > _SHOWN else ""
+    named = f": {names}{more}" if names else ""
+    size = f"Changed so far: {_many(failed.files_changed, 'file')}, {_many(failed.lines_changed, 'line')}."
+    return f"{what}`{one_line(failed.command, 200)}` (exit code {failed.exit_code}){named}. {size}"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _hopeless(rounds: Rounds, limits: Limits) -> str:
+    same = rounds.same_in_a_row()
+    if limits.same_failures and same >= limits.same_failures:
+        return f"The checks failed {same} times in a row in the same way: the repairs do not help."
+    if rounds.grows(GROWING_ROUNDS):
+        sizes = " → ".join(str(one.lines_changed) for one in rounds.failed[-GROWING_ROUNDS:])
+        return f"The change grows ({sizes} lines), but no fewer tests fail."
+    return ""

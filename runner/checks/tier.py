@@ -1,0 +1,145 @@
+"""Runs the commands of one tier and writes the evidence: what ran, where it stood, how it ended."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ledger.events.bounds import RoundFailed
+from ledger.events.run import CommandChecked, UsageMetered, ValidationEnded
+from runner.artifacts.keep import told
+from runner.artifacts.store import Store, Stored
+from runner.checks import failure
+from runner.checks.commands import note_hosts, start_command
+from runner.checks.log import CheckLog
+from runner.errors import CommandTimeoutError
+from runner.exec.child import finish
+from runner.run.context import LiveRun
+from runner.text.redact import redact
+from runner.text.truncate import tail
+from runner.workspaces.contract import Workspace
+
+_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "GIT_CONFIG_NOSYSTEM": "1"}
+_TAIL_BYTES = 4_000
+_MOST_S = 3600.0  # for one command, where the policy sets no time
+TIMED_OUT = 124  # as timeout(1) says it
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """One round of checks: `name` is fast or full, `head` the commit that is checked, `base` GitHub's.
+
+    The mirror has both. `clean`: it is the gate, on a clean checkout where the agent never was.
+    """
+
+    name: str
+    iteration: int
+    head: str
+    base: str
+    clean: bool = False
+
+
+def run_tier(
+    run: LiveRun,
+    room: Workspace,
+    tier: Tier,
+    commands: Sequence[str],
+    *,
+    set_up: Sequence[str] = (),
+    tidy: Callable[[], None] = lambda: None,
+) -> bool:
+    """Run `set_up`, then `commands`, in order until one fails, then `tidy`; return whether all passed.
+
+    Either is an event then, so that a round that was cut short, also while it was tidied up, is none; of a
+    failure also what it looks like, so that the next one can be compared.
+    """
+    run_id = run.order.run_id
+    for number, command in enumerate((*set_up, *commands)):
+        checked, output, log = _check(run, room, tier, command)
+        kept = told(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
+        run.log.append(checked, *kept, UsageMetered(run_id, 0.0, 0, 0, 0, checked.duration_s))
+        if checked.exit_code != 0:
+            said = _failed(run, tier, checked, output, set_up=number < len(set_up))
+            tidy()
+            run.log.append(_ended(run, room, tier, passed=False), said)
+            return False
+    tidy()
+    run.log.append(_ended(run, room, tier, passed=True))
+    return True
+
+
+def _ended(run: LiveRun, room: Workspace, tier: Tier, *, passed: bool) -> ValidationEnded:
+    return ValidationEnded(
+        run_id=run.order.run_id,
+        iteration=tier.iteration,
+        tier=tier.name,
+        passed=passed,
+        head=tier.head,
+        base=tier.base,
+        image=room.image,
+        clean=tier.clean,
+        definition=run.order.validation.definition,
+    )
+
+
+def _failed(run: LiveRun, tier: Tier, checked: CommandChecked, output: str, *, set_up: bool) -> RoundFailed:
+    said = failure.read(checked.command, output)
+    change = run.mirror.diff(tier.base, tier.head)
+    return RoundFailed(
+        run_id=run.order.run_id,
+        iteration=tier.iteration,
+        tier=tier.name,
+        head=tier.head,
+        tree=run.mirror.tree(tier.head),
+        command=checked.command,
+        exit_code=checked.exit_code,
+        set_up=set_up,
+        clean=tier.clean,
+        signature=said.signature,
+        failing=said.failing,
+        names=said.names,
+        useful=said.useful,
+        files_changed=change.files_changed,
+        lines_changed=change.lines_changed,
+    )
+
+
+def _check(run: LiveRun, room: Workspace, tier: Tier, command: str) -> tuple[CommandChecked, str, Stored]:
+    """Run one command and return its outcome with its redacted output, and what the store has of that; one
+    that takes too long or writes too much has failed like any other.
+    """
+    cap_bytes = run.order.limits.output_bytes
+    child = start_command(run, room, command, cap_bytes=cap_bytes, env=_ENVIRONMENT, of_column=tier.clean)
+    output = CheckLog()
+    timeout_s = run.order.limits.timeout_s or _MOST_S
+    began = time.monotonic()
+    try:
+        ran = finish(
+            child,
+            what=command,
+            timeout_s=timeout_s,
+            beat=run.beat,
+            line=lambda text: output.add(run.secrecy.hush(text)),
+        )
+        exit_code, said = ran.exit_code, ran.tail
+        if child.fate:
+            output.add(child.fate)
+            said = f"{said}\n{child.fate}"
+    except CommandTimeoutError as error:
+        output.add(str(error))
+        exit_code, said = TIMED_OUT, str(error)
+    note_hosts(run)
+    log = output.keep(Store(run.order.places.artifacts))
+    checked = CommandChecked(
+        run_id=run.order.run_id,
+        iteration=tier.iteration,
+        tier=tier.name,
+        command=command,
+        exit_code=exit_code,
+        duration_s=round(time.monotonic() - began, 3),
+        log_digest=log.digest,
+        tail=tail(redact(said), _TAIL_BYTES),
+        head=tier.head,
+        base=tier.base,
+        image=room.image,
+    )
+    return checked, output.text(), log

@@ -1,0 +1,1 @@
+"""Subprocesses: start, stream, stop; none outlives Cardinal."""

@@ -1,0 +1,1 @@
+"""Gateway control: its lifecycle, access, and messages to the supervisor."""

@@ -1,0 +1,134 @@
+"""A gateway's life as a process: forked from its supervisor, deaf to what it inherits, gone with it."""
+
+import asyncio
+import contextlib
+import gc
+import importlib
+import os
+import resource
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from typing import NoReturn
+
+import uvicorn
+import uvicorn.protocols.http.h11_impl  # uvicorn would import it in every gateway
+
+from runner.exec.parent_death import with_parent
+from runner.gateway.control.asgi import App, Receive, Scope, Send
+from runner.gateway.control.link import Terms
+from runner.gateway.control.messages import Warned
+from runner.gateway.control.uplink import Uplink
+from runner.gateway.models import prices, upstream
+from runner.gateway.models.proxy import Models
+from runner.gateway.network.proxy import NetworkRules, Reach, serve
+from runner.run.run_spec import Provider
+
+_BOARD = "/board"
+_FAILED = 70  # source: sysexits.h, EX_SOFTWARE
+_KEEP_S = 120
+
+
+def warm() -> None:
+    """Load what a gateway would load at its first calls."""
+    prices.price_of("anthropic", "", "?")
+    prices.price_of("openai", "", "?")
+    upstream.trust()
+    importlib.import_module("runner.gateway.control.mcp_server")
+    importlib.import_module("httpcore2")
+    importlib.import_module("anyio._backends._asyncio")
+
+
+def fork(
+    line: socket.socket,
+    listeners: tuple[socket.socket, socket.socket],
+    terms: Terms,
+    providers: Mapping[str, Provider],
+) -> int:
+    """Fork a gateway that serves these sockets (models, network) and return its pid. Raises OSError."""
+    arrange = with_parent(expendable=True)
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        gc.freeze()  # or the collector would touch, and so copy, every page that is shared
+        arrange()
+        _forget((line, *listeners))
+        asyncio.run(_live(line, listeners, terms, providers))
+    finally:
+        os._exit(_FAILED)  # never the parent's finally blocks, exit hooks and buffers
+
+
+def _forget(kept: tuple[socket.socket, ...]) -> None:
+    """Give up what belongs to the parent: its descriptors, signal handlers, terminal and environment.
+
+    Its database connections and clients are still objects here: nobody calls them, nothing frees them.
+    """
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM):
+        signal.signal(one, signal.SIG_DFL)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    mine = {0, 1, 2, *(one.fileno() for one in kept)}
+    for number in {int(name) for name in os.listdir("/proc/self/fd")} - mine:
+        with contextlib.suppress(OSError):  # the listing's own is closed already
+            os.close(number)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core would hold the keys
+    os.environ.clear()
+
+
+async def _live(
+    line: socket.socket,
+    listeners: tuple[socket.socket, socket.socket],
+    terms: Terms,
+    providers: Mapping[str, Provider],
+) -> None:
+    uplink = Uplink(line, obey=lambda order: models.obey(order), gone=lambda: os._exit(0))
+    reach = Reach(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
+    models = Models(terms, providers, uplink, upstream.open_transport(), time.monotonic, reach)
+    uplink.tell({"type": "ready"})
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_serve_models(listeners[0], _app(models, uplink)))
+            tasks.create_task(serve(listeners[1], reach, uplink.tell))
+    except BaseException as error:
+        uplink.say(Warned(f"the gateway stopped: {type(error).__name__}"))
+        raise
+
+
+async def _serve_models(listener: socket.socket, app: App) -> NoReturn:
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http="h11",
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_S,
+        )
+    )
+    await server.serve(sockets=[listener])
+    raise SystemExit("the server of models stopped")
+
+
+def _app(models: Models, uplink: Uplink) -> App:
+    board = importlib.import_module("runner.gateway.control.mcp_server").board_app(uplink)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        if path == _BOARD or path.startswith(_BOARD + "/"):
+            await board({**scope, "path": path.removeprefix(_BOARD) or "/"}, receive, send)
+        else:
+            await models(scope, receive, send)
+
+    return app

@@ -1,0 +1,175 @@
+"""The supervisor's end of a gateway: it starts one for a claim, gives it orders, and leaves nothing of it."""
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.errors import SpawnError
+from runner.gateway.control import messages
+from runner.gateway.control.messages import GatewayEvent
+from runner.run.run_spec import Provider
+
+MODELS, NETWORK = "models.sock", "network.sock"  # in the folder of a gateway
+_BACKLOG = 128
+_READY_S = 10.0
+_SEND_S = 5.0
+_CLOSE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long an answer of a provider may take: to connect, to its first byte, and between two of them.
+
+    A model may think in silence for minutes, and an answer that is not streamed comes whole at its end.
+    """
+
+    connect_s: float = 10.0
+    first_byte_s: float = 600.0
+    idle_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a gateway grants for the whole claim, its network until `narrow` takes of it. `models` are the
+    names that may be asked for.
+
+    `failures`: so many of a provider in a row, and no call is made any more. `calls_per_minute` of models.
+    """
+
+    models: tuple[str, ...]
+    network: str = "none"
+    hosts: tuple[str, ...] = ()
+    private_hosts: tuple[str, ...] = ()
+    failures: int = 5
+    calls_per_minute: int = 120
+    request_bytes: int = 32_000_000  # source: docs.anthropic.com/en/api/overview, its own limit
+    waits: Waits = Waits()
+
+
+class Gateway:
+    """One gateway process. It dies with this process; `close` ends it and removes its folder.
+
+    An order to one that is gone does nothing: the end of what `fileno` gives tells it.
+    """
+
+    def __init__(self, folder: Path, line: socket.socket, pid: int) -> None:
+        self.folder, self.pid = folder, pid
+        self._line = line
+        self._pidfd = os.pidfd_open(pid)
+
+    @classmethod
+    def spawn(cls, folder: Path, terms: Terms, providers: Mapping[str, Provider]) -> "Gateway":
+        """Start a gateway whose sockets are in `folder`, which is made. Raises SpawnError.
+
+        Forked and never exec'd: gateways share the memory of what their parent imported (see `warm`).
+        """
+        warm()
+        from runner.gateway.control.lifecycle import fork
+
+        listeners: list[socket.socket] = []
+        try:
+            folder.mkdir(mode=0o755, parents=True)
+            folder.chmod(0o755)  # the umask may have said otherwise, and another user comes through
+            listeners = [_listen(folder, name) for name in (MODELS, NETWORK)]
+            line, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            pid = fork(far, (listeners[0], listeners[1]), terms, providers)
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise SpawnError(f"the gateway did not start in {folder}: {error}") from error
+        finally:
+            for listener in listeners:
+                listener.close()
+        far.close()
+        gateway = cls(folder, line, pid)
+        if not gateway._is_ready():
+            gateway.close()
+            raise SpawnError(f"the gateway in {folder} did not begin within {_READY_S:.0f} s: retry")
+        return gateway
+
+    def fileno(self) -> int:
+        """Return the descriptor to hear: each read gives one datagram for `decode`. An empty one is the
+        gateway's end, and so is ConnectionResetError: it died before it read its orders.
+        """
+        return self._line.fileno()
+
+    def decode(self, message: str) -> tuple[GatewayEvent, ...]:
+        """Return what a datagram means; never raises, whatever it holds."""
+        return messages.read(message)
+
+    def open(self, *, turn: str, usd_left: float, tools: tuple[str, ...]) -> None:
+        """A turn begins: models answer for at most `usd_left`, and these board tools are offered."""
+        self._order({"type": "open", "turn": turn, "usd_left": usd_left, "tools": tools})
+
+    def narrow(self, network: str, hosts: tuple[str, ...]) -> None:
+        """Let from now on only that network be reached, and of it nothing beyond the claim's."""
+        self._order({"type": "narrow", "network": network, "hosts": hosts})
+
+    def top_up(self, usd_left: float) -> None:
+        """Set anew what is left to spend, less what calls under way will turn out to cost."""
+        self._order({"type": "top_up", "usd_left": usd_left})
+
+    def reply(self, call_id: str, result: Mapping[str, object]) -> None:
+        """Answer a board call."""
+        message: dict[str, object] = {"type": "reply", "id": call_id, "result": dict(result)}
+        if len(json.dumps(message)) > messages.MESSAGE_BYTES:
+            message["result"] = {"error": "the answer is too large to be shown"}
+        self._order(message)
+
+    def shut(self) -> None:
+        """The turn is over: calls under way are cut, only the network still answers. `Settled` follows."""
+        self._order({"type": "shut"})
+
+    def close(self) -> None:
+        """End the process, with force when it takes longer than a moment, and remove the folder."""
+        self._line.close()
+        if self._pidfd >= 0:
+            if not select.select([self._pidfd], [], [], _CLOSE_S)[0]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
+            os.close(self._pidfd)
+            self._pidfd = -1
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _is_ready(self) -> bool:
+        with contextlib.suppress(OSError):
+            return bool(select.select([self._line], [], [], _READY_S)[0] and self._line.recv(1024))
+        return False
+
+    def _order(self, message: Mapping[str, object]) -> None:
+        packed = json.dumps(message).encode()
+        with contextlib.suppress(OSError):  # it is gone
+            if select.select([], [self._line], [], _SEND_S)[1]:
+                self._line.send(packed, socket.MSG_DONTWAIT)
+
+
+def warm() -> None:
+    """Import all that gateways use, so that those forked from here share it: 70 MB once, not for each."""
+    from runner.gateway.control import lifecycle
+
+    lifecycle.warm()
+
+
+def _listen(folder: Path, name: str) -> socket.socket:
+    """Return a listening unix socket that every user may connect to. The path may be of any length."""
+    place = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            listener.bind(f"/proc/self/fd/{place}/{name}")
+            os.chmod(name, 0o666, dir_fd=place)  # noqa: S103  the agent is another user
+            listener.listen(_BACKLOG)
+        except OSError:
+            listener.close()
+            raise
+        return listener
+    finally:
+        os.close(place)

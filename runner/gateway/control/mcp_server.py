@@ -1,0 +1,128 @@
+"""The board tools as an MCP server: what an agent of an open turn may call, and how its calls are asked."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+)
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from runner.agents.board_tools import TOOLS, call_id_of, description_of, schema_of
+from runner.gateway.control.messages import Refused
+from runner.gateway.control.uplink import Uplink
+from runner.gateway.models.rate_limit import Pace
+
+CALLS_PER_MINUTE = 60
+REQUEST_BYTES = 256 * 1024
+INPUT_BYTES = 40_000  # as JSON: a call travels in one datagram
+ANSWER_S = 60.0
+_NAME = "board"
+# Claude Code (measured: 2.1.330) shows a model only tools with this mark, and the others after a search.
+_ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
+_INSTRUCTIONS = (
+    "The card that you work on. People see it and nothing else of you: tell them your plan, your progress,"
+    " your questions and how it ended through these tools."
+)
+
+
+def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) -> ASGIApp:
+    """Return the server as an ASGI application, whatever the path that it is asked under.
+
+    It keeps nothing between two requests but the counts of equal calls, so it needs no lifespan and an agent
+    may forget its connection. There is nothing to listen to: only POST is served.
+    """
+    desk = _Desk(uplink, Pace(CALLS_PER_MINUTE, clock), Pace(1, clock))
+    server = Server(
+        _NAME,
+        version="1",
+        instructions=_INSTRUCTIONS,
+        on_list_tools=desk.listed,
+        on_call_tool=desk.called,
+    )
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        if scope["method"] != "POST":
+            await Response(status_code=405, headers={"allow": "POST"})(scope, receive, send)
+            return
+        sessions = StreamableHTTPSessionManager(
+            server, json_response=True, stateless=True, max_request_body_size=REQUEST_BYTES
+        )
+        async with sessions.run():
+            await sessions.handle_request(scope, receive, send)
+
+    return serve
+
+
+class _Desk:
+    """Takes the calls of one run's agent."""
+
+    def __init__(self, uplink: Uplink, pace: Pace, tells: Pace) -> None:
+        self._uplink, self._pace, self._tells = uplink, pace, tells
+        self._seen: Counter[str] = Counter()
+
+    async def listed(self, _context: object, _page: PaginatedRequestParams | None) -> ListToolsResult:
+        """Return the tools of the turn; none when no turn is open."""
+        return ListToolsResult(tools=[_shown(name) for name in self._uplink.tools if name in TOOLS])
+
+    async def called(self, _context: object, asked: CallToolRequestParams) -> CallToolResult:
+        """Return the supervisor's answer to a call, or why it did not get that far."""
+        given = asked.arguments or {}
+        problem = self._problem(asked.name, given)
+        if problem:
+            return _answer({"error": problem})
+        call_id = self._call_id(asked.name, given)
+        message = {"type": "call", "id": call_id, "tool": asked.name, "input": given}
+        return _answer(await self._uplink.ask(call_id, message, limit_s=ANSWER_S))
+
+    def _problem(self, tool: str, given: Mapping[str, Any]) -> str:
+        if not self._uplink.is_open:
+            return "no turn is open: the board answers only a working agent"
+        if tool not in self._uplink.tools:
+            return f"there is no such tool in this turn; there are {', '.join(self._uplink.tools) or 'none'}"
+        try:
+            size = len(json.dumps(given, allow_nan=False))
+        except ValueError:
+            return "NaN and Infinity are no numbers in JSON"
+        if size > INPUT_BYTES:
+            return f"the input is {size} bytes of JSON, more than {INPUT_BYTES}: say it shorter"
+        if not self._pace.allows():
+            if self._tells.allows():
+                self._uplink.say(Refused("rate", f"more than {CALLS_PER_MINUTE} board calls in a minute"))
+            return f"more than {CALLS_PER_MINUTE} calls in a minute: go on with the work, call less often"
+        return ""
+
+    def _call_id(self, tool: str, given: Mapping[str, Any]) -> str:
+        first = call_id_of(self._uplink.turn, tool, given, 1)
+        self._seen[first] += 1
+        return call_id_of(self._uplink.turn, tool, given, self._seen[first])
+
+
+def _shown(name: str) -> Tool:
+    return Tool.model_validate(
+        {
+            "name": name,
+            "description": description_of(name),
+            "inputSchema": schema_of(name),
+            "_meta": _ALWAYS_LOADED,
+        }
+    )
+
+
+def _answer(result: Mapping[str, object]) -> CallToolResult:
+    problem = result.get("error")
+    text = str(problem) if problem else json.dumps(result, ensure_ascii=False)
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=bool(problem))

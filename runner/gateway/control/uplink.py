@@ -1,0 +1,119 @@
+"""The gateway's end of the line to its supervisor: what it tells, what it asks, and what it is ordered."""
+
+import asyncio
+import json
+import socket
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from runner.gateway.control.messages import MESSAGE_BYTES, Told, written
+
+_WAITING_MESSAGES = 2000
+_MUST_ARRIVE = frozenset({"usage", "failed", "call", "settled"})
+
+Order = Mapping[str, Any]
+
+
+class Uplink:
+    """One datagram socket to the supervisor. `obey` gets each order that the uplink does not know itself;
+    `gone` is called when the supervisor is.
+
+    `is_open`, `turn` and `tools` describe the turn that is played now; without one `tools` is empty.
+    """
+
+    def __init__(
+        self,
+        line: socket.socket,
+        *,
+        obey: Callable[[Order], None] = lambda _: None,
+        gone: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._line, self._obey, self._gone = line, obey, gone
+        self._loop = asyncio.get_running_loop()
+        self._unsent: deque[bytes] = deque()
+        self._asked: dict[str, asyncio.Future[Mapping[str, object]]] = {}
+        self.is_open = False
+        self.turn = ""
+        self.tools: tuple[str, ...] = ()
+        line.setblocking(False)
+        self._loop.add_reader(line.fileno(), self._hear)
+
+    def say(self, told: Told) -> None:
+        """Tell an event of `runner.gateway.control.messages`."""
+        self.tell(written(told))
+
+    def tell(self, message: Mapping[str, object]) -> None:
+        """Send a message, or queue it; one that is too large, or that can be missed while too many wait, is
+        dropped.
+        """
+        packed = json.dumps(message, allow_nan=False).encode()
+        crowded = len(self._unsent) >= _WAITING_MESSAGES and message.get("type") not in _MUST_ARRIVE
+        if crowded or len(packed) > MESSAGE_BYTES:
+            return
+        self._unsent.append(packed)
+        self._send()
+
+    async def ask(self, call_id: str, message: Mapping[str, object], limit_s: float) -> Mapping[str, object]:
+        """Send a board call and return the supervisor's answer; `{"error": …}` when there is none.
+
+        The same id asked again while the first waits is the same call: it is sent once, both are answered.
+        """
+        if not self.is_open:
+            return {"error": "no turn is open: the board answers only a working agent"}
+        if len(json.dumps(message)) > MESSAGE_BYTES:
+            return {"error": f"the call is larger than {MESSAGE_BYTES} bytes: say it shorter"}
+        waiting = self._asked.get(call_id)
+        if waiting is None:
+            waiting = self._asked[call_id] = self._loop.create_future()
+            waiting.add_done_callback(lambda _: self._asked.pop(call_id, None))
+            self.tell(message)
+        try:
+            return await asyncio.wait_for(asyncio.shield(waiting), limit_s)
+        except TimeoutError:
+            return {"error": f"the board did not answer within {limit_s:.0f} s: try again"}
+
+    def close(self) -> None:
+        """Give the descriptor back to the loop; nothing is heard any more."""
+        self._loop.remove_reader(self._line.fileno())
+        self._loop.remove_writer(self._line.fileno())
+
+    def _hear(self) -> None:
+        try:
+            packed = self._line.recv(1 << 17)
+        except BlockingIOError:
+            return
+        except OSError:
+            packed = b""
+        if not packed:
+            self.close()
+            self._gone()
+            return
+        order = json.loads(packed)
+        match order["type"]:
+            case "reply":
+                waiting = self._asked.get(order["id"])
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(order["result"])
+                return
+            case "open":
+                self.is_open, self.turn, self.tools = True, order["turn"], tuple(order["tools"])
+            case "shut":
+                self.is_open, self.turn, self.tools = False, "", ()
+                for waiting in tuple(self._asked.values()):
+                    if not waiting.done():
+                        waiting.set_result({"error": "the turn is over"})
+        self._obey(order)
+
+    def _send(self) -> None:
+        while self._unsent:
+            try:
+                self._line.send(self._unsent[0])
+            except BlockingIOError:
+                self._loop.add_writer(self._line.fileno(), self._send)
+                return
+            except OSError:  # the supervisor is gone; reading tells so
+                self._unsent.clear()
+                break
+            self._unsent.popleft()
+        self._loop.remove_writer(self._line.fileno())

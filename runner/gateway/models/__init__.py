@@ -1,0 +1,1 @@
+"""Model calls: estimated, reserved, forwarded, metered."""

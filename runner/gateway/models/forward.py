@@ -1,0 +1,242 @@
+"""One call on its way: out with the real key, back byte for byte, while it is metered."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+import httpx2
+
+from runner.agents.contract import Usage
+from runner.errors import RunnerError
+from runner.gateway.control.asgi import Headers, Send, answer
+from runner.gateway.control.link import Waits
+from runner.gateway.control.messages import Answering, Refused, Told, Warned
+from runner.gateway.models import sse, upstream
+from runner.gateway.models.failure_streaks import SETTINGS, Streaks
+from runner.gateway.models.meter import Meter
+from runner.gateway.models.protocol import Asked, loaded
+from runner.gateway.models.routes import Route
+from runner.run.run_spec import Provider
+from runner.text.redact import redact
+from runner.text.truncate import one_line
+
+_WHOLE_BYTES = 32_000_000  # of an answer in one piece that is read for its usage
+_ERROR_BYTES = 64_000
+_RETRIED = 408
+_ALIVE_S = 5.0  # between two signs of life of an answer that grows
+_BAD_KEY = (401, 403)
+
+
+class CutError(RunnerError):
+    """The answer had begun and cannot be brought to its end: the client's connection is closed."""
+
+
+class _FailedError(RunnerError):
+    """The provider failed; `status` is 0 where it did not answer at all."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        self.status, self.detail = status, detail
+        super().__init__(detail)
+
+
+@dataclass(slots=True)
+class Call:
+    """A call under way. `sent`: it may be on its way to the provider; `accepted`: the provider took it, so
+    that it is billed; `started`: the client has the beginning of an answer; `sends`: it is the client who is
+    waited for.
+    """
+
+    route: Route
+    provider: Provider
+    asked: Asked
+    meter: Meter | None
+    headers: Headers
+    query: bytes
+    sent: bool = False
+    accepted: bool = False
+    started: bool = False
+    sends: bool = False
+
+
+class Forward:
+    """Passes calls on to providers and tells what they used and how they failed."""
+
+    def __init__(
+        self,
+        waits: Waits,
+        transport: httpx2.AsyncHTTPTransport,
+        say: Callable[[Told], None],
+        streaks: Streaks,
+    ) -> None:
+        self._waits, self._transport, self._say, self._streaks = waits, transport, say, streaks
+        self._silent: set[str] = set()
+
+    async def run(self, call: Call, send: Send) -> None:
+        """Pass a call on and its answer back. Raises CutError when that ends in the middle."""
+        try:
+            await self._attempt(call, send)
+        except _FailedError as failure:
+            self.settle(call, asked_in_vain=True)
+            detail = redact(failure.detail, [call.provider.key])
+            told = self._streaks.failed(call.provider.name, failure.status, one_line(detail, 300))
+            self._say(told)
+            if call.started:
+                raise CutError(detail) from failure
+            status = failure.status if failure.status in _BAD_KEY else 502
+            await answer(send, status, call.route.wire.error(status, "provider", told.detail))
+
+    def settle(self, call: Call, *, asked_in_vain: bool) -> None:
+        """Tell what a call used, once."""
+        cost = call.meter.settle(asked_in_vain=asked_in_vain) if call.meter else None
+        if cost is not None:
+            self._say(Usage(cost.usd, cost.input_tokens, cost.output_tokens, call.asked.turns))
+
+    async def _attempt(self, call: Call, send: Send) -> None:
+        asked, provider = call.asked, call.provider
+        try:
+            out = upstream.request(
+                provider, call.route.path, call.query, asked.sent, call.headers, self._waits
+            )
+        except (httpx2.InvalidURL, ValueError) as error:
+            raise _FailedError(0, f"the settings have no proper address for {provider.name}") from error
+        try:
+            async with asyncio.timeout(self._waits.connect_s + self._waits.first_byte_s) as limit:
+                call.sent = True
+                response = await self._transport.handle_async_request(out)
+                try:
+                    await self._take(call, response, send, limit)
+                finally:
+                    await response.aclose()
+        except TimeoutError as error:
+            if call.sends:
+                raise CutError("the client stopped reading") from error
+            raise _FailedError(0, f"{provider.name} was silent for too long") from error
+        except httpx2.LocalProtocolError as error:  # its text would hold the key
+            setting = SETTINGS[provider.name]
+            raise _FailedError(401, f"{setting} holds what no HTTP header may hold") from error
+        except httpx2.TransportError as error:
+            why = f"{type(error).__name__}: {error}"
+            raise _FailedError(0, f"{provider.name} cannot be reached or hung up ({why})") from error
+
+    async def _take(self, call: Call, response: httpx2.Response, send: Send, limit: asyncio.Timeout) -> None:
+        status, name = response.status_code, call.provider.name
+        if status in _BAD_KEY:  # the provider's own words may hold a part of the key
+            raise _FailedError(status, "")
+        if 300 <= status < 400:
+            raise _FailedError(status, f"{name} answers with a redirect: is its URL in the settings right?")
+        call.accepted = status < 300
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        streamed = call.accepted and kind == "text/event-stream"
+        headers = upstream.returned(response.headers.raw, streamed=streamed)
+        if call.asked.changed:
+            headers.append((b"x-cardinal-changed", call.asked.changed.encode()))
+        call.started = True
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        passing = _Passing(call, response, send, limit, self._waits.idle_s)
+        if streamed:
+            self._ended(call, cut=await passing.stream(self._say))
+        else:
+            self._answered(call, status, await passing.whole())
+        await send({"type": "http.response.body", "body": b""})
+
+    def _ended(self, call: Call, *, cut: bool) -> None:
+        """Judge a stream that came to an end."""
+        if call.meter is None or cut:
+            self.settle(call, asked_in_vain=False)
+            return
+        reading, name = call.meter.reading, call.provider.name
+        if reading.failure:
+            self._fail_quietly(call, 200, f"{name} broke off its answer: {reading.failure}")
+        elif not reading.ended:
+            self._fail_quietly(call, 200, f"{name} ended its answer in the middle")
+        else:
+            self._succeed(call)
+
+    def _answered(self, call: Call, status: int, body: bytes) -> None:
+        """Judge an answer that came in one piece."""
+        given = loaded(body)
+        if status >= 500 or status in (_RETRIED, 429):
+            self._fail_quietly(call, status, f"{call.provider.name} answered {status}: {_said(given)}")
+        elif status >= 300 or call.meter is None:
+            self.settle(call, asked_in_vain=True)
+        else:
+            call.route.wire.read_whole(call.meter.reading, given)
+            self._succeed(call)
+
+    def _succeed(self, call: Call) -> None:
+        self._streaks.succeeded(call.provider.name)
+        meter, name = call.meter, call.provider.name
+        if meter is not None and not meter.reading.figures and name not in self._silent:
+            self._silent.add(name)
+            self._say(Warned(f"{name} does not tell what its answers use: cost and tokens are estimates"))
+        self.settle(call, asked_in_vain=False)
+
+    def _fail_quietly(self, call: Call, status: int, detail: str) -> None:
+        """Count a failure that the client has seen itself, in the provider's own words."""
+        self.settle(call, asked_in_vain=True)
+        detail = one_line(redact(detail, [call.provider.key]), 300)
+        self._say(self._streaks.failed(call.provider.name, status, detail))
+
+
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """The way of one answer's bytes. Each piece moves the limit."""
+
+    call: Call
+    response: httpx2.Response
+    send: Send
+    limit: asyncio.Timeout
+    idle_s: float
+
+    async def whole(self) -> bytes:
+        """Pass an answer on that is not streamed and return its beginning."""
+        cap_bytes = _WHOLE_BYTES if self.call.accepted else _ERROR_BYTES
+        kept = bytearray()
+        async for chunk in self._chunks():
+            if len(kept) < cap_bytes:
+                kept += chunk
+            await self._pass(chunk)
+        return bytes(kept)
+
+    async def stream(self, say: Callable[[Told], None]) -> bool:
+        """Pass a stream on; True when it ran over the budget and was cut, between two events.
+
+        While the model writes on, that is told now and then; pings of a provider that hangs are no life.
+        """
+        events, meter, wire = sse.Events(), self.call.meter, self.call.route.wire
+        clock = asyncio.get_running_loop().time
+        told_at, told_bytes = clock(), 0
+        async for chunk in self._chunks():
+            if meter is not None:
+                if clock() - told_at >= _ALIVE_S and meter.reading.text_bytes > told_bytes:
+                    told_at, told_bytes = clock(), meter.reading.text_bytes
+                    say(Answering())
+                for payload in events.feed(chunk):
+                    wire.read_event(meter.reading, payload)
+                if events.border and not meter.grow():
+                    said = "the budget is used up: this answer was cut where it ran over"
+                    await self._pass(chunk[: events.border] + wire.cut(said))
+                    say(Refused("budget", said))
+                    return True
+            await self._pass(chunk)
+        return False
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        stream = self.response.stream
+        assert isinstance(stream, httpx2.AsyncByteStream)
+        clock = asyncio.get_running_loop().time
+        self.limit.reschedule(clock() + self.idle_s)
+        async for chunk in stream:
+            self.limit.reschedule(clock() + self.idle_s)
+            yield chunk
+
+    async def _pass(self, chunk: bytes) -> None:
+        self.call.sends = True
+        await self.send({"type": "http.response.body", "body": chunk, "more_body": True})
+        self.call.sends = False
+
+
+def _said(given: dict[str, object]) -> str:
+    error = given.get("error")
+    message = error.get("message") if isinstance(error, dict) else error
+    return one_line(str(message or "no message"), 200)

@@ -1,0 +1,197 @@
+"""One call's dollars: what it may cost before it is sent, while its answer comes, and when it ended."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from runner.gateway.models.prices import Cost, Price, tokens_of
+from runner.gateway.models.protocol import Asked, Reading, Wire
+from runner.gateway.models.request_contents import UnknownCostError, Weight
+from runner.gateway.models.reservations import Budget, Reservation
+
+_UNSAID_TOKENS = 16_000  # of an answer in one piece that has no limit of its own
+_LONGEST_TOKENS = 128_000  # source: the models' pages of Anthropic and OpenAI
+_LEAST_TOKENS, _BESIDE_TOKENS = 2_500, 8_000  # an answer below is not worth its input
+_AMPLE_TOKENS = 32_000
+_PICTURE_TOKENS, _LARGEST_PICTURE_TOKENS = 2_000, 10_000
+_UNSEEN_TOKENS = 1_000  # what a provider adds, for its tools
+_WRITES = (
+    (b'"1h"', 2.0),
+    (b'"cache_control"', 1.25),
+    (b"", 1.0),
+)  # Anthropic's price of what it is to remember
+_LEAST_SHARE, _MOST_SHARE = 0.02, 4.0
+_REMEMBERED = 20_000
+
+
+@dataclass(slots=True)
+class Experience:
+    """What was paid for: which beginnings a provider has read, and how their true price compares to the
+    estimate.
+    """
+
+    _share: dict[str, float] = field(default_factory=dict)
+    _read: dict[bytes, None] = field(default_factory=dict)
+
+    def share(self, model: str) -> float:
+        """Return by what to multiply the estimate of what was read before: most of it is usually cached."""
+        return self._share.get(model, 1.0)
+
+    def knows(self, digest: bytes) -> bool:
+        """Whether a provider was paid for reading this before."""
+        return digest in self._read
+
+    def learn(self, model: str, estimated_usd: float, true_usd: float, digests: Iterable[bytes]) -> None:
+        """Remember the newest call of a model."""
+        if estimated_usd > 0:
+            self._share[model] = min(_MOST_SHARE, max(_LEAST_SHARE, true_usd / estimated_usd))
+        self._read |= dict.fromkeys(digests)
+        while len(self._read) > _REMEMBERED:
+            del self._read[next(iter(self._read))]
+
+
+class Meter:
+    """Watches one call. `reading` is filled while the answer comes."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        wire: Wire,
+        price: Price,
+        budget: Budget,
+        experience: Experience,
+        parts: Iterable[tuple[bytes, Weight]],
+    ) -> None:
+        """Weigh a request. Raises UnknownCostError."""
+        self.asked = asked
+        self._wire, self._price = wire, price
+        self._budget, self._experience = budget, experience
+        self._at = datetime.now(UTC)
+        known = fresh = Weight()
+        digests = []
+        for digest, weight in parts:
+            digests.append(digest)
+            if experience.knows(digest):
+                known += weight
+            else:
+                fresh += weight
+        self._digests = tuple(digests)
+        self._estimate(known, fresh)
+        self._expected_usd = 0.0
+        self._held: Reservation | None = None
+        self.reading = Reading(context=dict(asked.context))
+
+    def _estimate(self, known: Weight, fresh: Weight) -> None:
+        """Set what the input will cost: as usual, and at most, since no token is less than a byte."""
+        window = self._price.model.context_window or 0
+        if (known.files or fresh.files) and not window:
+            raise UnknownCostError(f"a file or a search with {self.asked.model}, whose context is not known,")
+        usual = [
+            tokens_of(one.text_bytes) + one.pictures * _PICTURE_TOKENS + one.files * window
+            for one in (known, fresh)
+        ]
+        everything = known + fresh
+        most = (
+            everything.text_bytes + everything.pictures * _LARGEST_PICTURE_TOKENS + everything.files * window
+        )
+        write = next(factor for mark, factor in _WRITES if mark in self.asked.body)
+        self._input_tokens = sum(usual)
+        rate, self._token_usd = self._price.rates(self._input_tokens, self.asked.context, self._at)
+        dear, _ = self._price.rates(most + _UNSEEN_TOKENS, self.asked.context, self._at)
+        share = self._experience.share(self.asked.model)
+        self._plain_usd = self._input_tokens * rate
+        self._usual_usd = usual[0] * rate * share + usual[1] * rate * max(write, share)
+        self._most_usd = (most + _UNSEEN_TOKENS) * dear * write
+
+    def reserve(self) -> bool:
+        """Hold what the call may cost; False: it does not fit. Its answer may be limited to what fits.
+
+        Alone it counts as such calls usually do. Beside others the most counts: together they could be wrong
+        by many times the budget, one alone cannot.
+        """
+        alone, free_usd = self._budget.idle, self._budget.free_usd
+        input_usd = self._usual_usd if alone else self._most_usd
+        tokens = self._answer_tokens(free_usd, alone=alone)
+        if not tokens:
+            return False
+        if tokens < (self.asked.limit_tokens or _LONGEST_TOKENS):
+            self.asked = self.asked.limited(tokens)
+        self._expected_usd = self._usual_usd
+        self._held = self._budget.hold(input_usd + tokens * self._token_usd)
+        return True
+
+    def may_fit_later(self) -> bool:
+        """Whether the call would fit if those under way cost nothing more."""
+        over = self._budget.over or self._budget.idle
+        return not over and self._answer_tokens(self._budget.left_usd, alone=True) > 0
+
+    def _answer_tokens(self, free_usd: float, *, alone: bool) -> int:
+        """Return how long the answer may be, in tokens; 0 when the call does not fit.
+
+        A call takes half of what is free at most, so that others find room beside it. What is not streamed
+        cannot be cut, so all that it may answer must fit.
+        """
+        room_usd = free_usd - (self._usual_usd if alone else self._most_usd)
+        if free_usd <= 0 or room_usd < 0:
+            return 0
+        room_usd += self._budget.slack_usd if alone else 0.0
+        most = int(room_usd / self._token_usd) if self._token_usd > 0 else _LONGEST_TOKENS
+        said = self.asked.limit_tokens
+        if not self.asked.streamed:
+            wanted = said or _UNSAID_TOKENS
+            return wanted if wanted <= most else 0
+        wanted = said or _LONGEST_TOKENS
+        least = min(wanted, _LEAST_TOKENS if alone else _BESIDE_TOKENS)
+        half = max(most // 2, _AMPLE_TOKENS if alone else least)
+        return min(wanted, most, half) if most >= least else 0
+
+    def grow(self) -> bool:
+        """Count what the answer cost so far; False: more than the budget, so that nothing more is spent."""
+        self._hold()
+        if self._budget.exceeded() and self._held is not None and self.reading.figures:
+            exact = self._exact()  # late: it takes a millisecond
+            if exact is not None:
+                self._expected_usd = exact.usd - exact.output_tokens * self._token_usd
+                self._held.so_far_usd = 0.0
+                self._hold()
+        if self._budget.exceeded():
+            self._budget.close()
+            return False
+        return True
+
+    def settle(self, *, asked_in_vain: bool) -> Cost | None:
+        """Release what was held and return what the call cost; None for nothing. A second time it is None.
+
+        `asked_in_vain`: the provider failed, so that its input is not billed unless it told figures.
+        """
+        held, self._held = self._held, None
+        if held is None:
+            return None
+        cost = self._cost(asked_in_vain=asked_in_vain)
+        self._budget.settle(held, cost.usd if cost else 0.0)
+        return cost
+
+    def _hold(self) -> None:
+        if self._held is not None:
+            written_usd = tokens_of(self.reading.text_bytes) * self._token_usd
+            self._held.so_far_usd = max(self._held.so_far_usd, self._expected_usd + written_usd)
+
+    def _exact(self) -> Cost | None:
+        reading = self.reading
+        return self._price.cost(reading.figures, self._wire.usage, reading.context, self._at)
+
+    def _cost(self, *, asked_in_vain: bool) -> Cost | None:
+        reading = self.reading
+        written = tokens_of(reading.text_bytes)
+        exact = self._exact()
+        if exact is not None:
+            output_usd = exact.output_tokens * self._token_usd
+            self._experience.learn(self.asked.model, self._plain_usd, exact.usd - output_usd, self._digests)
+            more = 0 if reading.ended else max(0, written - exact.output_tokens)
+            usd = exact.usd + more * self._token_usd
+            return Cost(usd, exact.input_tokens, exact.output_tokens + more)
+        if asked_in_vain and not written:
+            return None
+        if not self.asked.streamed and not reading.ended:  # nobody heard how much of it was written
+            written = max(written, self.asked.limit_tokens or _UNSAID_TOKENS)
+        return Cost(self._usual_usd + written * self._token_usd, self._input_tokens, written)

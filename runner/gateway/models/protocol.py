@@ -1,0 +1,233 @@
+"""What the three protocols of model calls share: a request as the gateway reads it, an answer as it is
+metered, and the contract of a protocol.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from runner.errors import RunnerError
+from runner.gateway.models.request_contents import check_fields
+from runner.text.truncate import one_line
+
+_LONGEST_NAME = 200
+_WANTED = "stream_options.include_usage"
+_SEPARATORS = (b",", b"[", b"{")
+MAX_PARTS = 500_000  # nearly each is a token; the rest of a long request is words
+
+
+class UnreadableCallError(RunnerError):
+    """A request that the gateway cannot be sure to read as its provider will."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"the gateway cannot read this request: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for an answer of a model. `limits` are the fields that bound its answer, the usual one first;
+    `context` is what else the price depends on; `added` is what the gateway sets, and the provider gets.
+    """
+
+    model: str
+    streamed: bool
+    turns: int
+    given: Mapping[str, Any]
+    body: bytes
+    limits: tuple[str, ...]
+    context: Mapping[str, str] = field(default_factory=dict)
+    added: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def limit_tokens(self) -> int:
+        """The most that it may answer, 0 where it does not say. Of several limits the highest counts."""
+        return max(count_of(self.given, name) for name in self.limits)
+
+    def limited(self, tokens: int) -> "Asked":
+        """Return the request with an answer of at most so many tokens."""
+        said = [name for name in self.limits if count_of(self.given, name)] or self.limits[:1]
+        added: dict[str, Any] = {name: min(tokens, count_of(self.given, name) or tokens) for name in said}
+        thinking = self.given.get("thinking")
+        if isinstance(thinking, Mapping) and count_of(thinking, "budget_tokens") >= tokens:
+            added["thinking"] = {**thinking, "budget_tokens": tokens // 2}  # it must be below the limit
+        return replace(self, added={**self.added, **added})
+
+    @property
+    def changed(self) -> str:
+        """What in the body is not the client's; empty for nothing."""
+        return ", ".join(_WANTED if name == "stream_options" else name for name in self.added)
+
+    @property
+    def sent(self) -> bytes:
+        """The body for the provider. Where nothing is replaced, all bytes of the client stay as they are."""
+        if not self.added:
+            return self.body
+        if self.added.keys() & self.given.keys():
+            return json.dumps({**self.given, **self.added}).encode()
+        head, brace, rest = self.body.partition(b"{")
+        return head + brace + json.dumps(self.added, separators=(",", ":"))[1:-1].encode() + b"," + rest
+
+
+@dataclass(slots=True)
+class Reading:
+    """What is known of an answer so far. `figures` is the usage in the provider's own words, empty until it
+    came; `text_bytes` what the model wrote; `ended`: the answer came to its end; `failure`: the provider said
+    that it could not go on.
+    """
+
+    figures: dict[str, Any] = field(default_factory=dict)
+    text_bytes: int = 0
+    ended: bool = False
+    failure: str = ""
+    context: dict[str, str] = field(default_factory=dict)
+
+    def take(self, told: Mapping[str, Any] | None) -> None:
+        """Add usage figures; later ones count instead of earlier ones, since all are totals."""
+        for name, value in (told if isinstance(told, Mapping) else {}).items():
+            if value is not None:
+                self.figures[name] = value
+        self.note("speed", self.figures.get("speed"))
+
+    def note(self, name: str, value: object) -> None:
+        """Remember what the provider says about how it served the call."""
+        if isinstance(value, str):
+            self.context[name] = value
+
+    def fail(self, error: object) -> None:
+        """Remember the provider's error in the middle of an answer."""
+        said = error.get("message") if isinstance(error, Mapping) else error
+        self.failure = one_line(str(said or "an error without a message"), 300)
+
+
+class Wire(Protocol):
+    """One protocol of model calls. It holds no state."""
+
+    @property
+    def provider(self) -> str:
+        """Whose protocol it is: anthropic, openai or compatible."""
+
+    @property
+    def usage(self) -> tuple[str, str]:
+        """How the price list names this form of usage: provider and flavour."""
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields of a request whose cost is known."""
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The fields that bound an answer; the first is set where a request has none."""
+
+    @property
+    def priced_by(self) -> str:
+        """The field of a request that changes its price."""
+
+    def added(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what the gateway must set so that the answer can be metered. Raises UnreadableCallError."""
+
+    def read_event(self, reading: Reading, payload: bytes) -> None:
+        """Add one event of a streamed answer."""
+
+    def read_whole(self, reading: Reading, given: Mapping[str, Any]) -> None:
+        """Add an answer that came in one piece."""
+
+    def error(self, status: int, kind: str, message: str) -> bytes:
+        """Return the body of a refusal, as this provider would write it."""
+
+    def cut(self, message: str) -> bytes:
+        """Return the event that ends a stream which the gateway cuts."""
+
+
+def parsed(body: bytes) -> dict[str, Any]:
+    """Return a request's JSON object. Raises UnreadableCallError.
+
+    A key that is there twice is refused: which one counts would be the provider's choice, not ours.
+    """
+    if sum(map(body.count, _SEPARATORS)) > MAX_PARTS:  # each may become an object of many times its bytes
+        raise UnreadableCallError(f"it has more than {MAX_PARTS:,} parts: send less at once")
+    try:
+        given = json.loads(
+            body.decode("utf-8"), object_pairs_hook=_without_doubles, parse_constant=_no_number
+        )
+    except UnreadableCallError:
+        raise
+    except RecursionError as error:
+        raise UnreadableCallError("its JSON is nested too deeply") from error
+    except ValueError as error:
+        raise UnreadableCallError("it is no JSON in UTF-8; send the body without content-encoding") from error
+    if not isinstance(given, dict):
+        raise UnreadableCallError("it is no JSON object")
+    if len({name.lower() for name in given}) < len(given):  # some providers ignore the case of names
+        raise UnreadableCallError("two of its keys differ only in their case")
+    return given
+
+
+def asked(wire: Wire, given: Mapping[str, Any], body: bytes) -> Asked:
+    """Return what a request wants. Raises UnreadableCallError and UnknownCostError."""
+    check_fields(given, wire.fields)
+    streamed = given.get("stream") or False
+    if not isinstance(streamed, bool):
+        raise UnreadableCallError("`stream` is neither true nor false")
+    for name in wire.limits:
+        if given.get(name) is not None and not count_of(given, name):
+            raise UnreadableCallError(f"`{name}` is no number of tokens")
+    tier = given.get(wire.priced_by)
+    return Asked(
+        model=model_of(given),
+        streamed=streamed,
+        turns=1 if given.get("tools") else 0,
+        given=given,
+        body=body,
+        limits=wire.limits,
+        context={wire.priced_by: tier} if isinstance(tier, str) else {},
+        added=wire.added(given),
+    )
+
+
+def model_of(given: Mapping[str, Any]) -> str:
+    """Return the model that a request names. Raises UnreadableCallError."""
+    model = given.get("model")
+    if not isinstance(model, str) or not 0 < len(model) <= _LONGEST_NAME:
+        raise UnreadableCallError("`model` is no name of a model")
+    return model
+
+
+def count_of(given: Mapping[str, Any], name: str) -> int:
+    """Return the positive whole number in a field; 0 without one."""
+    value = given.get(name)
+    return value if type(value) is int and value > 0 else 0
+
+
+def length(value: object) -> int:
+    """Return how many bytes a text of the model has; 0 for what is no text."""
+    return len(value.encode("utf-8", "replace")) if isinstance(value, str) else 0
+
+
+def loaded(payload: bytes) -> dict[str, Any]:
+    """Return the JSON object of an event; empty for anything else, which is only passed on."""
+    try:
+        given = json.loads(payload.decode())  # the text: bytes would be searched for their encoding
+    except (ValueError, RecursionError):
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def written_bytes(value: object) -> int:
+    """Return how many bytes of text an answer in one piece holds, whatever its form."""
+    if isinstance(value, str):
+        return length(value)
+    if isinstance(value, Mapping):
+        return sum(written_bytes(part) for part in value.values())
+    return sum(map(written_bytes, value)) if isinstance(value, list) else 0
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise UnreadableCallError("it names a key twice")
+    return given
+
+
+def _no_number(text: str) -> None:
+    raise UnreadableCallError(f"{text} is no number in JSON")

@@ -1,0 +1,246 @@
+"""The agent's calls of models: checked, held against the budget, passed on and back, counted."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import httpx2
+
+from runner.errors import RunnerError
+from runner.gateway.control.asgi import (
+    BodyRoom,
+    ClientGoneError,
+    OversizedBodyError,
+    Receive,
+    Scope,
+    Send,
+    answer,
+    disconnected,
+)
+from runner.gateway.control.link import Terms
+from runner.gateway.control.messages import Refused, Settled, Warned
+from runner.gateway.control.uplink import Order, Uplink
+from runner.gateway.models.failure_streaks import SETTINGS, Streaks
+from runner.gateway.models.forward import Call, CutError, Forward
+from runner.gateway.models.meter import Experience, Meter
+from runner.gateway.models.prices import price_of
+from runner.gateway.models.protocol import Asked, UnreadableCallError, Wire, parsed
+from runner.gateway.models.protocol import asked as read_call
+from runner.gateway.models.rate_limit import Pace
+from runner.gateway.models.request_contents import UnknownCostError, weights
+from runner.gateway.models.reservations import Budget
+from runner.gateway.models.routes import LISTS, ROUTES, Route, models_listed, wire_of
+from runner.gateway.models.server_tools import outreach
+from runner.gateway.network.addresses import Reach
+from runner.run.run_spec import Provider
+
+_RATE_TOLD_S = 5.0
+_STATUS = {"rate": 429, "closed": 403, "key": 403, "size": 413}  # else 400: nobody tries that again
+_FINAL = ((b"x-should-retry", b"false"),)  # Anthropic's and OpenAI's own clients obey it
+_LATER = ((b"retry-after", b"5"),)
+
+
+class CallRefusedError(RunnerError):
+    """The gateway does not make this call; `kind` as in `Refused`."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        self.kind, self.detail = kind, detail
+        super().__init__(detail)
+
+
+class Models:
+    """Answers what is below /anthropic, /openai and /compatible."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        providers: Mapping[str, Provider],
+        uplink: Uplink,
+        transport: httpx2.AsyncHTTPTransport,
+        clock: Callable[[], float],
+        reach: Reach,
+    ) -> None:
+        self._reach = reach
+        self._terms, self._providers, self._uplink, self._clock = terms, providers, uplink, clock
+        self._budget, self._experience = Budget(), Experience()
+        self._streaks = Streaks(terms.failures)
+        self._pace = Pace(terms.calls_per_minute, clock)
+        self._forward = Forward(terms.waits, transport, uplink.say, self._streaks)
+        self._room = BodyRoom(terms.request_bytes, all_bytes=2 * terms.request_bytes)
+        self._rate_told_s = -_RATE_TOLD_S
+        self._unknown: set[str] = set()
+        self._live: set[asyncio.Task[None]] = set()
+        self._turned = asyncio.Event()
+
+    def obey(self, order: Order) -> None:
+        """Carry out an order of the supervisor about turns, money and the network."""
+        if order["type"] == "shut":
+            self._shut()
+            return
+        if order["type"] == "narrow":
+            self._reach.narrow(order["network"], tuple(order["hosts"]))
+            return
+        if order["type"] == "open":
+            self._streaks.reset()
+        self._budget.grant(float(order["usd_left"]))
+        self._wake()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        path, method = scope["path"], scope["method"]
+        route = ROUTES.get(path) if method == "POST" else None
+        if method == "HEAD":  # Claude Code looks in this way whether there is anybody
+            await answer(send, 200, b"")
+        elif method == "GET" and path in LISTS:
+            await answer(send, 200, models_listed(LISTS[path], self._terms.models))
+        elif route is None:
+            wire = wire_of(path)
+            await answer(send, 404, wire.error(404, "route", f"the gateway has no {method} {path[:200]}"))
+        else:
+            await self._call(route, scope, receive, send)
+
+    async def _call(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
+        held_bytes = 0
+        try:
+            provider = self._admit(route.wire)
+            body = await self._room.read(receive)
+            held_bytes = len(body)
+            asked = self._asked(route, body)
+            meter = None if route.free else self._meter(route.wire, provider, asked)
+            if meter is not None:
+                await self._reserve(meter, receive)
+                asked = meter.asked
+            call = Call(route, provider, asked, meter, scope["headers"], scope["query_string"])
+            await self._follow(call, receive, send)
+        except CallRefusedError as refused:
+            await self._refuse(route.wire, refused, send)
+        except (OversizedBodyError, UnreadableCallError, UnknownCostError) as error:
+            kind = "size" if isinstance(error, OversizedBodyError) else "request"
+            await self._refuse(route.wire, CallRefusedError(kind, str(error)), send)
+        except RecursionError:
+            deep = CallRefusedError(
+                "request", "the gateway cannot read this request: it is nested too deeply"
+            )
+            await self._refuse(route.wire, deep, send)
+        except ClientGoneError:
+            return
+        finally:
+            self._room.done(held_bytes)
+
+    def _admit(self, wire: Wire) -> Provider:
+        """Return who answers, when anybody may be asked at all."""
+        name = wire.provider
+        if not self._pace.allows():
+            most = self._terms.calls_per_minute
+            raise CallRefusedError("rate", f"more than {most} calls of models in a minute: wait a moment")
+        if not self._uplink.is_open:
+            raise CallRefusedError("closed", "no turn is open: models answer only a working agent")
+        if self._streaks.over(name):
+            raise CallRefusedError("closed", self._streaks.over(name))
+        provider = self._providers.get(name)
+        if provider is None or not provider.key:
+            raise CallRefusedError(
+                "key", f"there is no key for {name}: set {SETTINGS[name]}, restart Cardinal, then retry"
+            )
+        return provider
+
+    def _asked(self, route: Route, body: bytes) -> Asked:
+        given = parsed(body)
+        asked = read_call(route.wire, given, body)
+        if asked.model not in self._terms.models:
+            listed = ", ".join(self._terms.models) or "none"
+            raise CallRefusedError(
+                "model", f"the policy does not allow the model {asked.model!r}, only: {listed}"
+            )
+        network = self._reach.network
+        reached = "" if network == "full" else outreach(given)
+        if reached:
+            said = f"`network: {network}` does not let the provider fetch for the agent: {reached}"
+            more = f"`tools: {{network: full}}` of the {self._reach.by} would"
+            raise CallRefusedError("network", f"{said}. {more}")
+        return asked
+
+    def _meter(self, wire: Wire, provider: Provider, asked: Asked) -> Meter:
+        price = price_of(wire.provider, provider.url, asked.model)
+        if not price.known and asked.model not in self._unknown:
+            self._unknown.add(asked.model)
+            self._uplink.say(
+                Warned(f"no price is known for the model {asked.model}: it counts as {price.model.id}")
+            )
+        return Meter(asked, wire, price, self._budget, self._experience, weights(asked.given))
+
+    async def _reserve(self, meter: Meter, receive: Receive) -> None:
+        """Hold the dollars of a call. One that fits alone, and not beside those under way, waits for them."""
+        until_s = self._clock() + self._terms.waits.first_byte_s
+        while not meter.reserve():
+            if not self._uplink.is_open:
+                raise CallRefusedError("closed", "the turn is over")
+            if not meter.may_fit_later():
+                left = max(0.0, self._budget.left_usd)
+                raise CallRefusedError(
+                    "budget", f"the budget is used up: this call does not fit in what is left, ${left:.2f}"
+                )
+            if self._clock() >= until_s:
+                raise CallRefusedError("rate", "other calls hold what is left of the budget: wait a moment")
+            await self._changed(receive, until_s - self._clock())
+
+    async def _changed(self, receive: Receive, limit_s: float) -> None:
+        """Return once a call ended or an order came. Raises ClientGoneError when its client is gone."""
+        turn = asyncio.ensure_future(self._turned.wait())
+        gone = asyncio.ensure_future(disconnected(receive))
+        try:
+            await asyncio.wait({turn, gone}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                raise ClientGoneError("the client is gone")
+        finally:
+            turn.cancel()
+            gone.cancel()
+            await asyncio.wait({turn, gone})
+
+    def _wake(self) -> None:
+        """Let the calls that wait for room look again."""
+        self._turned.set()
+        self._turned = asyncio.Event()
+
+    async def _follow(self, call: Call, receive: Receive, send: Send) -> None:
+        """Pass the call on until it ends, its client is gone, or the turn is over."""
+        work = asyncio.ensure_future(self._forward.run(call, send))
+        gone = asyncio.ensure_future(disconnected(receive))
+        self._live.add(work)
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            left = gone.done() and not work.done()
+        finally:
+            gone.cancel()
+            work.cancel()
+            await asyncio.wait({work, gone})
+            self._live.discard(work)
+            # What was given up on its way may be billed all the same.
+            billed = call.accepted or (call.sent and not call.started)
+            self._forward.settle(call, asked_in_vain=not billed)
+            self._wake()
+            self._settled()
+        if not work.cancelled():
+            work.result()
+        elif not left:
+            if call.started:
+                raise CutError("the turn is over")
+            raise CallRefusedError("closed", "the turn is over")
+
+    async def _refuse(self, wire: Wire, refused: CallRefusedError, send: Send) -> None:
+        told_s = self._clock()
+        if refused.kind != "rate" or told_s - self._rate_told_s >= _RATE_TOLD_S:
+            self._rate_told_s = told_s if refused.kind == "rate" else self._rate_told_s
+            self._uplink.say(Refused(refused.kind, refused.detail))
+        status = _STATUS.get(refused.kind, 400)
+        body = wire.error(status, refused.kind, refused.detail)
+        await answer(send, status, body, _LATER if refused.kind == "rate" else _FINAL)
+
+    def _shut(self) -> None:
+        for work in self._live:
+            work.cancel()
+        self._wake()
+        self._settled()
+
+    def _settled(self) -> None:
+        if not self._live and not self._uplink.is_open:
+            self._uplink.say(Settled())

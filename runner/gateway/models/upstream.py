@@ -1,0 +1,73 @@
+"""The way to a provider: which headers go out and come back, and the connection itself."""
+
+import ssl
+from collections.abc import Iterable
+from functools import cache
+
+import httpx2
+
+from runner.gateway.control.link import Waits
+from runner.run.run_spec import Provider
+
+_KEEP_S = 15.0
+# source: RFC 9110, 7.6.1
+_HOP_BY_HOP = frozenset(
+    {
+        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection"),
+        *(b"te", b"trailer", b"transfer-encoding", b"upgrade", b"http2-settings"),
+    }
+)
+# What would name another payer than the operator, or change what the gateway must be able to read.
+_NOT_SENT = _HOP_BY_HOP | {
+    *(b"host", b"content-length", b"expect", b"accept-encoding", b"cookie", b"forwarded"),
+    *(b"authorization", b"x-api-key", b"api-key", b"openai-organization", b"openai-project"),
+}
+_NOT_RETURNED = _HOP_BY_HOP | {b"set-cookie", b"alt-svc"}
+_RawHeaders = Iterable[tuple[bytes, bytes]]
+
+
+@cache
+def trust() -> ssl.SSLContext:
+    """Return what makes a provider's certificate believed: the machine's own authorities."""
+    return ssl.create_default_context()
+
+
+def open_transport() -> httpx2.AsyncHTTPTransport:
+    """Return connections that nothing of the environment changes: no proxy, no netrc, no cookies, and no
+    redirect is followed.
+    """
+    limits = httpx2.Limits(max_connections=256, max_keepalive_connections=8, keepalive_expiry=_KEEP_S)
+    return httpx2.AsyncHTTPTransport(verify=trust(), trust_env=False, limits=limits)
+
+
+def request(
+    provider: Provider, path: str, query: bytes, body: bytes, headers: _RawHeaders, waits: Waits
+) -> httpx2.Request:
+    """Return what is sent to a provider: the client's request with the real key in place of its own."""
+    root = provider.url.rstrip("/").removesuffix("/v1")
+    address = httpx2.URL(root + path + (f"?{query.decode('ascii', 'ignore')}" if query else ""))
+    sent = [(name, value) for name, value in _kept(headers, _NOT_SENT) if not name.startswith(b"x-forwarded")]
+    key = provider.key.encode()
+    secret = (b"x-api-key", key) if provider.name == "anthropic" else (b"authorization", b"Bearer " + key)
+    sent += [
+        (b"host", address.netloc),
+        (b"content-length", str(len(body)).encode()),
+        (b"accept-encoding", b"identity"),
+        secret,
+    ]
+    limits = {"connect": waits.connect_s, "pool": waits.connect_s, "read": None, "write": waits.idle_s}
+    return httpx2.Request("POST", address, headers=sent, content=body, extensions={"timeout": limits})
+
+
+def returned(headers: _RawHeaders, *, streamed: bool) -> list[tuple[bytes, bytes]]:
+    """Return those headers of an answer that the client gets; a stream may be cut, so it has no length."""
+    drop = _NOT_RETURNED | ({b"content-length"} if streamed else set())
+    return list(_kept(headers, drop))
+
+
+def _kept(headers: _RawHeaders, drop: frozenset[bytes] | set[bytes]) -> Iterable[tuple[bytes, bytes]]:
+    lowered = [(name.lower(), value) for name, value in headers]
+    named = {
+        one.strip().lower() for name, value in lowered if name == b"connection" for one in value.split(b",")
+    }
+    return [(name, value) for name, value in lowered if name not in drop and name not in named]

@@ -1,0 +1,1 @@
+"""Network proxy: hosts allowed by name and address."""

@@ -1,0 +1,78 @@
+"""What a request to the proxy asks for, read strictly, and how it is written anew for its host. Pure."""
+
+import re
+from dataclasses import dataclass
+
+import h11
+
+from runner.errors import RunnerError
+from runner.gateway.network.addresses import host_and_port
+
+_ABSOLUTE = re.compile(r"(?i:http)://(?P<authority>[^/?#]+)(?P<path>/[^#]*)?(?P<query>\?[^#]*)?")
+# They speak about one connection, or to a proxy, and end here.
+_ENDS_HERE = frozenset(
+    {
+        b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection",
+        b"te", b"trailer", b"upgrade", b"http2-settings", b"host",
+    }
+)  # fmt: skip
+
+
+class BadRequestError(RunnerError):
+    """The request could be read in two ways, or is none that a proxy serves."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"network: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where a request wants to go. `tunnel`: by CONNECT, whatever is said then; else `target` is its path."""
+
+    host: str
+    port: int
+    tunnel: bool
+    request: h11.Request
+    target: str = ""
+
+
+def asked_for(request: h11.Request) -> Asked:
+    """Return what is asked for. Raises BadRequestError and BadAuthorityError."""
+    names = [name for name, _ in request.headers]
+    framed = [name for name in names if name in (b"content-length", b"transfer-encoding")]
+    if len(framed) > 1 or (framed == [b"transfer-encoding"] and request.http_version != b"1.1"):
+        raise BadRequestError("the length of the request is said in more than one way")
+    target = request.target.decode("latin-1")
+    if request.method == b"CONNECT":
+        if framed:
+            raise BadRequestError("CONNECT has no body")
+        host, port = host_and_port(target)
+        return Asked(host, port, True, request)
+    found = _ABSOLUTE.fullmatch(target)
+    if found is None:
+        raise BadRequestError(
+            "this is a proxy: ask for `http://host/path`, or CONNECT to `host:443` for https"
+        )
+    host, port = host_and_port(found["authority"], 80)
+    for name, value in request.headers:
+        if name == b"host" and host_and_port(value.decode("latin-1"), 80) != (host, port):
+            raise BadRequestError("the Host header names another host than the address")
+    path = (found["path"] or "/") + (found["query"] or "")
+    return Asked(host, port, False, request, path)
+
+
+def onward(asked: Asked) -> h11.Request:
+    """Return the request for its host: the only one on its connection, with the host that was checked."""
+    named = {
+        one.strip().lower()
+        for name, value in asked.request.headers
+        if name == b"connection"
+        for one in value.split(b",")
+    } - {b"content-length", b"transfer-encoding"}
+    kept = [
+        (name, value) for name, value in asked.request.headers if name not in _ENDS_HERE and name not in named
+    ]
+    host = f"[{asked.host}]" if ":" in asked.host else asked.host
+    written = host if asked.port == 80 else f"{host}:{asked.port}"
+    headers = [(b"host", written.encode()), *kept, (b"connection", b"close")]
+    return h11.Request(method=asked.request.method, target=asked.target.encode("latin-1"), headers=headers)

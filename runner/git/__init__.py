@@ -1,0 +1,1 @@
+"""Git on the host, with bounds: mirror, checkouts, commits, trees."""

@@ -1,0 +1,213 @@
+"""Cardinal's own git commands inside a workspace: they run where the agent runs, never on the host."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.errors import WorkspaceError
+from runner.exec.child import Ran, finish
+from runner.git import checkout_scripts as scripts
+from runner.git.cli import judge
+from runner.git.commits import unquoted
+from runner.git.mirror import Heads
+from runner.run.run_spec import Committer
+from runner.workspaces.contract import Workspace
+
+# The usual names of lock files and manifests, at any depth.
+_NAMES_DEPENDENCIES = re.compile(
+    r"(?:^|[ /])(?:[^/ ]*\.lock|[^/ ]*-lock\.(?:json|yaml)|[^/]*requirements[^/]*\.txt|constraints[^/]*\.txt"
+    r"|pyproject\.toml|setup\.(?:py|cfg)|package\.json|npm-shrinkwrap\.json|go\.(?:mod|sum)|Cargo\.toml|Gemfile"
+    r"|pom\.xml|build\.gradle(?:\.kts)?|composer\.json|mix\.exs)$"
+)
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_GIT_S = 600.0  # for commands that share a start
+_OUTPUT_BYTES = 16_000_000
+_NAME_CHARS = 100_000  # of one line; no file system has such a path, only an object that git made
+_BUNDLE, _PATCH = "branch.bundle", "aside.patch"
+Beat = Callable[[], None]
+
+
+def identity(committer: Committer) -> dict[str, str]:
+    """Return the environment that makes git commit as `committer`."""
+    return {
+        f"GIT_{role}_{part}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for part, value in (("NAME", committer.name), ("EMAIL", committer.email))
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Names as git lists them, a line each. `more`: there are others that could not be read."""
+
+    names: tuple[str, ...]
+    more: bool = False
+
+
+class Checkout:
+    """The repository in one workspace."""
+
+    def __init__(self, workspace: Workspace, mirror: Path, committer: Committer, beat: Beat) -> None:
+        self._workspace, self._mirror, self._beat = workspace, mirror, beat
+        self._env = identity(committer) | {
+            "LC_ALL": "C",
+            "GIT_DIR": ".git",  # not what a broken one, or its config, leads to
+            "GIT_WORK_TREE": ".",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_TERMINAL_PROMPT": "0",
+            # It wins over the agent's settings, which may rewrite an address to one that runs commands.
+            "GIT_ALLOW_PROTOCOL": "file",
+        }
+
+    def clone(self, branch: str, base_branch: str, heads: Heads) -> None:
+        """Check out `branch` from the mirror, or start it at the base. Raises WorkspaceError."""
+        self._take("clone", scripts.CLONE, branch, base_branch, heads)
+
+    def clone_from(self, ref: str, branch: str, base_branch: str) -> None:
+        """Check out a ref of the mirror, and nothing else that is there, as `branch` of an empty place.
+
+        Raises WorkspaceError.
+        """
+        given = (self._workspace.mirror_at(self._mirror), ref, branch, base_branch)
+        self._must("clone", self._script("clone", scripts.CLONE_FROM, *given, mirrored=True))
+
+    def fetch(self, branch: str, base_branch: str, heads: Heads) -> None:
+        """Bring the remote-tracking refs of both branches to `heads`, from the mirror.
+
+        In a start of its own, for the mirror is shown: other git commands may run what the agent set up.
+        Raises WorkspaceError.
+        """
+        self._take("fetch", scripts.FETCH, branch, base_branch, heads)
+
+    def commit(self, ref: str = "HEAD") -> str:
+        """Return the commit that `ref` names, or empty."""
+        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return found.out.strip() if found.exit_code == 0 else ""
+
+    def lock_files(self) -> Listing:
+        """Return object id and path of every file of HEAD that names dependencies, in order."""
+        listed = self._listed("ls-tree", "-r", "--format=%(objectname) %(path)", "HEAD")
+        rows = (f"{row[: row.index(' ')]} {unquoted(row[row.index(' ') + 1 :])}" for row in listed.names)
+        return Listing(tuple(sorted(row for row in rows if _NAMES_DEPENDENCIES.search(row))), listed.more)
+
+    def commits_since(self, base: str) -> int:
+        """Return how many commits HEAD has that `base` has not; 0 when either is not there."""
+        counted = self._git("rev-list", "--count", f"{base}..HEAD")
+        return int(counted.out.strip()) if counted.exit_code == 0 and base else 0
+
+    def commit_leftovers(self, message: str) -> str:
+        """Commit what is uncommitted, and return the commit that HEAD is then, or empty.
+
+        Raises WorkspaceError.
+        """
+        ran = self._script("commit", scripts.LEFTOVERS, message)
+        self._must("commit", ran)
+        said = ran.out.strip()
+        if said and not _COMMIT.fullmatch(said):
+            raise WorkspaceError("git rev-parse", said)
+        return said
+
+    def put_on(self, onto: str, message: str, *dropped: str) -> tuple[str, ...]:
+        """Commit what is uncommitted and put HEAD's own commits on `onto`, unless it has that already; the
+        conflicting paths when that cannot be, with everything committed as it was.
+
+        `dropped`: a commit that `onto` was written anew from, and the base: what these have is left out.
+
+        Raises WorkspaceError when git fails for another reason.
+        """
+        ran = self._script("rebase", scripts.PUT_ON, message, onto, *dropped)
+        if ran.exit_code != scripts.CONFLICT:
+            self._must("rebase", ran)
+            return ()
+        paths = tuple(map(unquoted, ran.out.splitlines()))
+        if not paths:
+            raise WorkspaceError("git rebase", ran.tail)
+        return paths
+
+    def mark(self, ref: str, message: str) -> None:
+        """Commit what is uncommitted and point `ref`, a full name, at it. Raises WorkspaceError."""
+        self.commit_leftovers(message)
+        self._must("update-ref", self._git("update-ref", ref, "HEAD"))
+
+    def changed_since(self, ref: str, message: str) -> Listing:
+        """Commit what is uncommitted and return the paths that differ from `ref`. Raises WorkspaceError."""
+        self.commit_leftovers(message)
+        words = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
+        listed = self._listed("diff", *words, "--ignore-submodules=none", ref, "HEAD", "--")
+        return Listing(tuple(map(unquoted, listed.names)), listed.more)
+
+    def adopt(self, ref: str) -> None:
+        """Let HEAD be what a ref of the mirror is, whose files are the same. Raises WorkspaceError."""
+        self._must(
+            "reset",
+            self._script("reset", scripts.ADOPT, self._workspace.mirror_at(self._mirror), ref, mirrored=True),
+        )
+
+    def restore(self, commit: str) -> None:
+        """Go back to `commit`: what validation commands left behind or committed is not the agent's work."""
+        self._must("reset", self._script("reset", scripts.RESTORE, commit))
+
+    def export(self, target: Path, base: str, cap_bytes: int) -> None:
+        """Write a bundle of HEAD to `target` on the host, without what `base` has.
+
+        Raises WorkspaceError or OversizedRepositoryError.
+        """
+        out = f"{self._workspace.layout.out}/{_BUNDLE}"
+        self._must("bundle", self._script("bundle", scripts.EXPORT, out, base, exporting=True))
+        self._workspace.collect(_BUNDLE, target, cap_bytes)
+
+    def set_aside(self, commit: str, target: Path, cap_bytes: int) -> None:
+        """Write to `target` on the host what the files here differ in from `commit`, as a patch, without
+        reading `.git`. Raises WorkspaceError or OversizedRepositoryError.
+        """
+        given = (self._workspace.layout.out, _PATCH, self._workspace.mirror_at(self._mirror), commit)
+        command = scripts.command(scripts.SET_ASIDE, *given, prologue="")
+        self._must("diff", self._run("diff", command, mirrored=True, exporting=True))
+        self._workspace.collect(_PATCH, target, cap_bytes)
+
+    def _take(self, what: str, script: str, branch: str, base_branch: str, heads: Heads) -> None:
+        """Take both commits by id: the mirror is shared, and another card may move its branches meanwhile."""
+        given = (self._workspace.mirror_at(self._mirror), branch, base_branch, heads.branch, heads.base)
+        self._must(what, self._script(what, script, *given, mirrored=True))
+
+    def _script(
+        self, what: str, script: str, *given: str, mirrored: bool = False, exporting: bool = False
+    ) -> Ran:
+        return self._run(what, scripts.command(script, *given), mirrored=mirrored, exporting=exporting)
+
+    def _git(self, *words: str) -> Ran:
+        return self._run(words[0], scripts.git(*words))
+
+    def _listed(self, *words: str) -> Listing:
+        """Return the lines that git says, without those that are longer than any name: they are cut."""
+        ran = self._git(*words)
+        if not ran.flooded:
+            self._must(words[0], ran)
+        lines = ran.out.splitlines()
+        names = tuple(line for line in lines if len(line) <= _NAME_CHARS)
+        return Listing(names, ran.flooded or ran.cut or len(names) < len(lines))
+
+    def _run(
+        self, what: str, command: tuple[str, ...], *, mirrored: bool = False, exporting: bool = False
+    ) -> Ran:
+        child = self._workspace.start(
+            command,
+            env=self._env,
+            writable=True,
+            cap_bytes=_OUTPUT_BYTES,
+            mirror=self._mirror if mirrored else None,
+            export=exporting,
+        )
+        ran = finish(child, what=f"git {what}", timeout_s=_GIT_S, beat=self._beat, out_bytes=_OUTPUT_BYTES)
+        if ran.exit_code != 0 and child.fate:
+            raise WorkspaceError(f"git {what}", child.fate)
+        if not ran.flooded:
+            judge(what, ran, scripts.BOUNDS)
+        return ran
+
+    @staticmethod
+    def _must(what: str, ran: Ran) -> None:
+        if ran.exit_code != 0:
+            raise WorkspaceError(scripts.failed_at(ran.exit_code, what), ran.tail)

@@ -1,0 +1,150 @@
+"""The fixed shell texts of Cardinal's own git commands: those that belong together share one start."""
+
+from runner.exec.launch import Bounds
+
+_SETTINGS = (
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("commit.gpgSign", "false"),
+    ("submodule.recurse", "false"),
+    ("advice.detachedHead", "false"),
+    ("gc.auto", "0"),
+    ("core.editor", "true"),
+    ("sequence.editor", "true"),
+    # It would be run while the mirror is shown, for the agent may lend objects from there.
+    ("core.alternateRefsCommand", "true"),
+    # The mirror gives a commit by its id then, whatever its branches are by now.
+    # Source: gitprotocol-v2(5), on what may be wanted.
+    ("protocol.version", "2"),
+    ("core.packedGitWindowSize", "64m"),
+    ("core.packedGitLimit", "512m"),
+)
+BOUNDS = Bounds(memory_bytes=4_000_000_000)  # what an agent commits may name trees without end
+_BOUND = "; ".join(BOUNDS.steps()) + "\n"
+_FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
+_WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "bundle")
+_CODES = {word: code for code, word in enumerate(_WORDS, 101)}  # neither git's own nor a shell's
+CONFLICT = 121
+_UNUSABLE = 122
+
+# What a script is given reaches it as "$1" …, and never becomes a part of its text.
+_GIT = (
+    _BOUND + f'g() {{ git {" ".join(f"-c {name}={text}" for name, text in _SETTINGS)} "$@"; }}\n'
+    'must() { g "$@" || case $1 in '
+    + " ".join(f"{word}) exit {code};;" for word, code in _CODES.items())
+    + " esac; }\n"
+)
+# `.git` is the agent's: its config is replaced, what leads git elsewhere or shortens history is removed, and
+# so are locks, whose owners ended with their container. The environment names `.git`: git looks nowhere else.
+_PROLOGUE = f"""{_GIT}
+own_config() {{
+  [ ! -L .git ] && [ -d .git ] || return
+  rm -rf .git/config .git/config.worktree .git/commondir .git/shallow .git/info/grafts .git/*.lock || return
+  find .git/refs -name '*.lock' -delete || return
+  printf '[core]\\n\\trepositoryformatversion = 0\\n\\tlogallrefupdates = true\\n' > .git/config
+}}
+[ ! -e .git ] && [ ! -L .git ] || own_config || exit {_UNUSABLE}
+"""
+_LEFT = "left=$(must status --porcelain --ignore-submodules=all) || exit"
+# A commit that fails while nothing is left any more had nothing to commit.
+_LEFTOVERS = f"""
+message=$1
+{_LEFT}
+if [ -n "$left" ]; then
+  must add --all
+  g commit --quiet --no-verify -m "$message" >&2 || {{
+    {_LEFT}
+    [ -z "$left" ] || exit {_CODES["commit"]}
+  }}
+fi
+"""
+
+# Nobody means these to be committed, and a repository may have forgotten to say so.
+_NOISE = ("__pycache__/", "*.py[co]", "node_modules/", ".DS_Store", ".pytest_cache/", ".mypy_cache/", "*.swp")
+_PASS_OVER = f"""
+mkdir -p .git/info || exit
+printf '%s\\n' {" ".join(f"'{one}'" for one in _NOISE)} > .git/info/exclude || exit
+"""
+
+# mirror branch base, and the commits of both; that of the branch is empty where it is not there
+FETCH = f"""
+must {_FETCH} "$1" "+$5:refs/remotes/origin/$3" ${{4:+"+$4:refs/remotes/origin/$2"}}
+"""
+CLONE = f"""
+must init --quiet --initial-branch="$3" .
+{_PASS_OVER}
+{FETCH}
+must checkout --quiet --force --no-track -B "$2" "${{4:-$5}}"
+"""
+# mirror ref branch base
+CLONE_FROM = f"""
+must init --quiet --initial-branch="$4" .
+must {_FETCH} "$1" "+$2:refs/cardinal/head" "+refs/heads/$4:refs/remotes/origin/$4"
+must checkout --quiet --force --no-track -B "$3" refs/cardinal/head
+"""
+# message; says what HEAD is then
+LEFTOVERS = f"""
+{_LEFTOVERS}
+g rev-parse --verify --quiet --end-of-options "HEAD^{{commit}}" || true
+"""
+# message commit, and for a branch that people wrote anew: where it stood before, and the base; says which
+# paths are in conflict. What any of the three has, as it is or rebased, is no work to be put on the commit:
+# `rebase` leaves it out for an upstream that has them all behind it.
+PUT_ON = f"""
+{_LEFTOVERS}
+upstream=$2
+if [ -n "$3" ] && g cat-file -e "$3^{{commit}}"; then
+  upstream=$(g commit-tree -m upstream -p "$2" -p "$3" -p "$4" "$2^{{tree}}") || exit
+elif g merge-base --is-ancestor "$2" HEAD; then
+  exit 0
+fi
+! g rebase --quiet --no-autostash --onto "$2" "$upstream" >&2 || exit 0
+g diff --name-only --diff-filter=U --no-ext-diff
+g rebase --abort >&2
+exit {CONFLICT}
+"""
+# mirror ref; what the agent lent from the mirror would not be copied, and the mirror is not shown later
+ADOPT = f"""
+rm -f .git/objects/info/alternates || exit
+must {_FETCH} "$1" "+$2:refs/cardinal/head"
+must reset --quiet --soft refs/cardinal/head
+"""
+# commit
+RESTORE = """
+must reset --quiet --hard "$1"
+must clean --quiet -f -d
+"""
+# file base; without `base` when the agent rewrote history so that it is not in it
+EXPORT = """
+g bundle create --quiet "$1" HEAD --not "$2" || must bundle create --quiet "$1" HEAD
+"""
+# folder of the way out, name of the patch, mirror, commit: the difference between the commit and the files
+# that lie here, without `.git`, which may be broken
+SET_ASIDE = f"""
+{_GIT}
+GIT_DIR=$(mktemp -d "$1/aside.XXXXXX") || exit
+export GIT_DIR GIT_ALTERNATE_OBJECT_DIRECTORIES="$3/objects"
+trap 'rm -rf "$GIT_DIR"' EXIT
+must init --quiet
+printf '%s\\n' {" ".join(f"'{one}'" for one in _NOISE)} > "$GIT_DIR/info/exclude"
+g read-tree "$4" || exit
+must add --all
+g diff --cached --no-color --no-ext-diff --no-textconv "$4" -- > "$1/$2"
+"""
+
+
+def command(script: str, *given: str, prologue: str = _PROLOGUE) -> tuple[str, ...]:
+    """Return what runs `script` with what is given to it."""
+    return ("/bin/sh", "-c", prologue + script, "cardinal", *given)
+
+
+def git(*words: str) -> tuple[str, ...]:
+    """Return one git command under the same settings."""
+    return command('g "$@"', *words)
+
+
+def failed_at(exit_code: int, what: str) -> str:
+    """Return the git command at which a script ended; `what` where it was none of them."""
+    if exit_code == _UNUSABLE:
+        return "opening .git"
+    return f"git {next((word for word, code in _CODES.items() if code == exit_code), what)}"

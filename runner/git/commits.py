@@ -1,0 +1,92 @@
+"""Commits as git stores them: read field by field, written byte by byte, with what Cardinal signs. Pure."""
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from runner.run.run_spec import Committer
+
+_SIGNED = re.compile(r"(?P<who>.*?) (?P<when>\d{1,18} [+-]\d{4})", re.DOTALL)
+_NEVER = "0 +0000"
+_MESSAGE_CHARS = 50_000
+_OURS = re.compile(r"^cardinal-(?:run|card):[^\n]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
+_TRAILERS = re.compile(r"(?:[A-Za-z0-9-]+: [^\n]*\n?)+\Z")
+_QUOTED = re.compile(r"\\([0-7]{3}|.)")
+_ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit; names are `Name <address>`, times git's own: seconds and zone."""
+
+    commit: str
+    tree: str
+    parents: tuple[str, ...]
+    author: str
+    authored: str
+    committer: str
+    committed: str
+    message: str
+
+
+def parsed(commit: str, text: str) -> Commit:
+    """Return the commit that `git cat-file commit` shows; unknown headers are passed over."""
+    head, _, message = text.partition("\n\n")
+    found: dict[str, list[str]] = {}
+    for line in head.split("\n"):
+        name, _, rest = line.partition(" ")
+        found.setdefault(name, []).append(rest)
+    author, authored = _signed(found.get("author", [""])[0])
+    committer, committed = _signed(found.get("committer", [""])[0])
+    tree, parents = found.get("tree", [""])[0], tuple(found.get("parent", ()))
+    return Commit(commit, tree, parents, author, authored, committer, committed, message.rstrip("\n"))
+
+
+def written(commit: Commit) -> bytes:
+    """Return the object that git stores for it: nothing but these fields, so no header hides anything."""
+    rows = [
+        f"tree {commit.tree}",
+        *(f"parent {parent}" for parent in commit.parents),
+        f"author {commit.author} {commit.authored}",
+        f"committer {commit.committer} {commit.committed}",
+    ]
+    return ("\n".join(rows) + f"\n\n{commit.message}\n").encode("utf-8", "replace")
+
+
+def own(commit: Commit, committer: Committer, run_id: str, card: str, when: str) -> Commit:
+    """Return the commit as Cardinal's own: its name and time, trailers that name run and card."""
+    name = f"{committer.name} <{committer.email}>"
+    said = _OURS.sub("", commit.message.replace("\0", ""))[:_MESSAGE_CHARS].strip() or f"Work of run {run_id}"
+    _, _, last = said.rpartition("\n\n")
+    together = last != said and _TRAILERS.match(last)
+    trailers = f"Cardinal-Run: {run_id}\nCardinal-Card: {card}"
+    message = f"{said}{'' if together else chr(10)}\n{trailers}"
+    return replace(commit, author=name, authored=when, committer=name, committed=when, message=message)
+
+
+def git_time(at: datetime, earlier_s: int = 0) -> str:
+    """Return a time as git writes it in a commit, so many seconds earlier, in UTC."""
+    return f"{int(at.timestamp()) - earlier_s} +0000"
+
+
+def unquoted(path: str) -> str:
+    """Return a path that git wrote in quotes because of odd bytes; those that are no UTF-8 stay escaped.
+
+    Source: git-config(1), core.quotePath.
+    """
+    if not path.startswith('"'):
+        return path
+    raw, at = bytearray(), 0
+    inside = path[1:-1]
+    for found in _QUOTED.finditer(inside):
+        raw += inside[at : found.start()].encode("utf-8", "replace")
+        code = found[1]
+        raw.append(int(code, 8) & 255 if len(code) == 3 else _ESCAPES.get(code, ord(code) & 127))
+        at = found.end()
+    raw += inside[at:].encode("utf-8", "replace")
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _signed(text: str) -> tuple[str, str]:
+    found = _SIGNED.fullmatch(text)
+    return (found["who"], found["when"]) if found else (text, _NEVER)

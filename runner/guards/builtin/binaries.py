@@ -1,0 +1,15 @@
+"""Binary files: nobody can read in a review what is in them."""
+
+from collections.abc import Iterator
+
+from runner.guards.contract import Breach, Change, breach
+from runner.run.run_spec import Guards
+
+_ADVICE = "take the binary file out, or make it when it is needed"
+
+
+def look(change: Change, rules: Guards) -> Iterator[Breach]:
+    """Yield files that hold what is no text."""
+    for one in change.touched:
+        if one.binary:
+            yield breach(one, f"binaries: {rules.action('binaries')}", "is a binary file", _ADVICE)

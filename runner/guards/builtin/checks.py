@@ -1,0 +1,41 @@
+"""Files that decide what the checks do: settings of tests and builds, and scripts that `validation` names."""
+
+from collections.abc import Iterator
+
+from runner.guards import ci_files
+from runner.guards.contract import Breach, Change, Touched, breach
+from runner.run.run_spec import Guards
+
+_ADVICE = "leave it as the base branch has it, so that the checks stay what they were"
+
+
+def look(change: Change, rules: Guards) -> Iterator[Breach]:
+    """Yield what of the end state alters the checks; tests given to a runner are for the guard `tests`."""
+    rule = f"checks: {rules.action('checks')}"
+    for one in change.touched:
+        if not one.commit and (what := _what(one, rules)):
+            yield breach(one, rule, what, _ADVICE)
+
+
+def _what(one: Touched, rules: Guards) -> str:
+    if what := ci_files.whole(one.path):
+        return what
+    if ci_files.named(one.path, rules.checks):
+        return "is run by the checks"
+    if ci_files.has_sections(one.path):
+        return _sections(one)
+    if ci_files.by_lines(one.path) and (one.unread or any(map(ci_files.decides, _texts(one)))):
+        return "decides what the checks do, in lines about tests"
+    return ""
+
+
+def _sections(one: Touched) -> str:
+    if one.whole is None:
+        return "may decide what the checks do: it was not read"
+    altered = ci_files.altered(one.path, *one.whole)
+    return f"decides what the checks do, in {', '.join(ci_files.sections_named(altered))}" if altered else ""
+
+
+def _texts(one: Touched) -> Iterator[str]:
+    yield from one.gone
+    yield from (text for _, text in one.lines)

@@ -1,0 +1,20 @@
+"""Files beyond those that the agent may change at all: what no pattern of `allow` names."""
+
+from collections.abc import Iterator
+
+from runner.guards.contract import Breach, Change, breach
+from runner.guards.path_patterns import outside
+from runner.run.run_spec import Guards
+
+_ADVICE = "leave the file as the base branch has it, and keep the work within the allowed paths"
+
+
+def look(change: Change, rules: Guards) -> Iterator[Breach]:
+    """Yield every path outside; without patterns every path is inside."""
+    if not rules.allow:
+        return
+    found = set(outside({one.path for one in change.touched}, rules.allow))
+    said = f"allow: {', '.join(rules.allow)}"
+    for one in change.touched:
+        if one.path in found:
+            yield breach(one, said, "is outside of the allowed paths", _ADVICE)

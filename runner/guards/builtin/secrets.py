@@ -1,0 +1,28 @@
+"""Keys, tokens and passwords in added lines and in commit messages. Their text goes nowhere from here."""
+
+from collections.abc import Iterator
+
+from runner.guards.contract import Breach, Change, breach
+from runner.guards.secret_scan import kinds_in
+from runner.run.run_spec import Guards
+
+_ADVICE = "take it out of every commit, and have whoever owns it make a new one"
+_UNREAD = "make the change smaller, so that all of it can be looked through"
+
+
+def look(change: Change, rules: Guards) -> Iterator[Breach]:
+    """Yield each line with what looks like a secret, by its kind; of files only lines that were added."""
+    rule = f"secrets: {rules.action('secrets')}"
+    for one in change.touched:
+        if one.unread and one.is_file:
+            what = "was not searched for secrets: it is too large, or one of too many files"
+            yield breach(one, rule, what, _UNREAD, doubtful=True)
+        for number, text in one.lines:
+            for kind in kinds_in(text):
+                yield breach(one, rule, f"holds {kind.name}", _ADVICE, line=number, doubtful=kind.doubtful)
+    for message in change.messages:
+        kinds = dict.fromkeys(kind for line in message.text.splitlines() for kind in kinds_in(line))
+        for kind in kinds:
+            what = f"holds {kind.name}"
+            place = "(a commit message)"
+            yield Breach(place, rule, what, _ADVICE, message.commit, 0, message.commit, kind.doubtful)

@@ -1,0 +1,19 @@
+"""Submodules: a whole repository of somebody else's, in one line."""
+
+from collections.abc import Iterator
+
+from runner.guards.contract import SUBMODULE, Breach, Change, breach
+from runner.guards.path_patterns import folded
+from runner.run.run_spec import Guards
+
+_ADVICE = "remove the submodule and its entry in .gitmodules"
+
+
+def look(change: Change, rules: Guards) -> Iterator[Breach]:
+    """Yield gitlinks that come, move or go, and every change of .gitmodules."""
+    rule = f"submodules: {rules.action('submodules')}"
+    for one in change.touched:
+        if SUBMODULE in (one.mode, one.before_mode):
+            yield breach(one, rule, "is a submodule", _ADVICE)
+        elif folded(one.path.rsplit("/", 1)[-1]) == ".gitmodules":
+            yield breach(one, rule, "says where submodules come from", _ADVICE)

@@ -1,0 +1,54 @@
+"""Symbolic links that lead out of the repository, to what is protected, or stand where a file stood."""
+
+from collections.abc import Iterator
+
+from runner.guards.contract import LINK, NOTHING, Breach, Change, Touched, breach
+from runner.guards.path_patterns import folded, protected
+from runner.run.run_spec import Guards
+
+_ADVICE = "remove the link; put a file of its own there"
+
+
+def look(change: Change, rules: Guards) -> Iterator[Breach]:
+    """Yield links that are more than a short way to a neighbour."""
+    gone = {(one.commit, folded(one.path).split("/")[0]) for one in change.touched if one.mode == NOTHING}
+    for one in change.touched:
+        if one.mode == LINK:
+            what = _why_not(one, rules) or _stands_in(one, gone)
+            if what:
+                yield breach(one, f"symlinks: {rules.action('symlinks')}", what, _ADVICE)
+
+
+def _why_not(one: Touched, rules: Guards) -> str:
+    if one.target.startswith(("/", "\\", "~")) or one.target[1:2] == ":":
+        return "is a link to an absolute path"
+    place = _resolved(one.path, one.target)
+    if place is None:
+        return "is a link that leads out of the repository"
+    if not place or folded(place[0]) == ".git":
+        return "is a link to the whole repository, or to git's own files"
+    if protected(["/".join(place)], rules.protect):
+        return "is a link to what is protected"
+    return ""
+
+
+def _stands_in(one: Touched, gone: set[tuple[str, str]]) -> str:
+    """Say what a link stands for that was something else before: a file, or a folder of the same name."""
+    if one.before_mode not in (NOTHING, LINK):
+        return "is a link in the place of a file"
+    if "/" not in one.path and (one.commit, folded(one.path)) in gone:
+        return "is a link in the place of a folder"
+    return ""
+
+
+def _resolved(path: str, target: str) -> list[str] | None:
+    """Return the parts of where a link leads; None when that is above the repository."""
+    place = path.split("/")[:-1]
+    for part in target.replace("\\", "/").split("/"):
+        if part == "..":
+            if not place:
+                return None
+            place.pop()
+        elif part not in ("", "."):
+            place.append(part)
+    return place

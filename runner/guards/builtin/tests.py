@@ -1,0 +1,104 @@
+"""Tests that are deleted, thinned out or switched off: checks pass more easily where less is checked."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from runner.guards import weakened_tests
+from runner.guards.contract import Breach, Change, Touched, breach
+from runner.run.run_spec import Guards
+
+_ADVICE = "leave the tests as they are and repair the code; ask people where a test itself is wrong"
+_MOST_LINES = 3  # of one file, each of a kind of its own
+_Count = Callable[[str], int]
+_Trick = tuple[str, str, bool]  # what it does, the plain line, whether it is indented
+
+
+def look(change: Change, rules: Guards) -> Iterator[Breach]:
+    """Yield what of the end state has fewer tests or asserts less than its base, or has tests that are off.
+
+    What stands in another file of tests now was moved, not taken away. Commits on the way are not looked at:
+    only the end is checked.
+    """
+    rule = f"tests: {rules.action('tests')}"
+    ends = [one for one in change.touched if not one.commit]
+    files = [one for one in ends if weakened_tests.kind_of(one.path) != weakened_tests.NOWHERE]
+    tricks = {one.path: tuple(_tricks(one.path, one.lines)) for one in ends}
+    old = ends if any(tricks.values()) else []  # what went is looked through only where something came
+    before = Counter(trick for one in old for _, trick in _tricks(one.path, enumerate(one.gone)))
+    for one in ends:
+        said = {what: number for number, what in reversed(tuple(_new_tricks(tricks[one.path], before)))}
+        for what, number in sorted(said.items(), key=lambda item: item[1])[:_MOST_LINES]:
+            yield breach(one, rule, what, _ADVICE, line=number)
+    tests, asserts = _lost(files, weakened_tests.tests_in), _lost(files, weakened_tests.assertions_in)
+    for one in files:
+        if one.unread:
+            what = "was not compared with its tests before: it is too large, or one of too many files"
+            yield breach(one, rule, what, _ADVICE, doubtful=True)
+        elif tests[one.path] and not one.is_file:
+            yield breach(one, rule, f"is gone, with {_counted(tests[one.path], 'test')}", _ADVICE)
+        elif tests[one.path]:
+            yield breach(one, rule, f"has {_counted(tests[one.path], 'test')} less than before", _ADVICE)
+        elif asserts[one.path]:
+            what = f"has {_counted(asserts[one.path], 'assertion')} less than before"
+            yield breach(one, rule, what, _ADVICE)
+
+
+def _tricks(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Trick]]:
+    """Yield each line that makes checks see less, with its number."""
+    texts = dict(lines)
+    for number, what in weakened_tests.tricks(path, texts.items()):
+        yield number, (what, weakened_tests.plain(texts[number]), texts[number][:1].isspace())
+
+
+def _new_tricks(there: Iterable[tuple[int, _Trick]], before: Counter[_Trick]) -> Iterator[tuple[int, str]]:
+    """Yield the tricks of a file that did not stand in the change's files before, and take the others away.
+
+    At the margin a line may switch off a whole file: one that was indented is not the same there.
+    """
+    for number, (what, text, indented) in there:
+        known = ((what, text, was) for was in (True, False) if indented or not was)
+        moved = next((trick for trick in known if before[trick] > 0), None)
+        if moved is None:
+            yield number, what
+        else:
+            before[moved] -= 1
+
+
+def _lost(files: list[Touched], count: _Count) -> dict[str, int]:
+    """Return by path how many of a kind each file has less, but for lines that another one has more now.
+
+    A line counts as moved once, and only into a file of its language in which runners look for tests as
+    surely.
+    """
+    gone = {one.path: _counting(count, one.gone) for one in files}
+    new = {one.path: _counting(count, (text for _, text in one.lines)) for one in files}
+    less = {path: _sum(count, gone[path]) - _sum(count, new[path]) for path in gone}
+    more = {path: new[path] - gone[path] for path, number in less.items() if number < 0}
+    for path, number in less.items():
+        if number > 0:
+            less[path] = number - _moved(path, gone[path] - new[path], more, count)
+    return {path: max(0, number) for path, number in less.items()}
+
+
+def _moved(path: str, lines: Counter[str], more: dict[str, Counter[str]], count: _Count) -> int:
+    """Return how many of these lines others have more, and take them from there."""
+    found = 0
+    for other, gained in more.items():
+        same = weakened_tests.language(other) == weakened_tests.language(path)
+        if same and weakened_tests.kind_of(other) >= weakened_tests.kind_of(path):
+            both = lines & gained
+            found += _sum(count, both)
+            lines, more[other] = lines - both, gained - both
+    return found
+
+
+def _counting(count: _Count, texts: Iterable[str]) -> Counter[str]:
+    return Counter(filter(count, map(weakened_tests.plain, texts)))
+
+
+def _sum(count: _Count, lines: Counter[str]) -> int:
+    return sum(count(line) * times for line, times in lines.items())
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

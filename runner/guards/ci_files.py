@@ -1,0 +1,232 @@
+"""Which files decide what the checks of a repository do: whole files, and sections of others. Pure."""
+
+import configparser
+import json
+import posixpath
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+
+from runner.guards.path_patterns import folded
+
+# Each by its name, wherever it lies: what the usual tools read to know what to check, and how.
+_WHOLE = re.compile(
+    r"""
+    (?:gnu)?makefile | .*\.mk | \.?justfile | taskfile\.ya?ml | rakefile | tox\.ini | noxfile\.py
+    | conftest\.py | \.?pytest\.(?:ini|toml) | \.coveragerc | \.rspec | (?:spec|rails|test)_helper\.(?:rb|exs)
+    | phpunit[^/]*\.xml(?:\.dist)?
+    | (?:jest|vitest|playwright|karma|cypress|ava|wdio|web-test-runner)[.-].*(?:conf|setup|workspace).*
+    | setup-?tests\.[cm]?[jt]sx? | \.mocharc[^/]* | \.(?:nyc|c8)rc[^/]* | nextest\.toml | testng[^/]*\.xml
+    | \.?ruff\.toml | \.?mypy\.ini | \.flake8 | \.?pylintrc | pyrightconfig\.json | \.eslint(?:rc|ignore)[^/]*
+    | eslint\.config\.[^/]* | biome\.jsonc? | tsconfig[^/]*\.json | \.rubocop[^/]* | \.golangci\.[^/]*
+    | \.?clippy\.toml | detekt\.ya?ml | checkstyle\.xml | phpstan[^/]* | \.credo\.exs
+    | \.pre-commit-config\.ya?ml | lefthook\.ya?ml | \.gitlab-ci\.ya?ml | \.travis\.ya?ml | jenkinsfile
+    | azure-pipelines\.ya?ml | codecov\.ya?ml | \.codecov\.ya?ml
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_FOLDERS = re.compile(
+    r"(?:\.circleci|\.buildkite|\.husky|\.config/nextest[^/]*)/.*|(?:.*/)?\.github/actions/.*"
+    r"|(?:.*/)?(?:\.cargo/config(?:\.toml)?|\.mvn/(?:maven|jvm)\.config)",
+    re.DOTALL,
+)
+_RULES = re.compile(r"\.github/cardinal(?:\.ya?ml|/.*)|(?:\.github/|docs/)?codeowners", re.DOTALL)
+_SHOWN = re.compile(r"(?:.*/)?\.gitattributes", re.DOTALL)
+# Python and node take a file or folder of this name before the tool that was installed.
+_SHADOWS = re.compile(
+    r"""
+    (?:(?:src|tests?)/)?(?:_?pytest|unittest|doctest|coverage|tox|nox|nose2?|pluggy|hypothesis|mypy|ruff)
+        (?:\.pyi?|/__(?:init|main)__\.py)
+    | (?:.*/)?(?:(?:site|user)customize\.py|[^/]*\.pth|node_modules/\.bin/.*)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_LINES = re.compile(
+    r"(?:.*/)?(?:pom\.xml|build\.gradle(?:\.kts)?|vite\.config\.[^/]*|mix\.exs|build\.sbt)", re.DOTALL
+)
+_OF_TESTS = re.compile(
+    r"ignoreFailures|skipTests|maven\.test|surefire|failsafe|jacoco|useJUnit|\bexclude|\b(?:test|check)s?\s?[{:(]"
+    r"|tasks?\.(?:named|test|check|withType)|\bonlyIf\b|\benabled\s?=|coverage|test_(?:paths|options)"
+    r"|Test\s?/|\baliases\b"
+)
+_TEST_DEPENDENCY = re.compile(r"^\s*(?:test|androidTest)\w*(?:Implementation|Api|RuntimeOnly|CompileOnly)\b")
+_PARTS = re.compile(r"[;&|(){}`\n]")  # of a shell line: each begins with a program
+_WORDS = re.compile(r"""[\s<>"'=$,]+""")
+_WRITTEN = re.compile(r"""\d?>{1,2}\s*[^\s<>]+""")  # a file that takes what a command says is not run by it
+_ASSIGNED = re.compile(r"""^\s*(?:\w{1,100}=(?:"[^"]*"|'[^']*'|[^\s"'])*\s+){1,20}""")
+_ELSEWHERE = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd|-C|--(?:prefix|directory|cwd))\b")
+_TOLD_BY = re.compile(r"--.*|-c")  # settings, or a shell line
+_RUNNERS = frozenset(
+    [
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "ksh",
+        "source",
+        ".",
+        "python",
+        "python3",
+        "pypy3",
+        "node",
+        "deno",
+        "bun",
+        "ruby",
+        "perl",
+        "php",
+        "lua",
+        "tsx",
+        "ts-node",
+        "exec",
+        "env",
+        "time",
+        "nice",
+        "timeout",
+        "sudo",
+        "xargs",
+        "if",
+        "then",
+        "else",
+        "do",
+        "while",
+        "until",
+        "!",
+        "run",
+        "npx",
+    ]
+)
+_MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
+Sections = dict[str, object]
+
+
+def whole(path: str) -> str:
+    """Return why a whole file decides, as the end of a sentence; empty when it does not."""
+    plain = folded(path)
+    if _RULES.fullmatch(plain):
+        return "says what agents may do here, and who reviews it"
+    if _SHOWN.fullmatch(plain):
+        return "says how files are checked out, and what a review does not show"
+    if _SHADOWS.fullmatch(plain):
+        return "stands before the program that runs the checks, or is loaded with it"
+    name = plain.rsplit("/", 1)[-1]
+    return "decides what the checks do" if _WHOLE.fullmatch(name) or _FOLDERS.fullmatch(plain) else ""
+
+
+def named(path: str, commands: Iterable[str]) -> bool:
+    """Whether a shell line of the checks names the file, as a path or as a module of Python."""
+    return any(_fits(folded(path), line) for line in commands)
+
+
+def _fits(path: str, line: str) -> bool:
+    elsewhere = _ELSEWHERE.search(line) is not None
+    return any(
+        path == place or (elsewhere and path.endswith(f"/{place}"))
+        for part in _PARTS.split(line)
+        for place in _run_by(_WORDS.split(_ASSIGNED.sub("", _WRITTEN.sub(" ", part))))
+    )
+
+
+def _run_by(words: list[str]) -> Iterator[str]:
+    """Yield what a command runs or is told by: what it only looks at, as `test -f` does, decides nothing."""
+    before = "exec"  # at the beginning stands a program
+    for at, word in enumerate(words):
+        if not word:
+            continue
+        if at and words[at - 1] == "-m" and _MODULE.fullmatch(word):
+            module = folded(word.replace(".", "/"))
+            yield from (f"{module}.py", f"{module}/__main__.py", f"{module}/__init__.py")
+        elif before in _RUNNERS or (at and _TOLD_BY.fullmatch(words[at - 1])):
+            yield posixpath.normpath(folded(word))
+        if not word.startswith("-") and not word.isdigit():
+            before = word.rsplit("/", 1)[-1]
+
+
+def by_lines(path: str) -> bool:
+    """Whether a file decides by some of its lines alone."""
+    return _LINES.fullmatch(folded(path)) is not None
+
+
+def decides(line: str) -> bool:
+    """Whether a line of such a file is about tests; a dependency that tests need is not."""
+    return _OF_TESTS.search(line) is not None and not _TEST_DEPENDENCY.match(line)
+
+
+def has_sections(path: str) -> bool:
+    """Whether a file decides by some of its sections alone."""
+    return _name(path) in _READERS
+
+
+def altered(path: str, before: str, after: str) -> tuple[str, ...]:
+    """Return the sections that decide and differ; the whole file, as `it`, where a text cannot be read."""
+    read = _READERS[_name(path)]
+    try:
+        old, new = (read(text) if text.strip() else {} for text in (before, after))
+        return tuple(sorted(key for key in {*old, *new} if old.get(key) != new.get(key)))
+    except (ValueError, configparser.Error, RecursionError):
+        return ("it",)
+
+
+def _name(path: str) -> str:
+    return folded(path).rsplit("/", 1)[-1]
+
+
+def _at(found: object, *keys: str) -> object:
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def _chosen(found: object, places: Iterable[str]) -> Sections:
+    """Return what stands at each of these places, of which the names are parted by a space."""
+    chosen = {place: _at(found, *place.split(" ")) for place in places}
+    return {place: one for place, one in chosen.items() if one is not None}
+
+
+def _json(*places: str) -> Callable[[str], Sections]:
+    return lambda text: _chosen(json.loads(text), places)
+
+
+def _toml(*places: str) -> Callable[[str], Sections]:
+    return lambda text: _chosen(tomllib.loads(text), places)
+
+
+_INI = re.compile(
+    r"tool:pytest|coverage.*|flake8.*|mypy.*|pylint.*|pycodestyle|tox.*|testenv.*|aliases|isort"
+)
+
+
+def _ini(text: str) -> Sections:
+    found = configparser.RawConfigParser(strict=False)
+    found.read_string(text)
+    return {name: dict(found.items(name)) for name in found.sections() if _INI.fullmatch(name.casefold())}
+
+
+_READERS: dict[str, Callable[[str], Sections]] = {
+    "package.json": _json(
+        *("scripts", "jest", "vitest", "mocha", "ava", "nyc", "c8", "tap", "eslintConfig", "lint-staged"),
+        *("wireit", "nx"),
+    ),
+    "composer.json": _json("scripts", "autoload-dev"),
+    "deno.json": _json("tasks", "test", "lint"),
+    "pyproject.toml": _toml(
+        *(
+            "tool pytest",
+            "tool coverage",
+            "tool tox",
+            "tool nox",
+            "tool poe",
+            "tool taskipy",
+            "tool pdm scripts",
+        ),
+        *("tool hatch envs", "tool ruff", "tool mypy", "tool pyright", "tool pylint", "tool black"),
+        *("tool poetry scripts", "project entry-points pytest11"),
+    ),
+    "cargo.toml": _toml("test", "lints", "workspace lints", "lib test", "lib doctest", "profile test"),
+    "setup.cfg": _ini,
+}
+
+
+def sections_named(keys: Iterable[str], most: int = 3) -> Iterator[str]:
+    """Yield the first of these sections as people know them."""
+    for key in tuple(keys)[:most]:
+        yield f"`{key.replace(' ', '.')}`" if key != "it" else "the file"

@@ -1,0 +1,99 @@
+"""The contract of a guard: what it is shown of a change, and what it says. No guard has I/O."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from runner.run.run_spec import Guards
+
+NOTHING, EXECUTABLE, LINK, SUBMODULE = "000000", "100755", "120000", "160000"  # modes, as git has them
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """One path as one comparison shows it: a rename is two, one gone and one new, so both are judged.
+
+    `commit` is empty where base and head are compared. `lines` are those added, with their numbers, `gone`
+    those taken away; `binary` and `unread` (too large, or one of too many) say why they may not be all.
+    `target` is where a link leads. `whole` is the text before and after, of files judged by sections.
+    """
+
+    path: str
+    before_mode: str
+    mode: str
+    before_object: str
+    object: str
+    commit: str = ""
+    size_bytes: int = 0
+    binary: bool = False
+    unread: bool = False
+    lines: tuple[tuple[int, str], ...] = ()
+    target: str = ""
+    gone: tuple[str, ...] = ()
+    whole: tuple[str, str] | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing stood there before."""
+        return self.before_mode == NOTHING
+
+    @property
+    def is_file(self) -> bool:
+        """Whether a file with content stands there now."""
+        return self.mode.startswith("100")
+
+    @property
+    def was_file(self) -> bool:
+        """Whether a file with content stood there before."""
+        return self.before_mode.startswith("100")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a commit that GitHub does not have yet says."""
+
+    commit: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Everything that a push would put on GitHub, without what people put there themselves."""
+
+    base: str
+    head: str
+    touched: tuple[Touched, ...]
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """One thing that a guard does not let through. `rule` is the policy's key with its value; `what` ends a
+    sentence that begins with the path, `advice` says what undoes it.
+
+    `doubtful`: it may well be harmless, so that a person is asked even where the policy denies.
+    """
+
+    path: str
+    rule: str
+    what: str
+    advice: str
+    commit: str = ""
+    line: int = 0
+    mark: str = ""
+    doubtful: bool = False
+
+
+class Guard(Protocol):
+    """One file in `runner/guards/builtin/`; its name is its key in `guardrails:` (ask, allow or deny)."""
+
+    def look(self, change: Change, rules: Guards) -> Iterator[Breach]:
+        """Yield what is against the rules."""
+
+
+def breach(
+    touched: Touched, rule: str, what: str, advice: str, *, line: int = 0, doubtful: bool = False
+) -> Breach:
+    """Return the breach of one path; its content is the mark, so that leave for it is none for another."""
+    mark = f"{touched.mode}:{touched.object}"
+    return Breach(touched.path, rule, what, advice, touched.commit, line, mark, doubtful)

@@ -1,0 +1,54 @@
+"""What the guards found, in words: for the agent that is to undo it, for the person who decides. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from ledger.events.guard import Violation
+from runner.text.truncate import one_line
+
+_SHOWN = 5
+_FOR_AGENTS = 30
+_PATH_BYTES = 200
+_RULE_BYTES = 300
+
+
+def sentence(found: Violation) -> str:
+    """Return one finding on one line: where, what, and which rule."""
+    line = f":{found.line}" if found.line else ""
+    commit = f" in commit {found.commit[:8]}" if found.commit else ""
+    path = one_line(found.path, _PATH_BYTES)
+    return f"{path!r}{line}{commit} {found.what} (rule {one_line(found.rule, _RULE_BYTES)!r})"
+
+
+def listed(found: Sequence[Violation], more: int = 0, shown: int = _SHOWN) -> str:
+    """Return the first findings, each once however many commits it is in, and how many more there are."""
+    rows = tuple(dict.fromkeys(map(sentence, found)))
+    rest = len(rows) - shown + more if len(rows) > shown else more
+    return "; ".join(rows[:shown]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def question(found: Sequence[Violation], more: int) -> str:
+    """Return what a person is asked."""
+    return (
+        f"The guardrails of the repository's policy ask about this change: {listed(found, more)}. "
+        "Publish that too?"
+    )
+
+
+def refusal(found: Iterable[Violation], fork: str) -> str:
+    """Return what the agent is told to undo, and how to get it out of its commits, which begin at `fork`."""
+    rows = list(dict.fromkeys(f"- {sentence(one)}: {one.advice}" for one in found))
+    more = [f"- and {len(rows) - _FOR_AGENTS} more of the kind"] if len(rows) > _FOR_AGENTS else []
+    text = "\n".join((*rows[:_FOR_AGENTS], *more))
+    return (
+        "The repository's guardrails refuse this change, and it is not published as it is:\n\n"
+        f"{text}\n\n"
+        "All your commits that are not on GitHub yet are looked at, so a later commit that takes a file away "
+        f"is not enough: write them anew. `git reset --soft {fork}` begins there; undo the above, and commit "
+        "again. Look through the index before you commit. Do not hide what is refused in another place."
+    )
+
+
+def reason(found: Sequence[Violation], more: int) -> str:
+    """Return why a run failed that did not undo what is refused."""
+    advice = found[0].advice if found else ""
+    return f"the guardrails refuse the change: {listed(found, more)}. What undoes it: {advice}"

@@ -1,0 +1,112 @@
+"""What looks like a secret in one line of text: by detect-secrets, and by the shapes that Cardinal redacts.
+
+Only its patterns are used, on text in memory: nothing asks the network whether a key is good.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from detect_secrets.plugins.artifactory import ArtifactoryDetector
+from detect_secrets.plugins.aws import AWSKeyDetector
+from detect_secrets.plugins.azure_storage_key import AzureStorageKeyDetector
+from detect_secrets.plugins.base import BasePlugin
+from detect_secrets.plugins.basic_auth import BasicAuthDetector
+from detect_secrets.plugins.cloudant import CloudantDetector
+from detect_secrets.plugins.discord import DiscordBotTokenDetector
+from detect_secrets.plugins.github_token import GitHubTokenDetector
+from detect_secrets.plugins.gitlab_token import GitLabTokenDetector
+from detect_secrets.plugins.ibm_cloud_iam import IbmCloudIamDetector
+from detect_secrets.plugins.ibm_cos_hmac import IbmCosHmacDetector
+from detect_secrets.plugins.jwt import JwtTokenDetector
+from detect_secrets.plugins.keyword import KeywordDetector
+from detect_secrets.plugins.mailchimp import MailchimpDetector
+from detect_secrets.plugins.npm import NpmDetector
+from detect_secrets.plugins.openai import OpenAIDetector
+from detect_secrets.plugins.private_key import PrivateKeyDetector
+from detect_secrets.plugins.pypi_token import PypiTokenDetector
+from detect_secrets.plugins.sendgrid import SendGridDetector
+from detect_secrets.plugins.slack import SlackDetector
+from detect_secrets.plugins.softlayer import SoftlayerDetector
+from detect_secrets.plugins.square_oauth import SquareOAuthDetector
+from detect_secrets.plugins.stripe import StripeDetector
+from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
+from detect_secrets.plugins.twilio import TwilioKeyDetector
+
+from runner.text.redact import redact
+
+_CERTAIN: tuple[type[BasePlugin], ...] = (
+    ArtifactoryDetector, AWSKeyDetector, AzureStorageKeyDetector, CloudantDetector, DiscordBotTokenDetector,
+    GitHubTokenDetector, GitLabTokenDetector, IbmCloudIamDetector, IbmCosHmacDetector, MailchimpDetector,
+    NpmDetector, OpenAIDetector, PrivateKeyDetector, PypiTokenDetector, SendGridDetector, SlackDetector,
+    SoftlayerDetector, SquareOAuthDetector, StripeDetector, TelegramBotTokenDetector, TwilioKeyDetector,
+)  # fmt: skip
+# Examples and tests are full of these: a person says which is one of them.
+_DOUBTFUL: tuple[type[BasePlugin], ...] = (BasicAuthDetector, JwtTokenDetector)
+_PIECE = 2_000  # characters; a pattern's time grows with the line
+_OVERLAP = 200
+_SETS = re.compile(r"pass|pwd|secret|key|contrase", re.IGNORECASE)
+_KEYWORD_PIECE, _BEFORE = 400, 100  # a name may stand before the word and after it
+_LEAST_CHARS, _LEAST_BITS = 10, 3.0  # of a password that is no example: measured on words and on random ones
+_VALUE = re.compile(r"[^\s'\"`,;<>{}()\[\]$%*]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a line holds, as people call it. `doubtful`: as often an example as a secret."""
+
+    name: str
+    doubtful: bool
+
+
+def kinds_in(line: str) -> tuple[Kind, ...]:
+    """Return the kinds of secrets that a line seems to hold, each once."""
+    return tuple(dict.fromkeys(kind for piece in _pieces(line) for kind in _kinds(piece)))
+
+
+def _pieces(line: str) -> Iterator[str]:
+    step = _PIECE - _OVERLAP
+    yield from (line[start : start + _PIECE] for start in range(0, max(1, len(line) - _OVERLAP), step))
+
+
+def _kinds(text: str) -> Iterator[Kind]:
+    certain, doubtful, keyword = _plugins()
+    found = [plugin for plugin in certain if _finds(plugin, text)]
+    yield from (Kind(f"what looks like a secret ({plugin.secret_type})", False) for plugin in found)
+    unsure = [plugin for plugin in doubtful if _finds(plugin, text)]
+    yield from (Kind(f"what may be a secret ({plugin.secret_type})", True) for plugin in unsure)
+    if not found and not unsure and redact(text) != text:
+        yield Kind("what looks like a secret (token)", False)
+    if not found and _SETS.search(text) and _sets_password(keyword, text):
+        yield Kind("what may be a secret (password)", True)
+
+
+def _finds(plugin: BasePlugin, text: str) -> bool:
+    return any(True for _ in plugin.analyze_string(text))
+
+
+def _sets_password(keyword: BasePlugin, text: str) -> bool:
+    """Whether a name like `password` gets a value that nobody would choose for an example."""
+    at = 0
+    while found := _SETS.search(text, at):
+        piece = text[max(0, found.start() - _BEFORE) : found.start() + _KEYWORD_PIECE]
+        if any(_is_random(value) for value in keyword.analyze_string(piece)):
+            return True
+        at = found.start() + _KEYWORD_PIECE - _BEFORE
+    return False
+
+
+def _is_random(value: str) -> bool:
+    if not _VALUE.fullmatch(value) or len(value) < _LEAST_CHARS:
+        return False
+    kinds = (any(map(str.isdigit, value)), any(map(str.isalpha, value)))
+    bits = -sum(n / len(value) * math.log2(n / len(value)) for n in Counter(value).values())
+    return all(kinds) and bits >= _LEAST_BITS
+
+
+@cache
+def _plugins() -> tuple[tuple[BasePlugin, ...], tuple[BasePlugin, ...], BasePlugin]:
+    return tuple(one() for one in _CERTAIN), tuple(one() for one in _DOUBTFUL), KeywordDetector()

@@ -1,0 +1,170 @@
+"""What tests look like in the usual languages: their files, one test, an assertion, one that is off. Pure.
+
+All of it is read line by line, with runs of spaces as one, and no pattern looks further than a few hundred
+characters: a line of a megabyte takes no longer than its length.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from runner.guards.path_patterns import folded
+
+NOWHERE, NEAR_TESTS, TEST_FILE = 0, 1, 2  # by its name alone: how surely a runner finds tests in a file
+
+_CODE = (
+    r"(?:py|[cm]?[jt]sx?|go|rb|rs|java|kts?|cs|fs|php|swift|scala|exs?|c|cc|cpp|sh|t|lua|dart"
+    r"|cljc?|hs|jl|vue|svelte)"
+)
+_NAMED = re.compile(
+    rf"(?:.*/)?(?:tests?\.(?:py|[cm]?[jt]sx?)|(?:tests?[._-][^/]*|[^/]*[._-](?:tests?|spec))\.{_CODE}"
+    r"|[^/]*tests?\.(?:java|kts?|cs|fs|swift|scala|php)|[^/]+\.(?:bats|feature))",
+    re.DOTALL,
+)
+_IN_FOLDER = re.compile(rf"(?:.*/)?(?:tests?|__tests__|specs?|e2e|testing)/.*\.{_CODE}", re.DOTALL)
+_COLLECTED = re.compile(r"(?:.*/)?(?:__tests__/.*\.[cm]?[jt]sx?|tests/[^/]*\.rs|t/[^/]*\.t)", re.DOTALL)
+_LANGUAGE = re.compile(
+    r".*\.(?:(?P<js>[cm]?[jt]sx?|vue|svelte)|(?P<jvm>java|kts?)|(?P<c>c|cc|cpp)|(\w+))", re.DOTALL
+)
+_TEST = re.compile(
+    r"""
+    (?:async\ )?def\ test\w*                                            # Python, Ruby's minitest
+    | (?:it|test|specify|scenario)(?:\.\w{1,20}){0,2}[( ]{1,2}["'`]     # JavaScript, RSpec, ExUnit
+    | (?:it|test)\.(?:each|for|prop)\b
+    | func\ (?:\([^)]{0,80}\)\ ?)?(?:Test|Fuzz|Example|test)\w*\ ?\(    # Go, Swift
+    | \#\[(?:\w{1,30}::)?(?:test|rstest|case)\b                         # Rust
+    | @(?:Test|ParameterizedTest|RepeatedTest)\b                        # JUnit
+    | \[(?:Fact|Theory|Test|TestMethod|TestCase)\b                      # .NET
+    | (?:public\ )?(?:static\ )?function\ test\w*\ ?\(                  # PHPUnit
+    | @test\ ["']                                                       # bats
+    | (?:it|specify)\ ?\{                                               # RSpec in one line
+    | (?:TYPED_)?TEST(?:_[FP])?\ ?\(                                    # GoogleTest
+    | Scenario(?:\ Outline)?:                                           # Gherkin
+    """,
+    re.VERBOSE,
+)
+_ASSERTION = re.compile(
+    r"""
+    \bassert(?!\w)\ ?[^=\s] | \b\w{0,40}[aA]ssert\w{0,60}\ ?[!(.] | \bexpect\w{0,20}!?\ ?\(
+    | \.(?:should|must)(?:_\w{1,40})?\b | \brequire\.\w{1,40}\( | \bt\.(?:Error|Fatal)f?\(
+    | \bpytest\.(?:raises|warns)\( | ^Then\b | ^\[\[?\ .{1,200}\ \]\]?$ | \bverify\(
+    | \bis_expected\.(?:to|not_to|to_not)\b | \b(?:EXPECT|ASSERT)_[A-Z_]{1,40}\ ?\(
+    """,
+    re.VERBOSE,
+)
+_IMPORT = re.compile(
+    r"""
+    (?:import|from|use|using|require)\b[^();]*;?
+    | (?:import|const|let|var)\ [^=()]{1,200}=\ ?require\([^()]{1,200}\)[\w.]{0,40};?
+    | (?:[a-z_.][\w.]{0,40}\ )?"[\w.~-]{1,100}(?:/[\w.~-]{1,100}){1,20}"  # Go
+    """,
+    re.VERBOSE,
+)
+_OFF = re.compile(
+    r"""
+    @(?:\w{1,40}\.){0,4}(?:skip\w{0,20}|xfail|expectedFailure|nottest)\b | \bmark\.(?:skip\w{0,10}|xfail)\b
+    | \bpytest\.(?:skip|xfail|importorskip)\b | \bSkipTest\b | \bskipTest\( | \bcollect_ignore
+    | \b__test__\ ?=\ ?False
+    | \b(?:it|test|describe|context|suite)(?:\.\w{1,20}){0,2}
+      \.(?:skip\w{0,5}|todo|only|failing|fails|fixme|runIf)\b
+    | (?:\b(?:it|test|describe|suite)|(?<![.\w])context)(?:\.\w{1,20}){0,2}\[["'`](?:skip|todo|only)["'`]\]
+    | ^(?:it|test|describe|suite)\ ?\(["'`].{1,200}?["'`],\ ?\{[^{}]{0,100}?\btodo:\ ?(?:true|["'`])
+    | (?:^|\ )(?:x|f)(?:it|describe|test|context|specify)[( ]{1,2}["'`] | \bthis\.skip\(
+    | \b[tb]\.Skip(?:f|Now)?\( | \#!?\[(?:ignore|cfg\((?:any\(\)|FALSE|false))
+    | @(?:Ignore|Disabled\w{0,30})\b | \[(?:Ignore|Explicit)\b | \b(?:Skip|Ignore)\ ?=\ ?["@]
+    | \bassume(?:True|False|That)\( | \bmarkTest(?:Skipped|Incomplete)\( | \bXCTSkip
+    | ^(?:skip|pending)(?:\ ["'(]|\(|$) | ,\ :(?:skip|focus)\b | @(?:module)?tag\ :skip\b
+    | \bskip:\ ?(?:true|["'])
+    | ^(?:RSpec\.)?(?:it|test|describe|context|specify)\b[^{]{0,300}\bpending:\ ?(?:true|["'])
+    | @Test\ ?\(.{0,200}?\benabled\ ?=\ ?false\b | \bGTEST_SKIP\b
+    | \b(?:TYPED_)?TEST(?:_[FP])?\ ?\(.{0,90}?\bDISABLED_
+    | ^@(?:wip|ignore)\b | ^//(?:go:build|\ \+build)\b
+    | ^(?:if|elif|while)\ ?\(?(?:False|false|0)\b
+    | \b(?:os\._exit|sys\.exit|process\.exit|System\.exit)\(\ ?0?\ ?\)
+    | ^(?:raise\ SystemExit(?:\(0?\))?|exit\ 0)$
+    """,
+    re.VERBOSE,
+)
+_OFF_WORDS = re.compile(
+    r"skip|nottest|ignore|__test__|todo|only|fail|fixme|(?:^|\s)[xf](?:it|desc|test|cont)"
+    r"|\[cfg|explicit|disabled|assume|incomplete|pending|focus|enabled|@wip|build|if|while|exit",
+    re.IGNORECASE,
+)
+_ENVIRONMENT = re.compile(
+    r"^(?:if|elif|unless|return if)\b.{0,200}\b(?:environ\b|getenv\b|process\.env\b|ENV\[|\bEnv\.get)"
+)
+_HOLLOW = re.compile(
+    r"""
+    \bassert!?[ (]{1,2}(?:True|true|1|not\ (?:False|0))\)?\ ?(?:$|[,;:\#]|//|or\b|\|\|)
+    | \bassert_?[tT]rue\(\ ?(?:True|true|1)\ ?(?:$|[,)]|or\b|\|\|)
+    | \bassert_?[fF]alse\(\ ?(?:False|false|0)\ ?(?:$|[,)]|and\b|&&)
+    | \bassert_?(?:[eE]quals?|eq!?|same)\(\ ?([\w."']{1,40}),\ ?\1\ ?[,)]
+    | \bassert\ ([\w."']{1,40})\ ==\ \2(?:$|[ ,])
+    | \bexpect\(\ ?([\w."']{1,40})\ ?\)\.to(?:Be|Equal|StrictEqual|\.eq|\.equal|\ eq)\(?\ ?\3\ ?(?:[);\#]|$)
+    | \bexpect\(\ ?(?:true|1)\ ?\)\.toBe(?:Truthy\(|Defined\() | \bexpect\((?:true)\)\.to\.be\.true
+    | \b(?:assert|expect).{0,200}(?:\bor\ True\b|\|\|\ ?true\b)
+    """,
+    re.VERBOSE,
+)
+_RUNS_TESTS = (
+    r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|playwright|cypress|rspec|minitest|phpunit|ctest|bats|nextest"
+    r"|(?:go|cargo|dotnet|mix|swift|flutter)\ test|(?:npm|pnpm|yarn|bun)(?:\ run)?\ (?:t|test|check|lint)\b"
+    r"|make\ (?:test|check|lint)|mvnw?|gradlew?|ruff|mypy|eslint|tsc|flake8|pylint|rubocop|clippy)\b"
+)
+_FORGIVEN = re.compile(
+    rf"{_RUNS_TESTS}.{{0,300}}?(?:(?:\|\||;)\ ?(?:true\b|:|exit\ 0\b)|\|\|\ ?echo\b|--exit-zero)"
+)
+_SCRIPT = re.compile(r"(?:.*/)?(?:[^/.]+|[^/]*\.(?:sh|bash|zsh|mk|ya?ml|json|toml|ini|cfg))", re.DOTALL)
+_TELLS = re.compile(
+    r"PYTEST_CURRENT_TEST|JEST_WORKER_ID|VITEST_(?:WORKER|POOL)_ID"
+    r"|[\"']\w{0,10}(?:pytest|unittest)[\"'] (?:not )?in sys\.modules"
+)
+_SPACES = re.compile(r"\s+")
+_REMARKS = ("//", "/*", "*", "--", ";;")
+
+
+def kind_of(path: str) -> int:
+    """Return whether runners find tests in a file by its name, or at least look for them near it."""
+    plain = folded(path)
+    if _NAMED.fullmatch(plain) or _COLLECTED.fullmatch(plain):
+        return TEST_FILE
+    return NEAR_TESTS if _IN_FOLDER.fullmatch(plain) else NOWHERE
+
+
+def language(path: str) -> str:
+    """Return what tells the languages of two files apart: their suffix, or one name for related suffixes."""
+    found = _LANGUAGE.fullmatch(folded(path))
+    return (found.lastgroup or found[found.re.groups]) if found else ""
+
+
+def plain(line: str) -> str:
+    """Return a line without indentation and with single spaces; empty for a remark."""
+    said = _SPACES.sub(" ", line).strip()
+    remark = said.startswith(_REMARKS) or (said.startswith("#") and not said.startswith(("#[", "#![")))
+    return "" if remark and not said.startswith(("//go:build", "// +build")) else said
+
+
+def tests_in(line: str) -> int:
+    """Return whether a test begins in a plain line, as 0 or 1."""
+    return int(_TEST.match(line) is not None)
+
+
+def assertions_in(line: str) -> int:
+    """Return how many assertions a plain line has; one that only brings them in has none."""
+    return 0 if _IMPORT.fullmatch(line) else sum(1 for _ in _ASSERTION.finditer(line))
+
+
+def tricks(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the added lines that make checks see less, each with what it does, as the end of a sentence."""
+    is_test, is_script = kind_of(path) != NOWHERE, _SCRIPT.fullmatch(folded(path)) is not None
+    for number, text in lines:
+        line = plain(text)
+        if is_test and _OFF_WORDS.search(line) and _OFF.search(line):
+            yield number, "switches tests off"
+        elif is_test and _HOLLOW.search(line):
+            yield number, "asserts what always holds"
+        elif is_test and _ENVIRONMENT.search(line):
+            yield number, "tests otherwise in another environment"
+        elif is_script and _FORGIVEN.search(line):
+            yield number, "lets failing checks pass"
+        elif not is_test and _TELLS.search(line):
+            yield number, "behaves otherwise while it is tested"

@@ -1,0 +1,1 @@
+"""Phases of a run: prepare, stages, work, validate, guard, publish."""

@@ -1,0 +1,86 @@
+"""A run that only reads: from a clean checkout of the base to findings, and nothing else of it leaves."""
+
+from ledger.events.findings import Finding, FindingsReported, FollowUp, InvestigationBegun, Reference
+from ledger.events.run import FinalReported, RunEnded
+from ledger.states import Ending
+from runner.agents.board_tools import FindingInput, FindingsInput, ReferenceInput
+from runner.checks.browser_replay import play_before
+from runner.git.mirror import Heads
+from runner.phases.prepare import admit, forget_session, set_up
+from runner.phases.work import work
+from runner.run.context import LiveRun
+from runner.text.truncate import one_line
+
+MOST_DISCARDED = 50  # paths that are named
+_BEFORE = "refs/cardinal/before"  # in its place: what set-up left there
+_MESSAGE = "Left behind"
+
+
+def investigate(run: LiveRun, *, allow_unsandboxed: bool) -> None:
+    """Take an investigation to its ending. Raises Leave for every other way out, and RunnerError."""
+    base = _prepare(run, allow_unsandboxed=allow_unsandboxed)
+    work(run)
+    _hand_in(run, base)
+
+
+def _prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
+    """Check the base out where no run works, and return its commit: the same after a crash or an answer."""
+    order = run.order
+    admit(run, allow_unsandboxed=allow_unsandboxed)
+    heads = run.mirror.fetch_heads(order.branch, order.base_branch)
+    base = run.history.reads or heads.base
+    run.mirror.remember(f"{order.run_id}-base", base)
+    if run.workspace.fresh:
+        forget_session(run)
+        run.checkout.clone(order.branch, order.base_branch, Heads("", base))
+        run.workspace.settle()
+    if not run.checkout.commit(_BEFORE):
+        set_up(run, base)
+        run.checkout.mark(_BEFORE, "What set-up left")
+    if not run.history.reads:
+        run.log.append(InvestigationBegun(order.run_id, base))
+    play_before(run, base)
+    return base
+
+
+def _hand_in(run: LiveRun, base: str) -> None:
+    """Write findings, report and ending in one transaction; what its place had changed is only named."""
+    run_id = run.order.run_id
+    said = FindingsInput.model_validate(run.history.finish)
+    changed = run.checkout.changed_since(_BEFORE, _MESSAGE)
+    discarded = tuple(one_line(path) for path in changed.names[:MOST_DISCARDED])
+    omitted = len(changed.names) - len(discarded) + changed.more
+    seen = _Reader(run, base)
+    findings = tuple(seen.finding(one) for one in said.findings)
+    follow_ups = tuple(FollowUp(one.title, one.body, one.reason) for one in said.follow_ups)
+    run.log.append(
+        FindingsReported(run_id, base, said.summary, findings, follow_ups, discarded, omitted),
+        FinalReported(run_id, said.summary, (), (), ()),
+        RunEnded(run_id, Ending.SUCCEEDED, "", "", one_line(run.history.last_line)),
+    )
+
+
+class _Reader:
+    """Looks up in the host's mirror whether what an agent names is there."""
+
+    def __init__(self, run: LiveRun, base: str) -> None:
+        self._run, self._base = run, base
+        self._lines: dict[str, int | None] = {}
+
+    def finding(self, told: FindingInput) -> Finding:
+        places = tuple(self._reference(one) for one in told.references)
+        return Finding(told.title, told.cause, told.fix, told.confidence, places)
+
+    def _reference(self, told: ReferenceInput) -> Reference:
+        path = told.path.removeprefix(f"{self._run.workspace.layout.repo}/").removeprefix("./")
+        first, last = told.line, max(told.line, told.end_line)
+        if not first:
+            last = 0
+        lines = self._lines_of(path)
+        return Reference(path, first, last, lines is not None and last <= lines)
+
+    def _lines_of(self, path: str) -> int | None:
+        if path not in self._lines:
+            self._run.beat()
+            self._lines[path] = self._run.mirror.lines_of(self._base, path)
+        return self._lines[path]

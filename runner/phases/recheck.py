@@ -1,0 +1,108 @@
+"""A run that only checks: the gate on GitHub's branch as it stands, without an agent, a model or a push."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+
+from ledger.events.bounds import ValidationWaived
+from ledger.events.run import RunEnded
+from ledger.ids import CardId
+from ledger.states import Ending, RunState
+from runner import agents, workspaces
+from runner.checks.tier import Tier, run_tier
+from runner.errors import NetworkError, UnsandboxedError
+from runner.gateway.control.claim import gateway_for
+from runner.git.checkout import Checkout
+from runner.git.mirror import Mirror
+from runner.run.context import LiveRun
+from runner.run.exits import Obey, failed
+from runner.run.log import RunLog
+from runner.run.run_spec import Clock, Provider, Remote, WorkOrder
+from runner.workspaces.contract import Workspace
+from runner.workspaces.tenant import tenancy
+
+PREFIX = "check-"  # begins the names of the places in which such runs stand
+_NO_PROVIDERS: Mapping[str, Provider] = {}
+
+
+def recheck(order: WorkOrder, log: RunLog, remote: Remote, clock: Clock, *, allow_unsandboxed: bool) -> None:
+    """Check GitHub's head of the branch on a clean checkout, and end the run by what came of it.
+
+    A claim after a crash begins again, unless the result is written already. Raises Leave and RunnerError.
+    """
+    agent = agents.load("scripted")  # a live run has one; here it is never started, and pays for nothing
+
+    def beat() -> None:
+        log.beat()
+        asked = log.stop_asked()
+        if asked is not None:
+            raise Obey(asked.how, asked.by)
+
+    beat()
+    mirror = Mirror(order.places.mirrors, order.repository, remote, beat)
+    granted = (
+        gateway_for(
+            agent,
+            order.tools,
+            order.places,
+            f"{order.run_id}-{order.generation}",
+            models=(),
+            private_hosts=order.private_hosts,
+            providers=_NO_PROVIDERS,
+        )
+        if order.tools.network != "none"
+        else nullcontext()
+    )
+    with granted as gateway, _place(order) as room:
+        checkout = Checkout(room, mirror.path, order.committer, beat)
+        run = LiveRun(order, log, clock, agent, room, mirror, checkout, gateway)
+        run.step(RunState.PREPARING)
+        _must_be_locked(run, allow_unsandboxed=allow_unsandboxed)
+        heads = mirror.fetch_heads(order.branch, order.base_branch)
+        if not heads.branch:
+            raise failed("repository", f"the branch {order.branch} is not on GitHub any more")
+        run.step(RunState.VALIDATING)
+        if not _passes(run, heads.branch, heads.base):
+            raise failed("validation", f"the checks do not pass at {heads.branch[:12]}")
+    log.append(RunEnded(order.run_id, Ending.SUCCEEDED, "", "", "validating"))
+
+
+def _passes(run: LiveRun, head: str, base: str) -> bool:
+    """Check the commit, unless an earlier claim of this run did; where they are waived, nothing can fail."""
+    known, wanted = run.history.validation, run.order.validation
+    same = known is not None and (known.head, known.definition) == (head, wanted.definition)
+    if known is not None and same and known.clean:
+        return known.passed
+    if wanted.waived:
+        run.log.append(ValidationWaived(run.order.run_id, head, base, wanted.definition))
+        return True
+    if not (wanted.full or wanted.fast):
+        raise failed("no_validation", wanted.absent or "the repository's policy names no checks")
+    name = "full" if wanted.full else "fast"
+    tier = Tier(name, run.history.iterations + 1, head, base, clean=True)
+    run.mirror.remember(f"{run.order.run_id}-head", head)
+    ref = f"refs/cardinal/{run.order.run_id}-head"
+    run.checkout.clone_from(ref, run.order.branch, run.order.base_branch)
+    return run_tier(run, run.workspace, tier, wanted.full or wanted.fast, set_up=wanted.setup)
+
+
+def _must_be_locked(run: LiveRun, *, allow_unsandboxed: bool) -> None:
+    """Raise UnsandboxedError or NetworkError where the place cannot hold the commands."""
+    room, order = run.workspace, run.order
+    if order.tools.network not in room.networks:
+        raise NetworkError(order.workspace, order.tools.network, room.networks)
+    if room.locked and not allow_unsandboxed:
+        raise UnsandboxedError("what the repository's policy runs", room.locked)
+
+
+@contextmanager
+def _place(order: WorkOrder) -> Iterator[Workspace]:
+    """Give an empty place of this run's own, gone afterwards: the next run may have a gate meanwhile."""
+    tenant = replace(tenancy(order), card_id=CardId(f"{PREFIX}{order.run_id}"))
+    backend = workspaces.load(order.workspace)
+    backend.open(order.places, tenant).destroy()
+    room = backend.open(order.places, tenant)
+    try:
+        yield room
+    finally:
+        room.destroy()

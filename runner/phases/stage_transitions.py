@@ -1,0 +1,198 @@
+"""Entering and leaving the stages of a run: what is tidied up, committed, measured and handed over."""
+
+import time
+
+from ledger.events.brief import StageBriefed
+from ledger.events.run import UsageMetered
+from ledger.events.stage import (
+    SnapshotTaken,
+    StageAwaited,
+    StageEntered,
+    StageLeft,
+    StageReopened,
+    StageTidied,
+)
+from ledger.ids import QuestionId
+from ledger.model.limit_answers import question
+from ledger.states import RunState
+from runner.branch.export import bring_out, head_name
+from runner.checks.commands import note_hosts, start_command
+from runner.errors import CommandTimeoutError
+from runner.exec.child import finish
+from runner.prompts.compose import of_stage
+from runner.run.context import LiveRun
+from runner.run.exits import Park
+from runner.run.instructions import digest_of
+from runner.run.run_spec import Stage
+from runner.run.stage_history import Visit
+from runner.run.stage_machine import Ask, Enter, may_edit, named
+from runner.text.redact import redact
+from runner.text.truncate import cut, tail
+from runner.text.untrusted import flat
+
+FILES = 60  # that a snapshot names
+NOTES = 20
+_NOTE_BYTES = 1_000
+_TOLD_BYTES = 64_000  # a persona, all that was handed over, and the plan
+_TIDY_S = 300.0
+_TAIL_BYTES = 1_000
+TIMED_OUT = 124  # as timeout(1) says it
+
+
+def enter(run: LiveRun, due: Enter) -> None:
+    """Open the stage that is due; the host's mirror knows the commit that it begins at then."""
+    log, stage = run.history.stages, due.stage
+    head = run.checkout.commit()
+    if not run.mirror.commit(head):
+        head = bring_out(run)
+    run.log.append(
+        StageEntered(
+            run_id=run.order.run_id,
+            stage=stage.name,
+            entry=len(log.visits) + 1,
+            number=1 + sum(visit.stage == stage.name for visit in log.visits),
+            source=due.source,
+            by=due.by,
+            sent_back=due.sent_back,
+            persona=stage.persona,
+            persona_source=stage.source,
+            persona_digest=stage.digest,
+            model=stage.model or run.order.model,
+            head=head,
+        )
+    )
+
+
+def brief(run: LiveRun, visit: Visit) -> None:
+    """Write down what the agent of the entry is told, before its first turn; again after a kill there."""
+    told = cut(run.secrecy.hush(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
+    run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(told), told))
+
+
+def ask(run: LiveRun, due: Ask) -> None:
+    """Ask people how the stages go on, with what was handed over, and park. Raises Park."""
+    run_id, log = run.order.run_id, run.history.stages
+    last = log.visits[-1] if log.visits else None
+    said = f"\n\n{last.stage} hands over: {cut(last.summary, 1_500)}" if last is not None else ""
+    question_id = QuestionId(f"{run_id}-q{run.history.next_question_id}")
+    run.step(RunState.WORKING)
+    run.log.append(
+        question(run_id, question_id, due.subject, f"{due.text}{said}", due.choices),
+        StageAwaited(run_id, question_id, due.why, due.source, due.target, len(log.visits) + 1),
+    )
+    raise Park("question")
+
+
+def leave(run: LiveRun, visit: Visit) -> None:
+    """Tidy up, commit, and write down what the entry changed, used and hands over."""
+    order, stage, begun = run.order, named(run.order.stages, visit.stage), visit.head
+    _tidy(run, visit, stage)
+    if may_edit(stage):
+        said = f"Stage {stage.name} of run {order.run_id} on {order.reference}"
+        head = run.checkout.commit_leftovers(said)
+    else:
+        begun = head = stands_at(run, visit)
+        if stage.cleanup or run.checkout.commit() != head:
+            run.checkout.restore(head)  # it may not edit: what tidying up left is no work
+    head, paths, lines, added = _changed(run, begun, head)
+    known = visit.snapshot.files if visit.snapshot is not None else ()
+    files = tuple(dict.fromkeys((*known, *paths)))
+    many = visit.files_changed + sum(path not in known for path in paths)
+    run.log.append(
+        SnapshotTaken(
+            run_id=order.run_id,
+            stage=visit.stage,
+            entry=visit.entry,
+            summary=visit.summary,
+            files=files[:FILES],
+            files_omitted=many - len(files[:FILES]),
+            notes=tuple(cut(note, _NOTE_BYTES) for note in visit.notes[-NOTES:]),
+            open_points=visit.open_points,
+            open_steps=_open_steps(run),
+            head=head,
+        ),
+        StageLeft(
+            run_id=order.run_id,
+            stage=visit.stage,
+            entry=visit.entry,
+            target="" if run.history.stages.over else visit.target or "",
+            usd=visit.usd,
+            input_tokens=visit.input_tokens,
+            output_tokens=visit.output_tokens,
+            turns=visit.turns,
+            seconds=visit.seconds,
+            files_changed=many,
+            lines_changed=visit.lines_changed + lines,
+            lines_added=visit.lines_added + added,
+        ),
+    )
+
+
+def reopen(run: LiveRun, why: str) -> None:
+    """Let the newest entry that may change files go on in its session; nothing for a run without stages."""
+    log = run.history.stages
+    if log.open is not None or not log.visits:
+        return
+    editing = (one for one in reversed(log.visits) if may_edit(named(run.order.stages, one.stage)))
+    visit = next(editing, log.visits[-1])
+    run.log.append(
+        StageReopened(run.order.run_id, visit.stage, visit.entry, why, run.checkout.commit()),
+    )
+
+
+def close(run: LiveRun) -> None:
+    """Leave the entry that was reopened; nothing for a run without stages."""
+    visit = run.history.stages.open
+    if visit is not None:
+        leave(run, visit)
+
+
+def stands_at(run: LiveRun, visit: Visit) -> str:
+    """Return the commit of an entry that may not edit: as it was entered, or on what people pushed since."""
+    return run.mirror.recall(head_name(run)) or visit.head
+
+
+def _changed(run: LiveRun, before: str, head: str) -> tuple[str, tuple[str, ...], int, int]:
+    """Return HEAD as the mirror has it under its name, the paths that differ from the commit `before`, as one
+    line each, how many lines, and how many of them are new.
+    """
+    unchanged = head == before
+    if head != (run.mirror.recall(head_name(run)) or before):
+        head = bring_out(run)
+    if unchanged:
+        return head, (), 0, 0
+    change = run.mirror.diff(before, head)
+    paths = tuple(flat(path) for path in change.paths)
+    return head, paths, change.lines_changed, change.lines_added
+
+
+def _open_steps(run: LiveRun) -> tuple[str, ...]:
+    plan = run.history.plan
+    return plan.steps[plan.done :] if plan is not None else ()
+
+
+def _tidy(run: LiveRun, visit: Visit, stage: Stage) -> None:
+    """Run the clean-up commands that did not run yet, in order; each is an event, and none ends the run."""
+    for command in stage.cleanup[len(visit.tidied) :]:
+        began = time.monotonic()
+        child = start_command(run, run.workspace, command, cap_bytes=run.order.limits.output_bytes)
+        try:
+            ran = finish(child, what=command, timeout_s=_TIDY_S, beat=run.beat)
+            exit_code, said = ran.exit_code, child.fate or ran.tail
+        except CommandTimeoutError as error:
+            exit_code, said = TIMED_OUT, str(error)
+        note_hosts(run)
+        took_s = round(time.monotonic() - began, 3)
+        run_id = run.order.run_id
+        run.log.append(
+            StageTidied(
+                run_id,
+                visit.stage,
+                visit.entry,
+                command,
+                exit_code,
+                took_s,
+                tail(redact(said), _TAIL_BYTES),
+            ),
+            UsageMetered(run_id, 0.0, 0, 0, 0, took_s),
+        )

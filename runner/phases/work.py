@@ -1,0 +1,234 @@
+"""The stages in which the agent is at work: planning, working, repairing, reporting."""
+
+from typing import NoReturn
+
+from ledger.events.agent import ToolAllowed
+from ledger.events.run import PlanApproved
+from ledger.model.limit_answers import Code, Subject
+from ledger.states import RunState
+from runner.agents.contract import READ_ONLY, Phase, Task
+from runner.branch.rebase import seen
+from runner.errors import KilledError
+from runner.guards.report import refusal
+from runner.phases.ask_limit import ask_limit
+from runner.phases.stage_transitions import close, reopen
+from runner.prompts.compose import CI_TURN, compose
+from runner.run.context import LiveRun
+from runner.run.exits import AwaitApproval, Obey, Park, failed
+from runner.run.guard_history import GUARD_TURN
+from runner.run.limits import ASKS, Verdict
+from runner.run.question import Question
+from runner.session.turn import TurnResult, play
+
+# The first turn of the work, by the kind of the run.
+_FIRST = {"revision": (Phase.REVISE, "revise"), "repair": (Phase.REPAIR, CI_TURN)}
+REPORTS = 1  # how often an agent that ended without a word is asked for its report
+
+
+def needs_plan(run: LiveRun) -> bool:
+    """Whether a plan comes before the work: not for a revision, nor for a retry that goes on in its
+    session.
+    """
+    order = run.order
+    goes_on = order.kind == "retry" and run.history.session(order.session_id) and not order.plan_required
+    if order.stages and order.kind == "retry":
+        goes_on = bool(run.history.stages.visits)  # no session of a stage knows the plan of an earlier run
+    return order.kind not in ("revision", "repair") and not goes_on
+
+
+def make_plan(run: LiveRun) -> None:
+    """Return once a plan is approved. Raises AwaitApproval when people are to approve it."""
+    if not needs_plan(run):
+        return
+    while run.history.plan is None or run.history.plan.state != "approved":
+        plan = run.history.plan
+        if plan is not None and plan.state == "proposed":
+            run.step(RunState.PLANNING)
+            if run.order.plan_required:
+                raise AwaitApproval
+            run.log.append(PlanApproved(run.order.run_id, plan.revision, "policy"))
+            return
+        run.step(RunState.PLANNING)
+        before = plan.revision if plan else 0
+        if plan is None:
+            take_turn(run, Phase.PLAN, "plan")
+        else:
+            take_turn(run, Phase.REDIRECT, f"redirect-{plan.revision}", detail=plan.text)
+        fresh = run.history.plan
+        if fresh is None or fresh.revision == before:
+            raise failed("gave_up", "the agent ended its turn without proposing a plan")
+
+
+def work(run: LiveRun) -> None:
+    """Return once the agent has said that it is finished, and no turn of it is cut short."""
+    phase, turn = _first(run)
+    cut = cut_short(run)
+    if cut:
+        run.step(RunState.WORKING)
+        take_turn(run, phase_of(cut), cut, detail=detail_of(run, phase_of(cut)))
+    elif turn not in run.history.turns:
+        run.step(RunState.WORKING)
+        take_turn(run, phase, turn)
+    heed(run)
+    for number in range(1, REPORTS + 1):
+        if run.history.finish is not None:
+            return
+        run.step(RunState.WORKING)
+        take_turn(run, Phase.REPORT, f"report-{number}")
+    if run.history.finish is None:
+        raise failed("gave_up", "the agent ended without a report, and gave none when it was asked for one")
+
+
+def _first(run: LiveRun) -> tuple[Phase, str]:
+    if run.order.investigates:
+        return Phase.INVESTIGATE, str(Phase.INVESTIGATE)
+    return _FIRST.get(run.order.kind, (Phase.WORK, "work"))
+
+
+def at_work(run: LiveRun) -> None:
+    """Say that the agent is about to work."""
+    run.step(RunState.WORKING)
+
+
+def heed(run: LiveRun) -> None:
+    """Give people's words on a limit to the agent, when no turn that went on has carried them."""
+    words = run.history.unheeded_words()
+    turn = f"heed-{words.question_id}" if words else ""
+    if words is not None and run.history.turns.get(turn) != "done":
+        run.step(RunState.WORKING)
+        reopen(run, "heed")
+        take_turn(run, Phase.HEED, turn, detail=words.words)
+
+
+def detail_of(run: LiveRun, phase: Phase) -> str:
+    """Return what a turn that was cut short was about: people's words, or what failed."""
+    words = run.history.unheeded_words()
+    if phase is Phase.HEED:
+        return words.words if words is not None else ""
+    turn = run.history.turn
+    return _refused(run) if turn and turn.turn.startswith(GUARD_TURN) else run.history.rounds.told()
+
+
+def repair(run: LiveRun, iteration: int, failing: str) -> None:
+    """Give the failing output back to the same session, or to that of the last stage that may edit."""
+    run.step(RunState.WORKING)
+    reopen(run, "repair")
+    take_turn(run, Phase.REPAIR, f"repair-{iteration}", detail=failing)
+    close(run)
+
+
+def repair_change(run: LiveRun) -> None:
+    """Let the same session, or that of the last stage that may edit, undo what the guards refuse."""
+    run.step(RunState.WORKING)
+    reopen(run, "repair")
+    take_turn(run, Phase.REPAIR, run.history.guards.turn, detail=_refused(run))
+    close(run)
+
+
+def _refused(run: LiveRun) -> str:
+    return refusal(run.history.guards.denied, seen(run) or run.mirror.head(run.order.base_branch))
+
+
+def take_turn(run: LiveRun, phase: Phase, turn: str, *, detail: str = "") -> None:
+    """Play one turn, as an answer when a question of it was answered; return when the agent is done with it.
+
+    Raises Park, Obey, Finish or what `play` raises.
+    """
+    order, history, stage = run.order, run.history, run.stage
+    read_only = order.investigates or phase in READ_ONLY
+    answered = history.undelivered_answer() if history.turns.get(turn) is not None else None
+    prompted, answer = (Phase.ANSWER, told(answered)) if answered else (phase, "")
+    spent, skills = run.allowance, run.workspace.layout.skills
+    task = Task(
+        phase=prompted,
+        turn=turn,
+        prompt=compose(prompted, order, history, turn=turn, detail=answer or detail, skills=skills),
+        run_id=order.run_id,
+        session_id=history.session(order.session_id),
+        model=(stage.model if stage else "") or order.model,
+        read_only=read_only,
+        max_turns=max(1, spent.most_turns - history.turns_used),
+        budget_usd=spent.left_usd(history.usd),
+        scenarios=order.places.scenarios,
+        answer=answer,
+        threads=order.threads,
+        tools=stage.tools if stage else order.tools,
+        granted=_granted(run, answered),
+        allowed=order.allowed,
+        refused=history.refused(),
+        investigates=order.investigates,
+    )
+    _judge(run, play(run, task))
+
+
+def told(answered: Question) -> str:
+    """Return a person's answer as the agent reads it: for a permission with what it was about."""
+    answer = answered.answer or ""
+    return f"{answered.text}\n\n{answer}" if answered.subject is Subject.TOOL else answer
+
+
+def _granted(run: LiveRun, answered: Question | None) -> tuple[str, ...]:
+    """Return the commands that people allowed: for the card, and the one that was just asked about.
+
+    Leave for the whole card is an event of its own, so that later runs of the card know it, too.
+    """
+    history = run.history
+    for asked in history.questions:
+        command = history.awaited.get(asked.question_id)
+        if command and asked.permits(Subject.TOOL, Code.ALLOW_CARD) and command not in history.granted:
+            run.log.append(ToolAllowed(run.order.run_id, command, asked.answered_by))
+    once = history.awaited.get(answered.question_id, "") if answered is not None else ""
+    leave = answered is not None and answered.permits(Subject.TOOL, Code.ALLOW_ONCE) and bool(once)
+    return (*run.order.granted, *history.granted, *((once,) if leave else ()))
+
+
+def _judge(run: LiveRun, result: TurnResult) -> None:
+    """Return when the turn is through; raise how the run leaves when it is not."""
+    if result.stop is not None:
+        raise Obey(result.stop.how, result.stop.by, result.took_s)
+    if result.verdict is Verdict.PROVIDER:
+        raise failed("provider", result.problem)
+    if result.verdict is Verdict.DISK:
+        raise failed("guardrail", result.problem)
+    if result.verdict is not None:
+        _bitten(run, result, result.verdict)
+    if result.outcome == "asked":
+        raise Park("question")
+    if result.outcome == "broken" and not (_finished_now(run)):
+        if result.killed:
+            raise KilledError("the agent's program")
+        raise failed("agent_error", result.problem)
+
+
+def _finished_now(run: LiveRun) -> bool:
+    """Whether the agent said in this very turn that it is finished, or where the work goes: what its program
+    did after that is its own.
+    """
+    turn, visit = run.history.turn, run.history.stages.open
+    handed = visit is not None and visit.target is not None and not run.history.stages.over
+    return turn is not None and (run.history.finish_seq > turn.seq or handed)
+
+
+def _bitten(run: LiveRun, result: TurnResult, verdict: Verdict) -> NoReturn:
+    if verdict in ASKS:
+        ask_limit(run, verdict, result.spent)
+    reached = run.allowance.reached(verdict, result.spent)
+    reason = "stalled" if verdict is Verdict.SILENCE else "guardrail"
+    raise failed(reason, f"the agent reached {reached}; it was stopped in {result.took_s:.1f} s")
+
+
+def cut_short(run: LiveRun, since: int = 0) -> str:
+    """Return the newest turn of the work, begun after the event `since`, when it did not end by itself, else
+    nothing.
+    """
+    turn = run.history.turn
+    if turn is None or turn.seq < since or turn.outcome == "done" or phase_of(turn.turn) in READ_ONLY:
+        return ""
+    if turn.outcome == "broken" and _finished_now(run):
+        return ""
+    return turn.turn
+
+
+def phase_of(turn: str) -> Phase:
+    """Return what a turn of that name is played for."""
+    return Phase(turn.split("-")[0])

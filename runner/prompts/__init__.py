@@ -1,0 +1,1 @@
+"""Prompts: briefing, stages, reproduction."""

@@ -1,0 +1,152 @@
+"""What an agent is told in each phase. Pure."""
+
+from typing import assert_never
+
+from runner.agents.contract import Phase
+from runner.prompts import reproduction
+from runner.prompts.stage import core, intro, last_call
+from runner.run.guard_history import GUARD_TURN
+from runner.run.history import History, Plan
+from runner.run.instructions import news, whole
+from runner.run.run_spec import WorkOrder
+from runner.text.untrusted import flat
+from runner.text.visible import shown
+
+_LOOK = (
+    "Investigate this card, and change nothing: the repository is read-only, and nothing that you write is "
+    "kept. Find out what causes it. Then call `findings`: each with the files and lines that show it, the "
+    "suspected cause, the fix that you recommend, and how sure you are. What is other work, propose as "
+    "follow-up cards."
+)
+_LOOK_REPORT = (
+    "You stopped without your findings. Call `findings` with what you found, also when that is nothing, or "
+    "`block` with what keeps you from going on."
+)
+_PLAN = (
+    "Plan this card. Read what you need and change nothing: the repository is read-only now. "
+    "Then call `plan` with a summary and steps that can be ticked, and end the turn."
+)
+_WORK = (
+    "Do the work on the branch you are on, commit in small steps, tick the plan's steps, and call `finish`."
+)
+_HEED = "Do what they ask for, commit, and end the turn."
+_REVIEWED = (
+    "People reviewed the branch. Do what the review asks for: the briefing has the words of reviews, and of"
+    " comments since the run before."
+)
+_WORDS = "The run had stopped to ask people how to go on, and this is what they wrote"
+_RED = "Checks of the pull request are red on GitHub."
+_HONEST = "Do not weaken a check to make it pass."
+_CI = f"{_RED} Repair the cause on the branch you are on, commit in small steps, and call `finish`. {_HONEST}"
+CI_TURN = "repair-ci"
+_FIRST_TURNS = tuple(map(str, (Phase.PLAN, Phase.WORK, Phase.REVISE, Phase.INVESTIGATE)))
+_REPORT = (
+    "You stopped without saying how it ended. Change nothing more; call `finish` with what was done, what "
+    "changed, what to check and what is open, or `block` with what keeps you from going on."
+)
+
+# For work, and for an investigation.
+_HEEDS, _REPORTS = (_HEED, _LOOK), (_REPORT, _LOOK_REPORT)
+
+
+def compose(
+    phase: Phase, order: WorkOrder, history: History, *, turn: str = "", detail: str = "", skills: str = ""
+) -> str:
+    """Return the prompt of one turn; its first line names run, turn and phase.
+
+    A session that goes on has its instructions already and hears only what is new; a fresh one gets them
+    whole. `detail`: a person's words or the failing output; `skills`: where the files of the skills are.
+    """
+    parts = [f"Run {order.run_id}, turn {turn or phase} ({phase})."]
+    session_id, instructed = history.session(order.session_id), history.instructed
+    if not session_id:
+        parts += [*whole(order.stack, skills), intro(order, history)]
+    else:
+        parts += [order.briefing] if instructed.unread(session_id) else []
+        parts += news(order.stack, instructed.known(session_id), skills)
+    if phase is Phase.REPAIR and turn.startswith(GUARD_TURN):
+        parts += [f"{detail}\n\nThen end the turn."]
+    else:
+        parts += [
+            _core(phase, order, history, detail) if turn != CI_TURN or phase is not Phase.REPAIR else _CI
+        ]
+    if order.asked and session_id and turn in _FIRST_TURNS:
+        parts += [f"This is what {order.asked_by} asks of this run:\n{shown(order.asked)}"]
+    if not history.session(order.session_id) or turn in _FIRST_TURNS or phase is Phase.STAGE:
+        parts += [reproduction.told(order, history)]
+    if order.failing and (phase is Phase.STAGE or turn in (CI_TURN, *_FIRST_TURNS[1:])):
+        parts += [f"This is what the red checks of the pull request said:\n\n{order.failing}"]
+    words = history.unheeded_words()
+    if words is not None and phase is not Phase.HEED:
+        parts += [f"{_WORDS}:\n{shown(words.words)}"]
+    if history.steering:
+        parts += ["People wrote meanwhile:\n" + "\n\n".join(map(shown, history.steering.values()))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def of_stage(order: WorkOrder, history: History) -> str:
+    """Return what the agent of the stage that is open is told besides the layers of its instructions."""
+    matter = core(order, history, _matter(order, history))
+    return "\n\n".join(part for part in (intro(order, history), matter) if part)
+
+
+def _core(phase: Phase, order: WorkOrder, history: History, detail: str) -> str:
+    match phase:
+        case Phase.PLAN | Phase.REDIRECT | Phase.INVESTIGATE:
+            return _reading(phase, detail)
+        case Phase.STAGE:
+            return core(order, history, _matter(order, history))
+        case Phase.WORK:
+            return f"{_approved(history.plan)}{_WORK}"
+        case Phase.REVISE:
+            return f"{_REVIEWED}\n\n{_threads(order)}{_WORK}"
+        case Phase.ANSWER:
+            return f"Your question was answered:\n{shown(detail)}\n\nGo on from where you stopped."
+        case Phase.REPAIR:
+            return f"The repository's checks fail. Repair the cause, commit, and end the turn.\n\n{detail}"
+        case Phase.HEED:
+            return f"{_WORDS}:\n{shown(detail)}\n\n{_HEEDS[order.investigates]}"
+        case Phase.REPORT:
+            return last_call(order, history) or _REPORTS[order.investigates]
+        case Phase.CHAT:
+            return detail
+    assert_never(phase)
+
+
+def _redirected(said: str) -> str:
+    return f"The plan was not approved. Make another one; this is what was said:\n{shown(said)}"
+
+
+def _matter(order: WorkOrder, history: History) -> str:
+    """Return what all stages of the run are about, besides its briefing."""
+    match order.kind:
+        case "revision":
+            return f"{_REVIEWED}\n\n{_threads(order)}".strip()
+        case "repair":
+            return f"{_RED} Repair the cause. {_HONEST}"
+    return _approved(history.plan).strip()
+
+
+def _reading(phase: Phase, detail: str) -> str:
+    if phase is Phase.INVESTIGATE:
+        return _LOOK
+    return _PLAN if phase is Phase.PLAN else f"{_redirected(detail)}\n\n{_PLAN}"
+
+
+def _approved(plan: Plan | None) -> str:
+    if plan is None:
+        return ""
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(plan.steps, start=1))
+    steps = shown(steps, tags=False)
+    return f"The plan is approved:\n{shown(plan.summary, tags=False)}\n{steps}\n\n"
+
+
+def _threads(order: WorkOrder) -> str:
+    if not order.threads:
+        return ""
+    asked = (
+        f"[{thread.thread_id}] {flat(thread.path)}{f':{thread.line}' if thread.line else ''}\n"
+        f"{shown(thread.text)}"
+        for thread in order.threads
+    )
+    return "Answer each of these review threads with `thread`:\n\n" + "\n\n".join(asked) + "\n\n"

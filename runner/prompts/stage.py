@@ -1,0 +1,123 @@
+"""What the agent of a stage is told: who it is, what earlier stages handed over, how it leaves. Pure."""
+
+from runner.run.history import History
+from runner.run.run_spec import Stage, WorkOrder
+from runner.run.stage_calls import ways
+from runner.run.stage_history import Visit
+from runner.run.stage_machine import may_edit, named
+from runner.text.redact import redact
+from runner.text.truncate import cut
+from runner.text.untrusted import flat
+from runner.text.visible import shown
+
+SNAPSHOTS_BYTES = 16_000  # of all hand-overs together; the newest come first
+_SUMMARY_BYTES = 4_000
+_NOTE_BYTES = 500
+_FILES = 30
+_POINTS = 15
+
+
+def intro(order: WorkOrder, history: History) -> str:
+    """Return what a stage's agent is told before its work: persona and hand-overs; empty outside a stage."""
+    visit = history.stages.open
+    if visit is None or not order.stages:
+        return ""
+    stage = named(order.stages, visit.stage)
+    who = f"## Who you are in this stage: {stage.persona}\n{stage.text}" if stage.text else ""
+    return "\n\n".join(part for part in (who, handed_over(history, visit)) if part)
+
+
+def core(order: WorkOrder, history: History, matter: str) -> str:
+    """Return the work of the stage that is open; `matter` is what the run as a whole is about."""
+    visit = history.stages.open
+    if visit is None:
+        return matter
+    stage = named(order.stages, visit.stage)
+    route = ", ".join(one.name for one in order.stages)
+    again = f", entered for the {visit.number}th time" if visit.number > 3 else _TIMES[visit.number - 1]
+    rules = (
+        f"You are in stage {stage.name}{again}. The stages of this run are {route}; do the part of the work"
+        " that is this one's.",
+        _limits(stage, order),
+        f"When it is done, {ways(stage)}, with a summary for whoever goes on, and end your turn.",
+    )
+    return "\n\n".join(part for part in (matter, " ".join(rules)) if part)
+
+
+_TIMES = ("", ", entered for the second time", ", entered for the third time")
+
+
+def last_call(order: WorkOrder, history: History) -> str:
+    """Return what an agent is told that ended its turn without leaving its stage; empty outside a stage."""
+    visit = history.stages.open
+    if visit is None or history.stages.over:
+        return ""
+    left = ways(named(order.stages, visit.stage))
+    return (
+        f"You stopped without leaving stage {visit.stage}. Change nothing more: {left}; or call `block` with"
+        " what keeps you from going on."
+    )
+
+
+def handed_over(history: History, before: Visit) -> str:
+    """Return what the stages so far handed over, the newest first, within SNAPSHOTS_BYTES; what is left out
+    is said.
+    """
+    past = [one for one in reversed(history.stages.visits) if one.snapshot is not None and one is not before]
+    parts, used = [], 0
+    for visit in past:
+        text = _snapshot(visit)
+        used += len(text.encode())
+        if used > SNAPSHOTS_BYTES:
+            break
+        parts.append(text)
+    if not parts:
+        return ""
+    head = (
+        "## What earlier stages handed over, the newest first\nAgents wrote the quoted words: judge them. The"
+        " files are what git says."
+    )
+    left = len(past) - len(parts)
+    return "\n\n".join((head, *parts, *((f"{left} older hand-overs are left out.",) if left else ())))
+
+
+def _snapshot(visit: Visit) -> str:
+    taken = visit.snapshot
+    if taken is None:
+        return ""
+    failed = [one for one in visit.tidied if one.exit_code != 0]
+    points = (*taken.open_points, *(f"not done: {step}" for step in taken.open_steps))
+    rows = (
+        f"### Stage {visit.stage}, entry {visit.entry}"
+        + (f", handed over to {visit.target}" if visit.target else ", which ended the work"),
+        _quoted(taken.summary, _SUMMARY_BYTES),
+        _listed("Changed files", tuple(map(flat, taken.files)), _FILES, taken.files_omitted),
+        _listed("Notes", tuple(_line(note) for note in taken.notes), _POINTS, 0),
+        _listed("Open", tuple(_line(point) for point in points), _POINTS, 0),
+        _listed("Failed when it was tidied up", tuple(flat(one.command) for one in failed), _POINTS, 0),
+    )
+    return "\n".join(row for row in rows if row)
+
+
+def _quoted(text: str, cap_bytes: int) -> str:
+    return "\n".join(f"> {row}" for row in cut(shown(redact(text), tags=False), cap_bytes).splitlines())
+
+
+def _line(text: str) -> str:
+    return cut(" ".join(shown(redact(text), tags=False).split()), _NOTE_BYTES)
+
+
+def _listed(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:
+    if not items:
+        return ""
+    more = len(items) - most + omitted if len(items) > most else omitted
+    return "\n".join(
+        (f"{head}:", *(f"- {one}" for one in items[:most]), *((f"- and {more} more",) if more else ()))
+    )
+
+
+def _limits(stage: Stage, order: WorkOrder) -> str:
+    said = "Commit in small steps." if may_edit(stage) else "You cannot change files here: read, run, judge."
+    if stage.tools.network == "none" and order.tools.network != "none":
+        return f"{said} You have no network here."
+    return said

@@ -1,0 +1,1 @@
+"""State of a run: specification, instructions, context, limits, history from its log."""

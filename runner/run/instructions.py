@@ -1,0 +1,169 @@
+"""The layers of an agent's instructions: system, mode, profile, guides, column, card, skills. Pure."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ledger.events.instruction import InstructionsStacked, LayerTold
+from ledger.ids import RunId
+from runner.text.redact import redact
+
+_HEADING = re.compile(r"^(#{1,4})(?=[ \t])", re.MULTILINE)
+_ORDER = (
+    "What you are told comes in layers: Cardinal's rules, the mode, the repository's profile and guides, the "
+    "column, the card, skills. A later layer may make an earlier one more exact, and may never loosen what "
+    "Cardinal enforces in code: what you may touch and run, limits, the checks, and who approves."
+)
+SYSTEM = (
+    "Say what you mean through the board tools: `plan`, `tick`, `progress`, `note`, `ask`, `thread`, `block` "
+    "and `finish`. A question to people is `ask`, and ends this turn. The work ends with `finish`, and only "
+    "with it. Where you have no such tools, write the call on lines of its own in what you say: ```board, "
+    'then {"tool": "<name>", "input": {…}}, then ```.'
+)
+INVESTIGATING = (
+    "Say what you mean through the board tools: `progress`, `note`, `ask`, `block` and `findings`. "
+    "A question to people is `ask`, and ends this turn. The work ends with `findings`, and only with it. "
+    "Where you have no such tools, write the call on lines of its own in what you say: ```board, "
+    'then {"tool": "<name>", "input": {…}}, then ```.'
+)
+MODES: Mapping[str, str] = {
+    "fix": (
+        "Mode: fix. What you leave as commits on this branch is checked outside of your reach and offered as "
+        "a pull request: keep it small, and never push, merge or open one yourself."
+    ),
+    "investigate": (
+        "Mode: investigate. Change nothing. Find the cause, and report what you found with file and line, "
+        "the cause that you suspect, what you would do, and how sure you are."
+    ),
+}
+
+
+class LayerKind(StrEnum):
+    """The kinds of layers in their order."""
+
+    SYSTEM = "system"
+    MODE = "mode"
+    PROFILE = "profile"
+    GUIDE = "guide"
+    COLUMN = "column"
+    CARD = "card"
+    SKILL = "skill"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer. `source` says where it comes from; `digest` is the SHA-256 of its contents.
+
+    `private`: its text goes to the agent and nowhere else. `files` are those of a skill, as the agent finds
+    them in the skill's folder.
+    """
+
+    kind: LayerKind
+    name: str
+    source: str
+    text: str = field(repr=False)
+    digest: str
+    version: str = ""
+    private: bool = False
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SkillContent:
+    """One file of a skill for the agent to read: `path` begins with the skill's name."""
+
+    path: str
+    content: bytes = field(repr=False)
+
+
+def own(kind: LayerKind, name: str, source: str, text: str) -> Layer:
+    """Return a layer whose digest is that of its text."""
+    return Layer(kind, name, source, text, digest_of(text))
+
+
+def digest_of(*texts: str) -> str:
+    """Return the SHA-256 of the texts, in hex."""
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()
+
+
+def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple[Layer, ...]:
+    """Return the whole stack of a run in its order, without empty layers. `more` come from the repository
+    and the operator: profile, guides and skills.
+    """
+    given = tuple(more)
+    system = INVESTIGATING if mode == "investigate" else SYSTEM
+    layers = (
+        own(LayerKind.SYSTEM, "rules", "cardinal", f"{_ORDER}\n\n{system}"),
+        own(LayerKind.MODE, mode, "cardinal", MODES.get(mode, "")),
+        *(layer for layer in given if layer.kind is LayerKind.PROFILE),
+        *(layer for layer in given if layer.kind is LayerKind.GUIDE),
+        own(LayerKind.COLUMN, "instructions", "the board's policy", column),
+        own(LayerKind.CARD, "briefing", "the card", briefing),
+        *(layer for layer in given if layer.kind is LayerKind.SKILL),
+    )
+    return tuple(layer for layer in layers if layer.text.strip())
+
+
+def told(run_id: RunId, layers: tuple[Layer, ...]) -> InstructionsStacked:
+    """Return the event about a stack, without the texts of private layers and of the card, whose is told."""
+    digest = digest_of(json.dumps([[layer.kind, layer.name, layer.digest] for layer in layers]))
+    return InstructionsStacked(run_id, digest, tuple(_told(layer) for layer in layers))
+
+
+def _told(layer: Layer) -> LayerTold:
+    hidden = layer.private or layer.kind is LayerKind.CARD
+    text = "" if hidden else redact(layer.text)
+    return LayerTold(
+        str(layer.kind), layer.name, layer.source, layer.version, layer.digest, layer.private, text
+    )
+
+
+def whole(layers: Iterable[Layer], folder: str) -> list[str]:
+    """Return every layer's text, for an agent that was told nothing yet; `folder` has the skills' files."""
+    return [_shown(layer, folder) for layer in layers]
+
+
+def news(layers: tuple[Layer, ...], known: Mapping[tuple[str, str], str], folder: str) -> list[str]:
+    """Return what an agent whose session goes on is to hear of profile, guides, column and skills: what is
+    new, what changed, what holds no longer. `known` are the digests of the layers that it has, by kind and
+    name.
+    """
+    said = []
+    kinds = (LayerKind.PROFILE, LayerKind.GUIDE, LayerKind.COLUMN, LayerKind.SKILL)
+    here = {(str(layer.kind), layer.name): layer for layer in layers if layer.kind in kinds}
+    for key, layer in here.items():
+        if known.get(key) != layer.digest:
+            changed = f"The {layer.kind} {layer.name} changed since you read it. It says now:\n\n"
+            said.append((changed if key in known else "") + _shown(layer, folder))
+    gone = [key for key in known if key[0] in map(str, kinds) and key not in here]
+    return [*said, *(f"The {kind} {name} does not hold any more." for kind, name in gone)]
+
+
+def _shown(layer: Layer, folder: str) -> str:
+    match layer.kind:
+        case LayerKind.SYSTEM | LayerKind.MODE | LayerKind.CARD:
+            return layer.text
+        case LayerKind.PROFILE:
+            return f"## Profile of the repository: {layer.name}\n{_deeper(layer.text)}"
+        case LayerKind.GUIDE:
+            return f"## {layer.name} of the repository\n{_deeper(layer.text)}"
+        case LayerKind.COLUMN:
+            return f"## Column\n{_deeper(layer.text)}"
+        case LayerKind.SKILL:
+            version = f" (version {layer.version})" if layer.version else ""
+            return f"## Skill: {layer.name}{version}\n{_deeper(layer.text)}{_files(layer, folder)}"
+
+
+def _files(layer: Layer, folder: str) -> str:
+    if not layer.files:
+        return ""
+    listed = "\n".join(f"- {folder}/{layer.name}/{name}" for name in layer.files)
+    return f"\n\nIts files, which you can read and not change:\n{listed}"
+
+
+def _deeper(text: str) -> str:
+    """Return the text with its headings below the layer's: only the card's has the highest rank."""
+    return _HEADING.sub(lambda found: found[1] + "##", text.strip())

@@ -1,0 +1,1 @@
+"""Dialogue with one agent: turns, tools, questions, progress."""

@@ -1,0 +1,80 @@
+"""What a turn has to write: gathered, so that an agent that talks much does not fill the log with commits."""
+
+from ledger.events.run import AgentSaid, RunEvent, UsageMetered
+from runner.agents.contract import Usage
+from runner.agents.usage import believable
+from runner.exec.child import BEAT_S
+from runner.run.context import LiveRun
+from runner.text.redact import redact
+from runner.text.truncate import cut
+
+MOST = 20
+METER_S = 15.0
+_SAID_BYTES = 4_000
+
+
+class Batch:
+    """Events that wait for one append, and what was used and how long the agent worked since the last."""
+
+    def __init__(self, run: LiveRun) -> None:
+        self._run = run
+        self._flushed_at = self._metered_at = run.clock.monotonic()
+        self._waiting: list[RunEvent] = []
+        self._used = self._nothing()
+
+    def add(self, *events: RunEvent) -> None:
+        """Take events in; full, they are written."""
+        self._waiting += events
+        self.flush(now=len(self._waiting) >= MOST)
+
+    def say(self, text: str) -> None:
+        """Take chatter in: what comes between two other events becomes one event."""
+        clean = redact(text)
+        if self._waiting and isinstance(self._waiting[-1], AgentSaid):
+            clean = f"{self._waiting.pop().text}\n{clean}"  # type: ignore[attr-defined]
+        self.add(AgentSaid(self._run.order.run_id, cut(clean, _SAID_BYTES)))
+
+    def meter(self, told: Usage) -> None:
+        """Count what was used."""
+        used, before = believable(told), self._used
+        self._used = UsageMetered(
+            before.run_id,
+            before.usd + used.usd,
+            before.input_tokens + used.input_tokens,
+            before.output_tokens + used.output_tokens,
+            before.turns + used.turns,
+            0.0,
+        )
+
+    @property
+    def usd(self) -> float:
+        """Dollars of the run, with what is not written yet."""
+        return self._run.history.usd + self._used.usd
+
+    @property
+    def turns(self) -> int:
+        """Turns of the run, with what is not written yet."""
+        return self._run.history.turns_used + self._used.turns
+
+    @property
+    def active_s(self) -> float:
+        """Seconds of work of the run until now."""
+        return self._run.history.active_s + self._run.clock.monotonic() - self._metered_at
+
+    def flush(self, *, now: bool = False, last: bool = False) -> None:
+        """Write what waits, when it is enough or old enough; usage with it, and time every METER_S."""
+        clock = self._run.clock.monotonic()
+        if not (now or last) and clock - self._flushed_at < BEAT_S:
+            return
+        events, self._waiting, self._flushed_at = self._waiting, [], clock
+        if self._used.turns > 0 or self._used.usd > 0 or last or clock - self._metered_at >= METER_S:
+            events.append(self._metered(clock - self._metered_at))
+            self._used, self._metered_at = self._nothing(), clock
+        self._run.log.append(*events)
+
+    def _metered(self, seconds: float) -> UsageMetered:
+        used = self._used
+        return UsageMetered(used.run_id, used.usd, used.input_tokens, used.output_tokens, used.turns, seconds)
+
+    def _nothing(self) -> UsageMetered:
+        return UsageMetered(self._run.order.run_id, 0.0, 0, 0, 0, 0.0)

@@ -1,0 +1,239 @@
+"""What the words of an agent and of its gateway mean to a run: events, answers, how the turn shall end."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+from ledger.events.agent import (
+    CallRefused,
+    HostReached,
+    PermissionAwaited,
+    PermissionRefused,
+    ProviderFailed,
+    TodoListed,
+)
+from ledger.events.run import Progressed, SessionStarted, ToolUsed
+from ledger.ids import QuestionId
+from ledger.model import limit_answers
+from ledger.model.limit_answers import Subject
+from runner.agents import contract as said
+from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offered
+from runner.gateway.control import messages
+from runner.gateway.control.claim import MOST_HOSTS, host_reached
+from runner.run.context import LiveRun
+from runner.run.limits import Verdict
+from runner.session import permission
+from runner.session.attach import attached
+from runner.session.event_batch import Batch
+from runner.session.text_tools import spoken_calls
+from runner.session.tool_effects import effect_of
+from runner.text.redact import redact
+from runner.text.truncate import one_line
+
+_TODOS = 40
+_REFUSALS = 20
+_WORDS = 10  # board calls in one thing said
+Reply = Callable[[str, Mapping[str, object]], None]
+Write = Callable[[bytes], object]
+Noted = said.Session | said.Text | said.ToolEnd | said.TodoShown | said.Usage
+
+
+class Hearing:
+    """Takes in what one turn's agent and gateway say; `asked`, `verdict` and `end` say how it shall go on."""
+
+    def __init__(self, run: LiveRun, task: said.Task, dialogue: said.Dialogue, write: Write) -> None:
+        self._run, self._task, self._dialogue, self._write = run, task, dialogue, write
+        self.batch = Batch(run)
+        self._session_id = task.session_id
+        self._todos: TodoListed | None = None
+        self._hosts: set[HostReached] = set()
+        self._spoken: Counter[tuple[str, str]] = Counter()
+        self._refusals = 0
+        self.end: said.TurnEnd | None = None
+        self.parks = False
+        self.verdict: Verdict | None = None
+        self.problem = ""
+
+    def line(self, text: str) -> None:
+        """Take one line of the agent."""
+        for event in self._dialogue.decode(text):
+            self._react(event)
+
+    def message(self, text: str) -> None:
+        """Take one message of the gateway."""
+        gateway = self._run.gateway
+        if not text and self.verdict is None:
+            self.verdict, self.problem = Verdict.PROVIDER, "the run's gateway ended: retry"
+        for event in gateway.decode(text) if gateway is not None else ():
+            self._beside(event)
+
+    def _react(self, event: said.AgentEvent) -> None:
+        match event:
+            case BoardCall() | BadCall():
+                self._obey(event, self._reply_by_stdin)
+            case said.PermissionAsked():
+                self._permit(event)
+            case said.Send(data=data):
+                self._write(data)
+            case said.TurnEnd():
+                self.end = self.end or event
+            case said.ToolStart() | said.Noise():
+                pass
+            case _:
+                self._note(event)
+
+    def _note(self, event: Noted) -> None:
+        """Write down what needs no answer."""
+        match event:
+            case said.Session(session_id=session_id, version=version):
+                self._open_session(session_id, version)
+            case said.Text(text=text):
+                self.batch.say(text)
+                self._obey_words(text)
+            case said.ToolEnd(tool=tool, summary=summary, ok=ok):
+                run_id = self._run.order.run_id
+                self.batch.add(ToolUsed(run_id, tool, one_line(redact(summary)), ok))
+            case said.TodoShown(items=items):
+                self._list(items)
+            case said.Usage():
+                self.batch.meter(event)
+            case _:
+                assert_never(event)
+
+    def _beside(self, event: messages.GatewayEvent) -> None:
+        run_id = self._run.order.run_id
+        match event:
+            case BoardCall() | BadCall():
+                self._obey(event, self._reply_by_gateway)
+            case said.Usage():
+                self.batch.meter(event)
+            case messages.ProviderFailed():
+                self._failed(event)
+            case messages.Refused(kind=kind, detail=detail):
+                self._refused(kind, detail)
+            case messages.HostAsked():
+                reached = host_reached(run_id, event)
+                if len(self._hosts) < MOST_HOSTS and reached not in self._hosts:
+                    self._hosts.add(reached)
+                    self.batch.add(reached)
+            case messages.Warned(text=text):
+                self.batch.add(Progressed(run_id, one_line(redact(text))))
+            case messages.Answering() | messages.Settled():
+                pass
+            case _:
+                assert_never(event)
+
+    def _open_session(self, session_id: str, version: str) -> None:
+        self._session_id = session_id
+        if session_id != self._run.history.session_id:
+            name = self._run.agent.name
+            self._run.log.append(SessionStarted(self._run.order.run_id, session_id, name, version))
+
+    def _list(self, items: tuple[tuple[str, bool], ...]) -> None:
+        shown = items[:_TODOS]
+        texts = tuple(one_line(redact(text)) for text, _ in shown)
+        listed = TodoListed(self._run.order.run_id, texts, tuple(done for _, done in shown))
+        if listed != self._todos:
+            self._todos = listed
+            self.batch.add(listed)
+
+    def _obey(self, call: BoardCall | BadCall, reply: Reply) -> None:
+        if isinstance(call, BadCall):
+            reply(call.call_id, {"error": call.problem})
+            return
+        self.batch.flush(now=True)  # the history must know all that was before
+        effect = effect_of(
+            call,
+            self._run.order,
+            self._run.history,
+            planning=self._task.read_only,
+            session_id=self._session_id,
+        )
+        kept, answer = attached(self._run, effect)
+        self._run.log.append(*effect.events, *kept)
+        self.parks = self.parks or effect.parks
+        reply(call.call_id, answer)  # after the commit: an agent that dies before repeats the call
+
+    def _obey_words(self, text: str) -> None:
+        """Take the board calls that an agent without our tools writes into what it says."""
+        offer = offered(
+            read_only=self._task.read_only,
+            threads=bool(self._task.threads),
+            investigates=self._task.investigates,
+        )
+        for spoken in spoken_calls(text)[:_WORDS]:
+            self._spoken[(spoken.tool, repr(spoken.input))] += 1
+            count = self._spoken[(spoken.tool, repr(spoken.input))]
+            call_id = f"w{call_id_of(self._task.turn, spoken.tool, spoken.input, count)}"
+            problem = spoken.problem or ("" if spoken.tool in offer else f"there is no {spoken.tool!r} now")
+            call = BadCall(call_id, spoken.tool, problem) if problem else None
+            self._obey(call or check_call(call_id, spoken.tool, spoken.input), self._reply_by_words)
+
+    def _reply_by_words(self, _call_id: str, result: Mapping[str, object]) -> None:
+        """Say what came of it, where there is more to say than that it was done."""
+        if dict(result) == {"ok": True}:
+            return
+        message = self._dialogue.steer(f"Board: {json.dumps(dict(result), ensure_ascii=False)}")
+        if message is not None:
+            self._write(message)
+
+    def _reply_by_stdin(self, call_id: str, result: Mapping[str, object]) -> None:
+        message = self._dialogue.reply(call_id, result)
+        if message is not None:
+            self._write(message)
+
+    def _reply_by_gateway(self, call_id: str, result: Mapping[str, object]) -> None:
+        if self._run.gateway is not None:
+            self._run.gateway.reply(call_id, result)
+
+    def _permit(self, asked: said.PermissionAsked) -> None:
+        """Answer at once where the policy knows, else ask people and park."""
+        run_id = self._run.order.run_id
+        command = one_line(redact(asked.command), 2_000)
+        marked = command + permission.mark(asked.command, command, self._run.order.card_id)
+        # What people said is known by the command as it was written down: without lines of private skills,
+        # and before there were marks, without one.
+        written = {self._run.secrecy.hush(command), self._run.secrecy.hush(marked)}
+        meant = (asked.command,)
+        granted, refused = self._task.granted, self._task.refused
+        judged = permission.judge(
+            asked,
+            self._task.tools,
+            permission.Leave((*granted, *(meant if written & {*granted} else ())), self._task.allowed),
+            read_only=self._task.read_only,
+            refused=(*refused, *(meant if written & {*refused} else ())),
+        )
+        if judged.verdict is permission.Verdict.ASK and not self.parks:
+            self.batch.flush(now=True)
+            question_id = QuestionId(f"{run_id}-q{self._run.history.next_question_id}")
+            text = redact(permission.question(asked, judged.why))
+            self._run.log.append(
+                limit_answers.question(run_id, question_id, Subject.TOOL, text, permission.CHOICES),
+                PermissionAwaited(run_id, question_id, one_line(asked.tool, 100), marked),
+            )
+            self.parks = True
+            return
+        if judged.verdict is permission.Verdict.DENY and self._refusals < _REFUSALS:
+            self._refusals += 1
+            self.batch.add(PermissionRefused(run_id, one_line(asked.tool, 100), command, judged.why))
+        allowed = judged.verdict is permission.Verdict.ALLOW
+        answer = self._dialogue.permit(asked.ask_id, allowed=allowed, why=judged.why)
+        if answer is not None:
+            self._write(answer)
+
+    def _failed(self, failure: messages.ProviderFailed) -> None:
+        run_id, detail = self._run.order.run_id, one_line(redact(failure.detail), 600)
+        self.batch.add(ProviderFailed(run_id, failure.provider, failure.status, detail, failure.in_a_row))
+        if failure.final and self.verdict is None:
+            self.verdict = Verdict.PROVIDER
+            self.problem = detail
+
+    def _refused(self, kind: str, detail: str) -> None:
+        detail = one_line(redact(detail), 600)
+        if self._refusals < _REFUSALS:
+            self._refusals += 1
+            self.batch.add(CallRefused(self._run.order.run_id, kind, detail))
+        if self.verdict is None and kind in ("budget", "key", "model"):
+            self.verdict = Verdict.BUDGET if kind == "budget" else Verdict.PROVIDER
+            self.problem = detail

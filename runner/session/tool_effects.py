@@ -1,0 +1,192 @@
+"""What each board call does to a run: the events that are its effect, and the reply to the agent."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.events.related import CardLinked, CardProposed
+from ledger.events.run import (
+    FinalReported,
+    Noted,
+    PlanProposed,
+    PlanTicked,
+    Progressed,
+    QuestionAsked,
+    RunEvent,
+    ThreadAnswered,
+)
+from ledger.events.turn import BoardToolCalled
+from ledger.ids import QuestionId
+from ledger.model.limit_answers import Subject, is_reserved, of_agent
+from runner.agents.board_tools import (
+    ATTACHED_BYTES,
+    INVESTIGATING,
+    AskInput,
+    AttachInput,
+    BlockInput,
+    BoardCall,
+    CreateCardInput,
+    FinishInput,
+    LinkCardInput,
+    NoteInput,
+    PlanInput,
+    ProgressInput,
+    ShowCardInput,
+    ThreadInput,
+    TickInput,
+)
+from runner.run.history import History
+from runner.run.run_spec import WorkOrder
+from runner.run.stage_calls import refusal_of_stage
+from runner.session.show_card import card_shown
+from runner.text.redact import redact
+
+_CARDS = 5  # that a run may propose
+_LINKS = 10
+_FILES = 10
+_WORK_ONLY = frozenset({"finish", "tick", "thread", "go_to_stage", "create_card", "link_card", "attach"})
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a call leads to. `parks`: the turn is over, people are asked. `attaches` is a text that has to be
+    put into the store, with an event of its own.
+    """
+
+    events: tuple[RunEvent, ...]
+    reply: Mapping[str, object]
+    parks: bool = False
+    attaches: AttachInput | None = None
+
+
+def effect_of(
+    call: BoardCall, order: WorkOrder, history: History, *, planning: bool, session_id: str
+) -> Effect:
+    """Return what `call` does. A call that was obeyed before does nothing again and gets a reply that says
+    so.
+    """
+    if isinstance(call.input, ShowCardInput):
+        return Effect((), {"ok": True, "card": card_shown(order, history)})
+    if (session_id, call.call_id) in history.calls:
+        return _repeated(call, history)
+    problem = (
+        _refusal(call, order, planning=planning)
+        or refusal_of_stage(call.input, order, history)
+        or _misfit(call, order, history)
+    )
+    if problem:
+        return Effect((), {"error": problem})
+    clean = type(call.input).model_validate(_redacted(call.input.model_dump(mode="json")))
+    attaches = clean if isinstance(clean, AttachInput) else None
+    told = {"name": attaches.name} if attaches else clean.model_dump(mode="json")  # the store has the text
+    body = json.dumps(told, ensure_ascii=False)
+    recorded = BoardToolCalled(order.run_id, session_id, call.call_id, call.tool, body)
+    meant = _meaning(BoardCall(call.call_id, call.tool, clean), order, history)
+    parks = isinstance(clean, AskInput | BlockInput)
+    return Effect((recorded, *meant), {"ok": True}, parks, attaches)
+
+
+def _redacted(value: Any) -> Any:
+    """Take secrets out of each text by itself: in JSON a secret without an end would take the rest along."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list | tuple):
+        return [_redacted(one) for one in value]
+    return {key: _redacted(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def _repeated(call: BoardCall, history: History) -> Effect:
+    if call.tool not in ("ask", "block"):
+        return Effect((), {"ok": True, "repeated": True})
+    asked = history.newest(Subject.WORK)
+    if asked is None or asked.answer is None:
+        return Effect((), {"ok": True, "repeated": True}, parks=True)
+    return Effect((), {"ok": True, "repeated": True, "answer": asked.answer})
+
+
+def _refusal(call: BoardCall, order: WorkOrder, *, planning: bool) -> str:
+    if order.investigates:
+        known = call.tool in INVESTIGATING
+        return "" if known else "this run only reads: end it with `findings`, or `ask` what keeps you"
+    if call.tool == "findings":
+        return "this run is no investigation: do the work, then call `finish`"
+    if call.tool == "plan" and not planning:
+        return "the plan is settled: do the work, or `ask` when it cannot be done as planned"
+    if call.tool in _WORK_ONLY and planning:
+        return "this turn is for the plan only: call `plan`"
+    return ""
+
+
+def _misfit(call: BoardCall, order: WorkOrder, history: History) -> str:
+    """Return why the call does not fit this card and this run, or nothing."""
+    match call.input:
+        case AskInput(choices=choices) if any(map(is_reserved, choices)):
+            return "one of these choices is Cardinal's own, about limits or leave: word yours otherwise"
+        case ThreadInput(thread_id=thread_id):
+            known = [thread.thread_id for thread in order.threads]
+            if thread_id not in known:
+                return f"there is no such thread; there are {', '.join(known) or 'none'}"
+        case CreateCardInput() if history.proposed >= _CARDS:
+            return f"this run proposed {_CARDS} cards already: name further work in `finish`, open_questions"
+        # Not a matter of the schema: a text that was redacted may be a little longer than the agent's.
+        case AttachInput(content=content) if len(content.encode("utf-8", "replace")) > ATTACHED_BYTES:
+            return f"a text may have {ATTACHED_BYTES:,} bytes: attach what matters of it"
+        case AttachInput() if history.attached >= _FILES:
+            return f"this run attached {_FILES} files already: say the rest in `finish`"
+        case LinkCardInput(target=target):
+            if history.linked >= _LINKS:
+                return f"this run linked {_LINKS} cards already: name further ones in `finish`"
+            if (
+                _spelt_out(target, order).lower()
+                == f"{order.issue_repository or order.repository}#{order.number}".lower()
+            ):
+                return "this is the card itself: name the number of another one"
+    return ""
+
+
+def _spelt_out(target: str, order: WorkOrder) -> str:
+    return target if "/" in target else f"{order.repository}#{target.removeprefix('#')}"
+
+
+def _meaning(call: BoardCall, order: WorkOrder, history: History) -> tuple[RunEvent, ...]:
+    run_id = order.run_id
+    match call.input:
+        case PlanInput(summary=summary, steps=steps):
+            revision = history.plan.revision + 1 if history.plan else 1
+            return (PlanProposed(run_id, revision, summary, steps, order.base, order.policy),)
+        case TickInput(done=done):
+            return (PlanTicked(run_id, min(done, len(history.plan.steps)) if history.plan else done),)
+        case ProgressInput(text=text):
+            return (Progressed(run_id, text),)
+        case NoteInput(text=text):
+            return (Noted(run_id, text),)
+        case AskInput(question=question, choices=choices):
+            return (_question(order, history, question, choices),)
+        case BlockInput(reason=reason):
+            return (_question(order, history, reason, ()),)
+        case CreateCardInput(title=title, body=body, reason=reason):
+            return (CardProposed(run_id, history.proposed + 1, title, body, reason),)
+        case LinkCardInput(target=target, relation=relation, reason=reason):
+            return (CardLinked(run_id, _spelt_out(target, order), relation, reason),)
+    return ()  # attach is for the store; finish and thread wait until the branch is on GitHub: see `report`
+
+
+def _question(order: WorkOrder, history: History, text: str, choices: tuple[str, ...]) -> QuestionAsked:
+    question_id = QuestionId(f"{order.run_id}-q{history.next_question_id}")
+    return of_agent(order.run_id, question_id, text, choices)
+
+
+def report(order: WorkOrder, history: History) -> tuple[RunEvent, ...]:
+    """Return the answers to the threads and the final report, as the agent's calls said them."""
+    if history.reported:
+        return ()
+    said = FinishInput.model_validate(history.finish)
+    known = [thread.thread_id for thread in order.threads]
+    answers = (
+        ThreadAnswered(order.run_id, thread_id, text)
+        for thread_id, text in history.threads.items()
+        if thread_id in known
+    )
+    final = FinalReported(order.run_id, said.done, said.changed, said.check, said.open_questions)
+    return (*answers, final)

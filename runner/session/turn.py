@@ -1,0 +1,258 @@
+"""One turn: the agent's program from its start to its end, watched all the while."""
+
+import signal
+from dataclasses import dataclass
+
+from ledger.events.run import RunStopAsked
+from ledger.events.turn import SteeringHeard, TurnEnded, TurnStarted
+from runner.agents import contract as said
+from runner.agents.board_tools import offered
+from runner.exec.child import BEAT_S, Child
+from runner.exec.stop import PATIENT, Patience
+from runner.exec.stream import Closed, Flooded, Heard, Line
+from runner.gateway.control.claim import settle
+from runner.git.checkout import identity
+from runner.run.context import LiveRun
+from runner.run.limits import Spent, Verdict
+from runner.session.listener import Hearing
+from runner.session.transcript import Transcript
+from runner.text.redact import redact
+from runner.text.truncate import one_line, tail
+from runner.text.visible import shown
+
+ASKED_GRACE_S = 1.5  # after a question the agent may end by itself for so long
+LEAVE_S = 10.0  # and after its last word its program
+_HASTY = Patience(ask_s=1.0, close_s=0.5, term_s=0.5)  # who ends the worker waits only so long
+_STDERR_BYTES = 2_000
+_KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)  # itself, or inside of a sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """How a turn went: `outcome` as in TurnEnded; `verdict` and `stop` say why it was stopped, `problem`
+    why broken. `killed`: from outside, nobody knows why.
+    """
+
+    outcome: str
+    exit_code: int
+    took_s: float
+    verdict: Verdict | None
+    stop: RunStopAsked | None
+    spent: Spent
+    problem: str
+    killed: bool = False
+
+
+class Turn:
+    """Hears one agent program to its end; `play` is called once."""
+
+    def __init__(
+        self, run: LiveRun, task: said.Task, dialogue: said.Dialogue, child: Child, transcript: Transcript
+    ) -> None:
+        self._run, self._task, self._dialogue = run, task, dialogue
+        self._child, self._transcript = child, transcript
+        self._hearing = Hearing(run, task, dialogue, child.write)
+        self._heard_at = run.clock.monotonic()
+        self._bound_usd = run.allowance.bound_usd
+        self._errors = self._overweight = ""
+        self._parked_at: float | None = None
+        self._ended_at: float | None = None
+        self._closed = self._flooded = False
+        self._steered: set[int] = set()
+
+    def play(self) -> TurnResult:
+        """Hear the agent until it ends, a watchdog bites, or somebody stops it.
+
+        Raises StaleClaimError; the caller closes the child whatever is raised. A SystemExit, which is how a
+        worker that must end leaves, goes through once the agent is stopped and what it said is written.
+        """
+        try:
+            return self._play()
+        except SystemExit:
+            took_s = self._bring_to_end(None, _HASTY)
+            self._settle()
+            self._hearing.batch.flush(last=True)
+            self._run.log.append(self._ended("stopped", self._child.exit_code(), took_s))
+            raise
+
+    def _play(self) -> TurnResult:
+        verdict, stop = None, None
+        while not self._closed:
+            for heard in self._child.hear(BEAT_S):
+                self._take(heard)
+            self._run.log.beat()
+            self._top_up()
+            self._steer()
+            self._hearing.batch.flush()
+            stop = self._run.log.stop_asked()
+            verdict = self._verdict()
+            if stop or verdict or self._over():
+                break
+        took_s = self._bring_to_end(verdict)
+        exit_code = self._child.exit_code()
+        self._settle()
+        verdict = verdict or self._hearing.verdict
+        self._hearing.batch.flush(last=True)
+        outcome, problem = self._outcome(exit_code, stopped=bool(stop or verdict))
+        self._run.log.append(self._ended(outcome, exit_code, took_s))
+        killed = outcome == "broken" and exit_code in _KILLED and not self._child.fate
+        return TurnResult(outcome, exit_code, took_s, verdict, stop, self._spent(), problem, killed)
+
+    def _ended(self, outcome: str, exit_code: int, took_s: float) -> TurnEnded:
+        return TurnEnded(self._run.order.run_id, self._task.turn, outcome, exit_code, round(took_s, 3))
+
+    def _bring_to_end(self, verdict: Verdict | None, patience: Patience = PATIENT) -> float:
+        if self._closed:
+            return 0.0
+        interrupt = None if self._hearing.end is not None else self._dialogue.interrupt()
+        stopped = self._child.stop(interrupt, hurry=verdict is Verdict.FLOOD, patience=patience)
+        while not self._closed and not self._flooded:
+            rest = self._child.hear(BEAT_S)
+            for heard in rest:
+                self._take(heard)
+            if not rest:
+                break
+        return stopped.took_s
+
+    def _settle(self) -> None:
+        """Shut the gateway and hear what the last calls cost; nobody else reads its words by now."""
+        gateway = self._run.gateway
+        if gateway is None:
+            return
+        self._child.close()
+        for message in settle(gateway):
+            self._hearing.message(message)
+
+    def _take(self, heard: Heard) -> None:
+        match heard:
+            case Closed():
+                self._closed = True
+            case Flooded():
+                self._flooded = True
+            case Line(text=said_text, beside=True):
+                self._heard_at = self._run.clock.monotonic()
+                self._hearing.message(said_text)
+            case Line(text=said_text, error=error):
+                self._heard_at = self._run.clock.monotonic()
+                text = self._run.secrecy.hush(said_text)
+                self._transcript.write("!" if error else ">", text)
+                if error:
+                    self._errors = tail(self._errors + text + "\n", _STDERR_BYTES)
+                elif not heard.cut:  # half a message means nothing
+                    self._hearing.line(said_text)  # judged and granted as it is; events are hushed later
+        self._mark()
+
+    def _mark(self) -> None:
+        """Note when the agent asked or ended; one that ended gets no more input, and leaves."""
+        now = self._run.clock.monotonic()
+        if self._hearing.parks and self._parked_at is None:
+            self._parked_at = now
+        if self._hearing.end is not None and self._ended_at is None:
+            self._ended_at = now
+            self._child.end_input()
+
+    def _steer(self) -> None:
+        heard = []
+        for comment_id, text in self._run.log.steering().items():
+            message = None if comment_id in self._steered else self._dialogue.steer(shown(text))
+            if message is not None and self._child.write(message):
+                heard.append(comment_id)
+        if heard:
+            self._steered.update(heard)
+            self._hearing.batch.add(SteeringHeard(self._run.order.run_id, tuple(heard)))
+
+    def _spent(self) -> Spent:
+        batch = self._hearing.batch
+        return Spent(
+            active_s=batch.active_s,
+            silent_s=self._run.clock.monotonic() - self._heard_at,
+            usd=batch.usd,
+            turns=batch.turns,
+            output_bytes=self._child.output_bytes,
+        )
+
+    def _top_up(self) -> None:
+        """Tell the gateway when people changed what the run may cost."""
+        allowance = self._run.allowance
+        if self._run.gateway is not None and allowance.bound_usd != self._bound_usd:
+            self._bound_usd = allowance.bound_usd
+            self._run.gateway.top_up(allowance.left_usd(self._hearing.batch.usd))
+
+    def _verdict(self) -> Verdict | None:
+        if self._closed or self._parked_at is not None:
+            return None
+        self._overweight = self._run.overweight()
+        if self._overweight:
+            return Verdict.DISK
+        return self._hearing.verdict or self._run.allowance.verdict(self._spent())
+
+    def _over(self) -> bool:
+        now = self._run.clock.monotonic()
+        asked = self._parked_at is not None and now - self._parked_at > ASKED_GRACE_S
+        return asked or (self._ended_at is not None and now - self._ended_at > LEAVE_S)
+
+    def _outcome(self, exit_code: int, *, stopped: bool) -> tuple[str, str]:
+        end = self._hearing.end
+        if self._parked_at is not None:
+            return "asked", ""
+        if stopped:
+            return "stopped", self._overweight or self._hearing.problem
+        if end is not None and not end.error and self._ended_at is not None and not self._closed:
+            return "done", ""  # it said so; only its program did not leave
+        if end is None or end.error or exit_code != 0:
+            return "broken", self._problem(exit_code)
+        return "done", ""
+
+    def _problem(self, exit_code: int) -> str:
+        end = self._hearing.end
+        if exit_code < 0:
+            how = f"was killed by {signal.Signals(-exit_code).name}"
+        elif exit_code > 128 and exit_code - 128 in signal.valid_signals():
+            how = f"was killed by {signal.Signals(exit_code - 128).name}"
+        else:
+            how = f"ended with code {exit_code}"
+        if self._child.fate:
+            return f"the agent's program {how}: {self._child.fate}"
+        said_itself = end.error if end else ("" if exit_code else "without saying that it is done")
+        last = one_line(redact(" ".join((said_itself, self._errors[-600:]))))
+        return f"the agent's program {how}" + (f": {last}" if last else "")
+
+
+def play(run: LiveRun, task: said.Task) -> TurnResult:
+    """Start the agent for `task`, hear it out, and leave nothing of it behind.
+
+    Raises SpawnError, ScenarioError or another RunnerError when it cannot start, StaleClaimError when the
+    claim was taken over meanwhile; the agent is dead then too.
+    """
+    dialogue = run.agent.begin(task, run.workspace.layout)
+    command = dialogue.command
+    run.log.append(TurnStarted(run.order.run_id, task.phase, task.turn, task.session_id))
+    in_prompt = tuple(run.history.steering)
+    gateway = run.gateway
+    if gateway is not None:
+        tools = offered(read_only=task.read_only, threads=bool(task.threads), investigates=task.investigates)
+        gateway.open(usd_left=task.budget_usd, tools=tools, turn=task.turn)
+    child = run.workspace.start(
+        command.argv,
+        env=identity(run.order.committer) | run.network() | dict(command.env),
+        writable=not task.read_only and task.tools.edit != "deny",
+        commits=task.tools.commit != "deny",
+        cap_bytes=run.order.limits.output_bytes,
+        gateway=gateway.folder if gateway is not None else None,
+        beside=gateway.fileno() if gateway is not None else None,
+        hides=command.hides,
+    )
+    transcript = Transcript(run.order.places.logs, run.order.run_id)
+    try:
+        transcript.write("#", f"turn={task.turn} phase={task.phase}")
+        child.write(command.opening)
+        if in_prompt:
+            run.log.append(SteeringHeard(run.order.run_id, in_prompt))
+        if not command.listens:
+            child.end_input()
+        return Turn(run, task, dialogue, child, transcript).play()
+    finally:
+        child.close()
+        transcript.close()
+        if gateway is not None:
+            gateway.shut()

@@ -1,0 +1,1 @@
+"""Untrusted text: rendered as people see it, redacted, delimited, truncated."""

@@ -1,0 +1,137 @@
+"""A text as its readers on GitHub see it: rendered as GitHub renders it, and what the page shows kept. Pure.
+
+GitHub's own parser (cmark-gfm) reads the Markdown, its HTML is cut down to the tags that GitHub allows, and
+the text of that page is written as plain Markdown. What the page does not show cannot come through.
+"""
+
+import html
+import re
+from dataclasses import dataclass
+
+import nh3
+from cmarkgfm import github_flavored_markdown_to_html
+from cmarkgfm.cmark import Options
+
+from runner.text.invisible import without_invisible
+from runner.text.page_text import PageText
+
+MAX_CHARACTERS = 65_536  # GitHub's own limit for a description or a comment
+_MAX_DEPTH = 100  # of quotes and lists in each other: nobody writes more, and parsing gets slow
+_OPTIONS = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES | Options.CMARK_OPT_GITHUB_PRE_LANG
+# github.com/github/markup#github-markup, and docs.github.com/rest/markdown for what becomes of it
+_SHOWN = """
+a abbr b bdo blockquote br caption cite code dd del details dfn div dl dt em figcaption figure h1 h2 h3 h4 h5
+h6 hr i img input ins kbd li mark ol p pre q rp rt ruby s samp section small span strike strong sub summary
+sup table tbody td tfoot th thead time tr tt ul var
+"""
+_TAGS = set(_SHOWN.split())
+_UNSURE = "audio canvas datalist math noscript object script style svg template video"
+_EMPTIED = set(_UNSURE.split())  # what is in them may or may not be shown, and is left out
+_ATTRIBUTES = {
+    "a": {"href"},
+    "bdo": {"dir"},
+    "input": {"type", "checked"},
+    "ol": {"start"},
+    "pre": {"lang"},
+    "code": {"class"},
+}
+_CONTROLS = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f]")
+_OPENING = re.compile(r"<(?!!--)")
+_TAG = "\x02"  # stands for a `<` that is no tag, until the page is read
+# A parser of HTML opens each of these again in every block that follows, until it is closed.
+# html.spec.whatwg.org/multipage/parsing.html#the-list-of-active-formatting-elements
+_REOPENED = re.compile(
+    r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?:(?=[\s/])|>)", re.IGNORECASE
+)
+_MAX_REOPENED = 150_000
+_NESTED = re.compile(r"<(/?)(?:blockquote|ul|ol)\b[^>]*>")
+_COMMENT = re.compile(r"<!--[\s\S]*?(?:-->|\Z)")
+# What a page is made of besides words: names of tags, what is marked where it stood, and what a block is in.
+_MARKUP = re.compile(
+    rf"</?(?:{'|'.join(_TAGS)})\b|\b(?:src|alt|width|height)=\"[^\"]*\""
+    r"|\b(?:align|class|id|lang|open)=\"?[\w-]{0,40}\"?|<details open",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """The text that a page shows; `found` says what else the source held, without links and pictures, which
+    are marked where they stand.
+    """
+
+    text: str
+    found: tuple[str, ...]
+
+    def note(self) -> str:
+        """Return a sentence about what is left out, empty when it is nothing."""
+        return f"(Left out here, as GitHub does not show it: {', '.join(self.found)}.)" if self.found else ""
+
+
+def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
+    """Return what a page of GitHub shows of the Markdown `text`.
+
+    Without `tags` a `<` is a character like any other but where a comment begins: for what agents write,
+    which Cardinal posts so. `paths` keeps links to files: for files of a repository, reviewed as source.
+    """
+    source = _CONTROLS.sub("", text[:MAX_CHARACTERS]).encode("utf-8", "replace").decode()
+    source = source if tags else _OPENING.sub(_TAG, source)
+    page = _rendered(source)
+    reader = PageText(paths=paths)
+    reader.feed(nh3.clean(page, _TAGS, _EMPTIED, attributes=_ATTRIBUTES, link_rel=None))
+    seen = reader.text()
+    kept = without_invisible(seen.replace(_TAG, "<"))
+    found = _left_out(text, source, page, seen, " ".join(reader.addresses))
+    return Cleaned(kept, found)
+
+
+def clean_line(text: str) -> Cleaned:
+    """Return a title without invisible characters; GitHub shows the rest of it as it is."""
+    kept = without_invisible(text)
+    return Cleaned(kept, _counted((len(text) - len(kept), "invisible character", "")))
+
+
+def shown(text: str, *, tags: bool = True, paths: bool = False) -> str:
+    """Return what a page of GitHub shows of `text`, with a sentence where it hides something."""
+    cleaned = clean(text, tags=tags, paths=paths)
+    return "\n".join(part for part in (cleaned.text, cleaned.note()) if part)
+
+
+def _rendered(source: str) -> str:
+    """Return the page's HTML as GitHub's parser makes it; empty for one that nobody could read or parse."""
+    page: str = github_flavored_markdown_to_html(source, options=_OPTIONS)
+    opened = [found[0].lower() for found in _REOPENED.finditer(source)]
+    plain = {tag for tag in opened if tag.endswith(">")}  # of which three at most are opened again
+    given = sum(not tag.endswith(">") for tag in opened)
+    if (3 * len(plain) + given) * page.count("<") > _MAX_REOPENED:
+        return ""
+    depth = 0
+    for found in _NESTED.finditer(page):
+        depth += -1 if found[1] else 1
+        if depth > _MAX_DEPTH:
+            return ""
+    return page
+
+
+def _left_out(text: str, source: str, page: str, seen: str, addresses: str) -> tuple[str, ...]:
+    """Return what the text has and its page has not, by kind and number."""
+    comments = _COMMENT.findall(page)
+    behind = _words(html.unescape(" ".join((addresses, *_MARKUP.findall(page), *comments))))
+    hidden = len(_words(html.unescape(source)) - _words(seen) - behind)
+    unseen = len(seen) - len(without_invisible(seen))
+    rest = len(text) - MAX_CHARACTERS
+    return _counted(
+        (len(comments), "HTML comment", ""),
+        (unseen, "invisible character", ""),
+        (hidden, "hidden word", ""),
+        (rest, "character", f" over {MAX_CHARACTERS:,}"),
+    )
+
+
+def _counted(*kinds: tuple[int, str, str]) -> tuple[str, ...]:
+    return tuple(f"{n:,} {what}{'' if n == 1 else 's'}{more}" for n, what, more in kinds if n > 0)
+
+
+def _words(text: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(without_invisible(text)) if not word.isdigit()}

@@ -1,0 +1,162 @@
+"""The bubblewrap command line: what a command inside may see, which is little."""
+
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from runner.agents.contract import Layout
+from runner.errors import KilledError
+from runner.exec.in_container.lock import MACHINES, packed
+from runner.exec.launch import launched
+
+INSIDE = Layout(
+    repo="/workspace/repo",
+    home="/workspace/home",
+    out="/workspace/out",
+    python="/tools/python3",
+    player="/player",
+    skills="/workspace/skills",
+)
+MIRROR = "/mirror"
+PATH = "/tools:/usr/local/bin:/usr/bin:/bin"
+PLAYER = Path(__file__).parents[1] / "agents" / "scripted"
+_TMP_BYTES = 512 * 1024 * 1024
+_SHM_BYTES = 64 * 1024 * 1024
+_FILE_BYTES = 2 * 1024 * 1024 * 1024
+_PROCESSES = 512
+_TRY_S = 60  # a machine that is busy is no reason
+# Enough to resolve names of users, find libraries and check certificates; nothing that names the host.
+_ETC = ("ssl", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types")
+_IDENTITY = {"passwd": "agent:x:1000:1000:agent:/workspace/home:/bin/sh\n", "group": "agent:x:1000:\n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A folder or file of the host, shown at `inside`."""
+
+    outside: Path
+    inside: str
+    writable: bool = False
+
+
+def sandbox_problem() -> str:
+    """Return why bubblewrap does not work here, or nothing.
+
+    Raises KilledError when it was killed as it was tried: the next call tries again.
+    """
+    program = shutil.which("bwrap")
+    return _problem_of(program) if program else "bubblewrap (bwrap) is not installed"
+
+
+@cache
+def _problem_of(bwrap: str) -> str:
+    """Start one and return what is wrong with it; done once per process."""
+    if platform.machine() not in MACHINES:
+        return f"there is no filter of system calls for {platform.machine()}"
+    seccomp = _opened("seccomp", packed(platform.machine()))
+    command = (bwrap, *_shell()[1:], "--seccomp", str(seccomp), "--", "/bin/sh", "-c", "exit 0")
+    try:
+        tried = subprocess.run(
+            launched(command, env={}, cwd=Path("/")),
+            env={},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TRY_S,
+            pass_fds=(seccomp,),
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"bubblewrap does not work here: {error}"
+    finally:
+        os.close(seccomp)
+    if tried.returncode == 0:
+        return ""
+    if tried.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        raise KilledError("bubblewrap")
+    return f"bubblewrap does not work here: {tried.stderr.decode(errors='replace')[:300]}"
+
+
+def write_identity(folder: Path) -> None:
+    """Write the two files that give the user inside a name; kept outside of what the agent can write."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in _IDENTITY.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def locked_in(
+    argv: Sequence[str], binds: Sequence[Bind], identity: Path
+) -> tuple[tuple[str, ...], tuple[int, int]]:
+    """Return the command that runs `argv` in namespaces of its own and behind the filter of system calls, and
+    the descriptors that it must inherit.
+
+    What is shown goes through one of them: as arguments the host's paths would be read in /proc inside.
+    The caller closes them.
+    """
+    shown: list[str] = []
+    for name in _IDENTITY:
+        shown += ["--ro-bind", str(identity / name), f"/etc/{name}"]
+    for bind in binds:
+        shown += ["--bind" if bind.writable else "--ro-bind", str(bind.outside), bind.inside]
+    limits = ("prlimit", f"--fsize={_FILE_BYTES}", f"--nproc={_PROCESSES}", "--core=0", "--")
+    told = "\0".join(
+        (*_shell()[1:], *_interpreter(), *shown, "--remount-ro", "/", "--chdir", INSIDE.repo)
+    ).encode()
+    descriptors = (_opened("sandbox", told), _opened("seccomp", packed(platform.machine())))
+    shell = ("bwrap", "--args", str(descriptors[0]), "--seccomp", str(descriptors[1]))
+    return (*shell, "--", *limits, *argv), descriptors
+
+
+def _opened(name: str, content: bytes) -> int:
+    """Return a descriptor from which `content` is read."""
+    descriptor = os.memfd_create(name)
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _shell() -> tuple[str, ...]:
+    system: list[str] = []
+    for top in ("bin", "sbin", "lib", "lib64", "lib32", "libx32"):
+        path = Path("/") / top
+        if path.is_symlink():
+            system += ["--symlink", str(path.readlink()), f"/{top}"]
+        elif path.is_dir():
+            system += ["--ro-bind", f"/{top}", f"/{top}"]
+    for name in _ETC:
+        system += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    return (
+        *(
+            "bwrap",
+            "--unshare-all",
+            "--unshare-user",
+            "--disable-userns",
+            "--uid",
+            "1000",
+            "--gid",
+            "1000",
+            "--cap-drop",
+            "ALL",
+        ),
+        *("--hostname", "cardinal", "--die-with-parent", "--new-session", "--ro-bind", "/usr", "/usr"),
+        *system,
+        *("--proc", "/proc", "--dev", "/dev", "--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108 - its own
+        *("--remount-ro", "/dev", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108 - its own
+    )
+
+
+def _interpreter() -> tuple[str, ...]:
+    """Show the Python that runs Cardinal, without its packages, under a neutral name."""
+    base, executable = Path(sys.base_prefix).resolve(), Path(sys.executable).resolve()
+    shown: tuple[str, ...] = ("--dir", "/tools")
+    inside = str(executable)
+    if not base.is_relative_to("/usr"):
+        inside = f"/python/{executable.relative_to(base)}"
+        shown += ("--ro-bind", str(base), "/python", "--setenv", "LD_LIBRARY_PATH", "/python/lib")
+    return (*shown, "--symlink", inside, "/tools/python3", "--symlink", inside, "/tools/python")

@@ -1,0 +1,157 @@
+"""The contract of a workspace: a place of one card where an agent works and commands run, locked in."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from ledger.ids import CardId, RunId
+from runner.agents.contract import Layout
+from runner.exec.child import Child
+from runner.run.run_spec import Places, Resources
+
+NO_RUN = RunId("")
+
+
+@dataclass(frozen=True, slots=True)
+class Tenancy:
+    """Who opens a workspace: what its containers are labelled with and how far they may go.
+
+    `card_id` names the place; it is no card's where a gate or a chat has one of its own.
+    """
+
+    card_id: CardId
+    run_id: RunId = NO_RUN
+    generation: int = 0
+    image: str = ""
+    resources: Resources = field(default_factory=Resources)
+
+
+class Workspace(Protocol):
+    """One card's place. Everything started in it sees `layout`, and nothing of the host beside it."""
+
+    @property
+    def layout(self) -> Layout:
+        """Where things are for a command inside."""
+
+    @property
+    def locked(self) -> str:
+        """Empty when commands are locked in; else why they are not."""
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """What it can grant of a policy's `network`: none, list, full."""
+
+    @property
+    def image(self) -> str:
+        """The digest of the image that commands run in; `local` where they see this machine's own system."""
+
+    def mirror_at(self, mirror: Path) -> str:
+        """Return where a mirror given to `start` is found inside."""
+
+    @property
+    def fresh(self) -> bool:
+        """Whether nothing was checked out in it yet."""
+
+    def settle(self) -> None:
+        """Remember, where the agent cannot write, that the checkout is complete."""
+
+    def distrust(self, why: str) -> None:
+        """Remember, where the agent cannot write, that the checkout is not to be used again."""
+
+    def distrusted(self) -> str:
+        """Return why not; empty where it may be used."""
+
+    def unlock(self) -> None:
+        """Give the user inside back the rights on all files of the checkout. Raises WorkspaceError."""
+
+    def clear(self, *, home: bool) -> None:
+        """Remove the checkout, and with `home` all that agents keep in theirs: the place is fresh then.
+
+        Raises WorkspaceError.
+        """
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        writable: bool,
+        cap_bytes: int,
+        mirror: Path | None = None,
+        export: bool = False,
+        commits: bool = True,
+        gateway: Path | None = None,
+        hides: Sequence[str] = (),
+        beside: int | None = None,
+    ) -> Child:
+        """Start a command in the repository's folder, without network.
+
+        `writable`: may it change the repository. `mirror`: a bare repository of the host to show it,
+        read-only. `export`: may it write to `layout.out`. `commits`: may it write to `.git`. `gateway`: the
+        folder with the sockets of the run's gateway. `hides`: folders and files of the repository that look
+        empty.
+        `beside`: a descriptor whose messages are heard together with the command's output.
+
+        Raises SpawnError, and WorkspaceError when there is no plain `.git` to protect.
+        """
+
+    def collect(self, name: str, target: Path, cap_bytes: int) -> None:
+        """Copy a file that a command left in `layout.out` to the host.
+
+        Raises WorkspaceError when it is no plain file, OversizedRepositoryError when it is larger than the
+        cap.
+        """
+
+    def equip(self, files: Mapping[str, bytes]) -> None:
+        """Put these files, by their paths, below `layout.skills` in place of all that is there.
+
+        Commands can read and not change them. Raises WorkspaceError for a path that leads elsewhere.
+        """
+
+    def confide(self, phrases: Sequence[str]) -> None:
+        """Remember, where the agent cannot read, what it is told here that nobody else may read."""
+
+    def told_before(self) -> tuple[str, ...]:
+        """Return what `confide` was given last in this place; nothing where it is new."""
+
+    def stand_on(self, commit: str) -> None:
+        """Remember, where the agent cannot write, which head of GitHub's branch the work goes on from."""
+
+    def stood_on(self) -> str:
+        """Return what `stand_on` was given last in this place, by any run; empty where it is new."""
+
+    def used_bytes(self) -> int:
+        """Return how much disk the place takes. Raises WorkspaceError."""
+
+    def count_files(self, most: int) -> int:
+        """Return how many files and folders the place has, counted no further than `most` and one. Raises
+        WorkspaceError.
+        """
+
+    def restore_setup(self, key: str) -> bool:
+        """Bring back what set-up left behind when it ran before under this key; False: it never did."""
+
+    def keep_setup(self, key: str) -> None:
+        """Remember what set-up left behind in this place, for others with the same key."""
+
+    def destroy(self) -> None:
+        """Remove the place and all that is in it."""
+
+
+class Backend(Protocol):
+    """A kind of workspace; a file of `runner/workspaces/` holds one as `BACKEND`."""
+
+    def problem(self) -> str:
+        """Return why it cannot be used on this machine at all, as a person reads it; empty when it can."""
+
+    def open(self, places: Places, tenancy: Tenancy) -> Workspace:
+        """Return the place of that card, made when it was not there. Raises RunnerError."""
+
+    def sweep(self, places: Places, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
+        """Remove what claims left behind that are not alive any more (run and generation), and say what it
+        was.
+        """
+
+    def cards(self, places: Places) -> tuple[CardId, ...]:
+        """Return the cards that have a workspace."""

@@ -1,0 +1,1 @@
+"""The backend with containers: each is locked, labelled and bounded."""

@@ -1,0 +1,195 @@
+"""A workspace in containers: a folder per card, and for every command a hardened container of its own."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from ledger.ids import CardId, RunId
+from runner.agents.contract import Layout
+from runner.exec.child import Child
+from runner.run.run_spec import Places
+from runner.workspaces.bubblewrap import MIRROR, Bind
+from runner.workspaces.card_folder import Folder, Placed, cards_in, folder_name
+from runner.workspaces.contract import Tenancy
+from runner.workspaces.docker import seeds, sweeping
+from runner.workspaces.docker.cell import Cell, locked
+from runner.workspaces.docker.cli import problem_with
+from runner.workspaces.docker.container import start
+from runner.workspaces.docker.engine import Engine, Image, engine_address
+from runner.workspaces.docker.programs import programs
+
+DEFAULT_IMAGE = "cardinal/agent:latest"
+LAYOUT = Layout(
+    repo="/workspace/repo",
+    home="/workspace/home",
+    out="/workspace/out",
+    python="python3",
+    player="/player",
+    gateway="http://127.0.0.1:4000",
+    proxy="http://127.0.0.1:4001",
+    skills="/workspace/skills",
+)
+_SOCKETS = "/run/cardinal"
+_AGENT_ID = 1000
+_PROBLEM_S = 5.0
+
+
+class DockerWorkspace(Placed):
+    """One card's folder, shown to one container per command."""
+
+    def __init__(self, engine: Engine, places: Places, tenancy: Tenancy) -> None:
+        self._engine, self._tenancy = engine, tenancy
+        # Cardinal without root can give files to nobody, so what runs inside has its own id.
+        self._uid, self._gid = (os.geteuid(), os.getegid()) if os.geteuid() else (_AGENT_ID, _AGENT_ID)
+        self._name = folder_name(tenancy.card_id)
+        super().__init__(Folder(places.workspaces / self._name, tenancy.card_id, self._uid, self._gid))
+        self._programs = programs(places.workspaces.absolute().parent, self._uid, self._gid)
+        self._home = sweeping.home_of(places.workspaces)
+        sweeping.remove_older(engine, self._home, tenancy)
+
+    @property
+    def locked(self) -> str:
+        """Empty: a container locks in."""
+        return ""
+
+    @property
+    def layout(self) -> Layout:
+        """The same neutral paths in every container."""
+        return LAYOUT
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """All: whatever there is goes through the gateway."""
+        return ("none", "list", "full")
+
+    @property
+    def image(self) -> str:
+        """The engine's id of the image, which is the digest of its description. Raises ImageMissingError."""
+        return self._image.image_id
+
+    def mirror_at(self, mirror: Path) -> str:  # noqa: ARG002 - the contract's
+        """Return a neutral path."""
+        return MIRROR
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        writable: bool,
+        cap_bytes: int,
+        mirror: Path | None = None,
+        export: bool = False,
+        commits: bool = True,
+        gateway: Path | None = None,
+        hides: Sequence[str] = (),
+        beside: int | None = None,
+    ) -> Child:
+        """Start `argv` in a new container; see the contract. Raises an error of this folder too."""
+        root, binds = self._folder.root, list(self._shown(writable))
+        if writable and not commits:
+            binds.append(Bind(self._folder.plain_git(), f"{LAYOUT.repo}/.git"))
+        if export:
+            binds.append(Bind(root / "out", LAYOUT.out, writable=True))
+        binds += (Bind(self._programs / cover, path) for cover, path in self._folder.masked(tuple(hides)))
+        given = dict(env)
+        if mirror is not None:
+            binds.append(Bind(mirror.absolute(), MIRROR))
+            given["GIT_CONFIG_GLOBAL"] = f"{LAYOUT.player}/gitconfig"
+        command = tuple(argv)
+        if gateway is not None:  # a socket is connected to through a read-only folder, but not replaced
+            binds.append(Bind(gateway.absolute(), _SOCKETS))
+            command = ("/bin/sh", f"{LAYOUT.player}/enter.sh", *command)
+        cell = self._cell(locked(*command), given, tuple(binds))
+        return start(self._engine, cell, cap_bytes=cap_bytes, beside=beside)
+
+    def restore_setup(self, key: str) -> bool:
+        """Unpack the image that `keep_setup` made for this key and base image; `.git` stays as it is."""
+        binds = (*self._shown(True), Bind(self._folder.plain_git(), f"{LAYOUT.repo}/.git"))
+        name = seeds.seed_name(self._home, self._image.image_id, key)
+        return seeds.restore(self._engine, self._cell((), {}, binds), name)
+
+    def keep_setup(self, key: str) -> None:
+        """Make an image of the home and of what git does not track here."""
+        name = seeds.seed_name(self._home, self._image.image_id, key)
+        cell = self._cell((), {}, self._shown(False))
+        seeds.keep(self._engine, cell, name, self._uid, self._gid)
+
+    def destroy(self) -> None:
+        """Remove what runs here, then the folder."""
+        sweeping.remove_all(self._engine, self._home, self._tenancy.card_id)
+        self._folder.destroy()
+
+    @cached_property
+    def _image(self) -> Image:
+        return self._engine.image(self._tenancy.image or DEFAULT_IMAGE)
+
+    def _shown(self, writable: bool) -> tuple[Bind, ...]:
+        root, made = self._folder.root, self._programs
+        return (
+            Bind(made / "passwd", "/etc/passwd"),
+            Bind(made / "group", "/etc/group"),
+            Bind(made / "player", LAYOUT.player),
+            Bind(root / "repo", LAYOUT.repo, writable),
+            Bind(root / "home", LAYOUT.home, writable=True),
+            Bind(root / "skills", LAYOUT.skills),
+        )
+
+    def _cell(self, argv: tuple[str, ...], env: Mapping[str, str], binds: tuple[Bind, ...]) -> Cell:
+        taken = {bind.inside for bind in binds}
+        own = {
+            "HOME": LAYOUT.home,
+            "LANG": "C.UTF-8",
+            "TMPDIR": "/tmp",  # noqa: S108 - the container's own
+            "USER": "agent",
+        }
+        return Cell(
+            name=f"cardinal-{self._name}-{secrets.token_hex(6)}",
+            image=self._tenancy.image or DEFAULT_IMAGE,
+            argv=argv,
+            env=own | dict(env),
+            user=f"{self._uid}:{self._gid}",
+            folder=LAYOUT.repo,
+            binds=binds,
+            labels=sweeping.labels_of(self._home, self._tenancy),
+            resources=self._tenancy.resources,
+            volumes=tuple(volume for volume in self._image.volumes if volume not in taken),
+        )
+
+
+class Docker:
+    """Opens and lists the folders below `places.workspaces`; `address` tells where the engine is."""
+
+    def __init__(self, address: Callable[[], str] = engine_address) -> None:
+        self._address = address
+        self._seen = (-_PROBLEM_S, "", "")
+
+    def problem(self) -> str:
+        """Return why no container can be started; asked again after some seconds."""
+        now, address = time.monotonic(), self._address()
+        at, about, text = self._seen
+        if now - at >= _PROBLEM_S or about != address:
+            text = problem_with(address)
+            self._seen = (now, address, text)
+        return text
+
+    def open(self, places: Places, tenancy: Tenancy) -> DockerWorkspace:
+        """Return the card's place. What an older claim still runs in it is removed."""
+        return DockerWorkspace(Engine(self._address()), places, tenancy)
+
+    def sweep(self, places: Places, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
+        """Remove containers without a claim and old images of set-ups; nothing while no engine answers."""
+        if self.problem():
+            return ()
+        engine, home = Engine(self._address()), sweeping.home_of(places.workspaces)
+        return (*sweeping.remove_dead(engine, home, alive), *seeds.prune(engine, home))
+
+    def cards(self, places: Places) -> tuple[CardId, ...]:
+        """Return the cards that have a folder here."""
+        return cards_in(places.workspaces)
+
+
+BACKEND = Docker()

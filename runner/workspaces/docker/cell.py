@@ -1,0 +1,104 @@
+"""What one container is and how it is locked: everything that a command may see, and how much it may use."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import docker.types
+
+from runner.run.run_spec import Resources
+from runner.workspaces.bubblewrap import INSIDE, Bind
+
+MB = 1 << 20
+_TMP_MB, _TMP_FILES = 512, 100_000
+_SHM_MB = 64
+_VOLUME_MB, _VOLUME_FILES = 64, 10_000
+_LEAST_CPUS = 0.01
+_OOM_SCORE = 800  # what runs inside goes before anything of the host
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One container to be. `volumes` are folders that the image wants writable; `sealed`: its root is
+    read-only.
+    """
+
+    name: str
+    image: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    user: str
+    folder: str
+    binds: tuple[Bind, ...]
+    labels: Mapping[str, str]
+    resources: Resources
+    volumes: tuple[str, ...] = field(default=())
+    sealed: bool = True
+
+
+def locked(*argv: str) -> tuple[str, ...]:
+    """Return the command behind Cardinal's own filter of system calls."""
+    return ("python3", "-I", "-S", "-B", f"{INSIDE.player}/lock.py", *argv)
+
+
+def description(cell: Cell) -> dict[str, Any]:
+    """Return the cell as docker-py's `create_container` wants it, but for the host's part."""
+    return {
+        "image": cell.image,
+        "name": cell.name,
+        # Both, and never the image's own: an entry point would run before the command, or instead of it.
+        "entrypoint": list(cell.argv[:1]),
+        "command": list(cell.argv[1:]),
+        "environment": dict(cell.env),
+        "user": cell.user,
+        "working_dir": cell.folder,
+        "hostname": "cardinal",
+        "labels": dict(cell.labels),
+        "stdin_open": True,
+        "healthcheck": {"test": ["NONE"]},  # an image's own would be a second program inside
+    }
+
+
+def lockdown(cell: Cell, machine_cpus: int) -> dict[str, Any]:
+    """Return docker-py's `create_host_config` arguments: DESIGN's law of the container, word by word.
+
+    An engine refuses more CPUs than its machine has.
+    """
+    allowed = cell.resources
+    memory_bytes = allowed.memory_mb * MB
+    file_bytes = allowed.disk_mb * MB
+    tmp_mb = max(1, min(_TMP_MB, allowed.memory_mb // 2))
+    sizes = f"size={tmp_mb}m,nr_inodes={_TMP_FILES},mode=1777"
+    scratch = {"/tmp": f"rw,exec,nosuid,nodev,{sizes}"}  # noqa: S108 - the container's own
+    # A volume that an image declares is a folder on the engine's disk that no limit here counts.
+    scratch |= {
+        path: f"rw,noexec,nosuid,nodev,size={_VOLUME_MB}m,nr_inodes={_VOLUME_FILES},mode=1777"
+        for path in cell.volumes
+    }
+    return {
+        "network_mode": "none",
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges"],
+        "privileged": False,
+        "read_only": cell.sealed,
+        "init": True,
+        "ipc_mode": "private",
+        "mem_limit": memory_bytes,
+        "memswap_limit": memory_bytes,
+        "nano_cpus": int(max(_LEAST_CPUS, min(allowed.cpus, machine_cpus)) * 1e9),
+        "pids_limit": allowed.processes,
+        "oom_score_adj": _OOM_SCORE,
+        "shm_size": _SHM_MB * MB,
+        "tmpfs": scratch,
+        "log_config": docker.types.LogConfig(type="none"),
+        "ulimits": [
+            docker.types.Ulimit(name=name, soft=most, hard=most)
+            for name, most in (("nofile", allowed.open_files), ("fsize", file_bytes), ("core", 0))
+        ],
+        "mounts": [
+            docker.types.Mount(
+                target=bind.inside, source=str(bind.outside), type="bind", read_only=not bind.writable
+            )
+            for bind in cell.binds
+        ],
+    }

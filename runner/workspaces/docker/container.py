@@ -1,0 +1,132 @@
+"""A command in a container: the docker command is its child on the host, the engine knows how it ended."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.errors import RunnerError
+from runner.exec.child import Child
+from runner.workspaces.docker.cell import Cell
+from runner.workspaces.docker.cli import cli_environment, working_cli
+from runner.workspaces.docker.engine import Engine, State
+from runner.workspaces.docker.errors import (
+    ContainerGoneError,
+    ContainerStartError,
+    DiskFullError,
+    EngineAwayError,
+    named,
+)
+
+_EXIT_S = 5.0
+_KILLED = 137
+_TEXT = "start the container"
+
+
+class Container(Child):
+    """One created container, started and attached to. `close` removes it, whatever happened before.
+
+    The pipes are those of `docker start --attach`, which passes bytes, the end of input and the exit code
+    on.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        container_id: str,
+        cell: Cell,
+        *,
+        cap_bytes: int,
+        beside: int | None = None,
+        keeps: bool = False,
+    ) -> None:
+        """Start it. Raises SpawnError; the container is the caller's to remove then. `keeps`: always."""
+        self._engine, self._id, self._cell = engine, container_id, cell
+        self._killed, self._removed = False, keeps
+        self._asked: int | None = None
+        self._fate = ""
+        super().__init__(
+            _attach(engine.address, container_id),
+            env=cli_environment(),
+            cwd=Path("/"),
+            cap_bytes=cap_bytes,
+            beside=beside,
+        )
+
+    @property
+    def fate(self) -> str:
+        """Why the kernel or somebody outside ended it, once `exit_code` was asked; else empty."""
+        return self._fate
+
+    def exit_code(self, wait_s: float = _EXIT_S) -> int:
+        """Return the exit code of the command inside.
+
+        Raises ContainerStartError or DiskFullError when it never ran, EngineAwayError when the engine went
+        away while it did.
+        """
+        if self._asked is None:
+            code = super().exit_code(wait_s)
+            self._asked = code if code < 0 or self._killed else self._examine(code)
+        return self._asked
+
+    def _examine(self, code: int) -> int:
+        try:
+            state = self._engine.state(self._id)
+        except ContainerGoneError as error:
+            self._fate = str(error)
+            return code
+        if state.running:
+            raise EngineAwayError(self._engine.address, "the connection to a running container broke")
+        if not state.started:
+            raise _unstarted(state)
+        if state.out_of_memory and state.exit_code == _KILLED:
+            most_mb = self._cell.resources.memory_mb
+            self._fate = (
+                f"the kernel stopped it, for it used more than its {most_mb} MB of memory: raise"
+                " `resources: {memory_mb: …}` of the column, or let it do less at once"
+            )
+        return state.exit_code
+
+    def close(self) -> None:
+        """Kill what is left, give back the pipes, and remove the container.
+
+        An engine that is away keeps it; the sweep finds it by its labels.
+        """
+        try:
+            super().close()
+        finally:
+            if not self._removed:
+                with contextlib.suppress(RunnerError):
+                    self._engine.remove(self._id)
+                    self._removed = True
+
+    def _term(self) -> None:
+        # Not by way of the docker command: it passes the signal on, and newer ones then leave at once.
+        with contextlib.suppress(RunnerError):
+            self._engine.kill(self._id, "SIGTERM")
+
+    def _kill(self) -> None:
+        if self._popen.poll() is None:
+            self._killed = True
+            with contextlib.suppress(RunnerError):  # then the docker command goes, and the sweep has the rest
+                self._engine.kill(self._id)
+        super()._kill()
+
+
+def start(engine: Engine, cell: Cell, *, cap_bytes: int, beside: int | None = None) -> Container:
+    """Create and start a container. Raises SpawnError or an error of the engine; nothing is left then."""
+    container_id = engine.create(cell)
+    try:
+        return Container(engine, container_id, cell, cap_bytes=cap_bytes, beside=beside)
+    except BaseException:
+        with contextlib.suppress(RunnerError):
+            engine.remove(container_id)
+        raise
+
+
+def _attach(address: str, container_id: str) -> Sequence[str]:
+    return (working_cli(address), "-H", address, "start", "--attach", "--interactive", container_id)
+
+
+def _unstarted(state: State) -> RunnerError:
+    known = named(_TEXT, state.error)
+    return known if isinstance(known, DiskFullError) else ContainerStartError(state.error)

@@ -1,0 +1,51 @@
+"""Cardinal's own programs for the inside of a container, copied to where any engine can bind them from."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from runner.workspaces.bubblewrap import MIRROR, PLAYER
+
+_INSIDE = Path(__file__).parents[2] / "exec" / "in_container"
+_ENDINGS = (".py", ".sh")
+
+
+def programs(state: Path, uid: int, gid: int) -> Path:
+    """Return the folder with `player/`, `passwd`, `group`, `empty/` and `blank`, made when it was not there.
+
+    It is below the state folder, which Cardinal and the engine have under the same path even where Cardinal
+    itself lives in a container; and its name is the digest of what is in it, so nobody changes it under a
+    running command.
+    """
+    wanted = _content(uid, gid)
+    digest = hashlib.sha256(repr(sorted(wanted.items())).encode()).hexdigest()[:16]
+    folder = state / "inside" / digest
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix="draft-"))
+    for name, content in wanted.items():
+        (draft / name).parent.mkdir(exist_ok=True)
+        (draft / name).write_bytes(content)
+    (draft / "empty").mkdir()
+    (draft / "blank").touch()
+    for path in (draft, *draft.rglob("*")):  # another user reads it, whatever the umask says
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    try:
+        os.rename(draft, folder)
+    except OSError:  # another process was first
+        shutil.rmtree(draft, ignore_errors=True)
+    return folder
+
+
+def _content(uid: int, gid: int) -> Mapping[str, bytes]:
+    sources = [PLAYER / "player.py", *(path for path in _INSIDE.glob("*") if path.suffix in _ENDINGS)]
+    return {
+        "passwd": f"agent:x:{uid}:{gid}:agent:/workspace/home:/bin/sh\n".encode(),
+        "group": f"agent:x:{gid}:\n".encode(),
+        # The mirror belongs to the host's user; git reads it only when a file of settings says so.
+        "player/gitconfig": f"[safe]\n\tdirectory = {MIRROR}\n".encode(),
+    } | {f"player/{path.name}": path.read_bytes() for path in sources if path.name != "__init__.py"}

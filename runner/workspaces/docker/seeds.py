@@ -1,0 +1,96 @@
+"""What set-up left behind, kept as an image: its one layer holds two archives, packed and unpacked inside.
+
+Names in them are the repository's, so that neither the host nor the engine ever reads one.
+"""
+
+import contextlib
+import hashlib
+import io
+import tarfile
+from dataclasses import replace
+
+from runner.errors import RunnerError, WorkspaceError
+from runner.exec.child import finish
+from runner.workspaces.docker.cell import Cell, locked
+from runner.workspaces.docker.container import Container, start
+from runner.workspaces.docker.engine import Engine
+from runner.workspaces.docker.errors import ImageMissingError
+
+REPOSITORY = "cardinal/setup"
+KEPT = 10
+HOME_LABEL = "cardinal.home"
+_PACK_S = 180
+_OUTPUT_BYTES = 1_000_000
+_GIT = "git -c core.fsmonitor=false -c core.hooksPath=/dev/null"
+_PACK = f"""set -eu
+cd /workspace/repo
+{_GIT} ls-files --others -z > /tmp/names
+tar --create --file=/seed/repo.tar --null --files-from=/tmp/names
+tar --create --file=/seed/home.tar --directory=/workspace/home .
+"""
+# What is there already came with the checkout, and is newer than what was kept.
+_UNPACK = """set -eu
+tar --extract --preserve-permissions --skip-old-files --file=/seed/repo.tar --directory=/workspace/repo
+tar --extract --preserve-permissions --skip-old-files --file=/seed/home.tar --directory=/workspace/home
+"""
+
+
+def seed_name(home: str, base_image_id: str, key: str) -> str:
+    """Return the image's name for a key: another one for every base image and every Cardinal."""
+    digest = hashlib.sha256("\0".join((home, base_image_id, key)).encode()).hexdigest()[:32]
+    return f"{REPOSITORY}:{digest}"
+
+
+def keep(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None:
+    """Make the image `name` of what is in the cell's folders. `cell` is made from the base image.
+
+    Raises WorkspaceError when it cannot be packed, or an error of the engine.
+    """
+    tag = name.partition(":")[2]
+    unsealed = replace(cell, argv=locked("/bin/sh", "-c", _PACK), sealed=False)
+    container_id = engine.create(unsealed)
+    try:
+        engine.unpack(container_id, _folder("seed", uid, gid))
+        child = Container(engine, container_id, unsealed, cap_bytes=_OUTPUT_BYTES, keeps=True)
+        ran = finish(child, what="keeping what set-up made", timeout_s=_PACK_S, beat=lambda: None)
+        if ran.exit_code != 0:
+            raise WorkspaceError("keeping what set-up made", ran.tail)
+        engine.commit(container_id, REPOSITORY, tag)
+    finally:
+        with contextlib.suppress(RunnerError):
+            engine.remove(container_id)
+
+
+def restore(engine: Engine, cell: Cell, name: str) -> bool:
+    """Unpack the image `name` into the cell's folders; False when it is not there, or no good any more."""
+    unpacking = replace(cell, image=name, argv=locked("/bin/sh", "-c", _UNPACK))
+    try:
+        child = start(engine, unpacking, cap_bytes=_OUTPUT_BYTES)
+    except ImageMissingError:
+        return False
+    ran = finish(child, what="bringing back what set-up made", timeout_s=_PACK_S, beat=lambda: None)
+    if ran.exit_code != 0:
+        engine.remove_image(name)  # set-up then runs again, and what it makes is kept anew
+    return ran.exit_code == 0
+
+
+def prune(engine: Engine, home: str, most: int = KEPT) -> tuple[str, ...]:
+    """Remove all but the newest images of this home, and say which."""
+    kept = engine.images({HOME_LABEL: home})
+    named = [image for image in kept if image.names]
+    said = []
+    for image in (*named[most:], *(image for image in kept if not image.names)):
+        for name in image.names or (image.image_id,):
+            engine.remove_image(name)
+        said.append(f"removed {' '.join(image.names) or image.image_id[:19]}, an old image of a set-up")
+    return tuple(said)
+
+
+def _folder(name: str, uid: int, gid: int) -> bytes:
+    """Return an archive with one empty folder."""
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.mode, entry.uid, entry.gid = tarfile.DIRTYPE, 0o700, uid, gid
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as packed:
+        packed.addfile(entry)
+    return archive.getvalue()

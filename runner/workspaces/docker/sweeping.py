@@ -1,0 +1,58 @@
+"""Containers that nobody waits for any more: found by their labels, after whatever crash left them."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from ledger.ids import CardId, RunId
+from runner.workspaces.contract import Tenancy
+from runner.workspaces.docker.engine import Engine
+from runner.workspaces.docker.seeds import HOME_LABEL
+
+CARD_LABEL = "cardinal.card"
+RUN_LABEL = "cardinal.run"
+GENERATION_LABEL = "cardinal.generation"
+
+
+def home_of(workspaces: Path) -> str:
+    """Return the stable id of a state folder: containers of another Cardinal on this engine are not ours.
+
+    Its path is enough, since an engine binds folders of one machine only.
+    """
+    return hashlib.sha256(str(workspaces.absolute()).encode()).hexdigest()[:16]
+
+
+def labels_of(home: str, tenancy: Tenancy) -> dict[str, str]:
+    """Return what a container of this tenancy is found by."""
+    return {
+        HOME_LABEL: home,
+        CARD_LABEL: tenancy.card_id,
+        RUN_LABEL: tenancy.run_id,
+        GENERATION_LABEL: str(tenancy.generation),
+    }
+
+
+def remove_older(engine: Engine, home: str, tenancy: Tenancy) -> None:
+    """Remove the containers of the same card that another run, or an older claim of this one, started."""
+    for found in engine.find({HOME_LABEL: home, CARD_LABEL: tenancy.card_id}):
+        if found.run_id != tenancy.run_id or found.generation < tenancy.generation:
+            engine.remove(found.container_id)
+
+
+def remove_all(engine: Engine, home: str, card_id: CardId) -> None:
+    """Remove the containers of that card's place."""
+    for found in engine.find({HOME_LABEL: home, CARD_LABEL: card_id}):
+        engine.remove(found.container_id)
+
+
+def remove_dead(engine: Engine, home: str, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
+    """Remove the containers whose claim is not alive any more, and say which."""
+    said = []
+    for found in engine.find({HOME_LABEL: home}):
+        if not alive(found.run_id, found.generation):
+            engine.remove(found.container_id)
+            whose = f"run {found.run_id}" if found.run_id else "no run"
+            said.append(
+                f"removed the container {found.name} of {whose}, claim {found.generation}, for it ended"
+            )
+    return tuple(said)
