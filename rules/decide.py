@@ -21,7 +21,7 @@ from ledger.events import (
 from ledger.events import policy as policies
 from ledger.events import run as runs
 from rules.card import state
-from rules.card.move_rights import guard, labelled
+from rules.card.move_rights import STEERED, guard, labelled
 from rules.handlers import board as boarding
 from rules.handlers import (
     card_moved,
@@ -125,7 +125,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
 }
 
 # After these a merge that waits may be one that nobody wants any more.
-UNSETTLING = (board.CardMoved, pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed)
+UNSETTLING = (board.CardMoved, board.MoverFound, pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed)
 
 
 def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetime) -> Decision:
@@ -143,8 +143,9 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
         checked = check_only.happened(policy, snapshot, event, now) + check_buttons.shown(snapshot, event)
         ended = isinstance(event, runs.RunEnded)
         return _possible(snapshot, (merge_queue.astray(policy, snapshot) if ended else Decision()) + checked)
-    unwanted = merge_queue.astray(policy, snapshot) if kind in UNSETTLING else Decision()
-    decided = unwanted + guard(policy, snapshot, event, CARD_RULES[kind](policy, snapshot, event, now), now)
+    moved = isinstance(event, STEERED)
+    decided = merge_queue.astray(policy, snapshot, moved=moved) if kind in UNSETTLING else Decision()
+    decided = guard(policy, snapshot, event, decided + CARD_RULES[kind](policy, snapshot, event, now), now)
     return _possible(snapshot, decided + check_buttons.shown(snapshot, event))
 
 

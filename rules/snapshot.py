@@ -89,9 +89,11 @@ class RunSeen:
     mode: str = "fix"
     mode_rule: str = "column"
     by: str = ""  # who asked for it
+    door: str = ""  # through which, as in RunQueued
     answered: AnsweredQuestion | None = None  # the newest, or the one that a ticked choice belongs to
     plan_by: str = ""  # who approved the newest plan or sent it back; empty while nobody did
     begun: bool = True  # a worker has held it, so that something may have been done and spent
+    finish_by: str = ""  # who chose that it may finish though its card was dragged away
 
     @property
     def alive(self) -> bool:
@@ -115,11 +117,15 @@ class RunSeen:
 
 @dataclass(frozen=True, slots=True)
 class CheckingSeen:
-    """The card's newest run that only checks; `begun` is when it and those before it were queued."""
+    """The card's newest run that only checks; `begun` is when it and those before it were queued. `stop_by`
+    told it to end, empty while nobody did.
+    """
 
     run_id: RunId
     alive: bool
     begun: tuple[datetime, ...]
+    by: str = ""
+    stop_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +187,15 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A comment by somebody without write access that nobody let through. `changed`: edited, or empty."""
+    """A comment by somebody without write access. `changed`: edited, or empty; `vouched_by` released it."""
 
     comment_id: int
     place: str
     author: str
     text: str
     changed: str = ""
+    vouched_by: str = ""
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,18 +239,12 @@ _LOST = {
     "shows where",
     "suspended": "the App is suspended on {target}: an owner lifts it in {target}'s settings, under "
     "GitHub Apps",
-    "permissions": (
-        "{target} has not accepted what the App needs ({detail}): an owner does in {target}'s "
-        "settings, under "
-        "GitHub Apps"
-    ),
+    "permissions": "{target} has not accepted what the App needs ({detail}): an owner does in {target}'s "
+    "settings, under GitHub Apps",
     "archived": "{target} is archived, so nothing can be written there: unarchive it in its settings "
     "to go on",
-    "removed": (
-        "the App cannot see {target}: an owner adds it to the App's repositories in the "
-        "organisation's settings, "
-        "under GitHub Apps"
-    ),
+    "removed": "the App cannot see {target}: an owner adds it to the App's repositories in the "
+    "organisation's settings, under GitHub Apps",
 }
 
 
@@ -305,7 +307,8 @@ class Snapshot:
     `put_back` counts Cardinal's own moves since the newest run was queued. `begun` tells when the card's
     newest runs were queued, the newest first; of very many only some. `given_up`: its issue was closed as not
     planned by somebody who may move cards.
-    `held` has the newest comments that wait for a word by somebody with write access, where one is given.
+    `held` has the newest comments that wait for a word by somebody with write access, `released` those that
+    got one, `lifted` who let go on last what is to go on, and when: where such a word is given.
     `struck` counts the cards that failed within an hour for the cause of which the run just failed; `paced`
     the commands in a minute by whoever just gave one.
     `follow_ups` are those of an investigation, read for the command about them and for one given up only.
@@ -343,6 +346,8 @@ class Snapshot:
     given_up: bool = False
     losses: tuple[Loss, ...] = ()  # those of the card's own repository and of its owner
     held: tuple[Held, ...] = ()
+    released: tuple[Held, ...] = ()
+    lifted: tuple[str, datetime] | None = None
     policy_digest: str = ""
     halt: Halt | None = None
     ci: CiSeen | None = None

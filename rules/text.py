@@ -38,8 +38,8 @@ def state_word(state: str) -> str:
 
 
 def usd(amount: float) -> str:
-    """Return dollars with cents."""
-    return f"${amount:,.2f}"
+    """Return dollars with cents; what is under a cent is not nothing."""
+    return "under $0.01" if 0 < amount < 0.005 else f"${amount:,.2f}"
 
 
 def ordinal(number: int) -> str:

@@ -8,12 +8,12 @@ from sqlalchemy import Connection
 from bot.bootstrap import utc_now
 from bot.cli import _desk
 from bot.cli._show import ago, json_option, show, table
-from bot.render.run.story import REASONS, dollars
+from bot.render.run.story import REASONS
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
-from rules.text import brief, state_word
+from rules.text import brief, state_word, usd
 
 HEADS = ("run", "state", "card", "title", "by", "queued", "took", "cost", "why")
 
@@ -40,7 +40,7 @@ def _row(db: Connection, run: RunRow, now: datetime) -> tuple[object, ...]:
     took = "" if run.claimed_at is None else brief(ended - run.claimed_at)
     name, title = ("", "") if card is None else (_desk.name_of(card), card.title)
     state = state_word(run.ending or run.state)
-    cost = dollars(run.usd) if run.usd else ""
+    cost = usd(run.usd) if run.usd else ""
     return run.run_id, state, name, title, run.by, ago(run.queued_at, now), took, cost, _why(run, card)
 
 

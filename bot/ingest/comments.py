@@ -89,7 +89,7 @@ def _edited(
         return _nothing  # none is let through
     (one,) = meant
     where = card.repository if one.place == "issue" else card.pull_repository or card.repository
-    now = github_issues.comment_now(shop.hub, where, one.place, one.comment_id)
+    now = github_issues.comment_now(shop.hub, where, one.place, one.comment_id, card.pull_number or 0)
     if now == one.text:
         return _nothing
     how = messages.DELETED if now is None else "edited"

@@ -2,9 +2,11 @@
 
 from sqlalchemy import Connection
 
+from bot.outbox import handlers
 from bot.outbox.targets import MOST_RUNS, card_of, run_of, talks_on_pull
 from bot.render.run.story import Story
 from ledger.ids import RunId
+from ledger.queue import outbox
 from ledger.states import Ending
 from ledger.views import (
     artifacts,
@@ -12,6 +14,7 @@ from ledger.views import (
     budgets,
     checks,
     questions,
+    remotes,
     reports,
     reproductions,
     runs,
@@ -26,6 +29,7 @@ from ledger.views.cards import CardRow
 from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
 from ledger.views.timeline import Zoom
+from rules.intents.outbound import PostReport
 
 MOST_ACTIVITY = 30
 MOST_REPORTS = 200  # runs of a card among which those are looked for that made its change
@@ -58,7 +62,17 @@ def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
         reports=_reports(db, run),
         threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
         asking=verdicts.asking(db, card.card_id) if card.pull_state == "open" else (),
+        reported=_reported(db, run),
     )
+
+
+def _reported(db: Connection, run: RunRow) -> str | None:
+    key = handlers.key(PostReport(run.card_id, run.run_id))
+    posted = remotes.get(db, key)
+    if posted is not None:
+        return posted.remote_id
+    waits = run.ending is not None and any(one.key == key for one in outbox.open_of_card(db, run.card_id))
+    return "" if waits else None
 
 
 def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:

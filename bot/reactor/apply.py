@@ -149,7 +149,7 @@ def _requeue(db: Connection, policy: Policy, intent: internal.RequeueRun) -> tup
     run = runs.get(db, intent.run_id)
     if run is None or run.state not in (RunState.PARKED, RunState.AWAITING_APPROVAL):
         return ()
-    return (on_run.RunRequeued(run.run_id, intent.why),)
+    return (on_run.RunRequeued(run.run_id, intent.why, by=intent.by),)
 
 
 def _stop(db: Connection, policy: Policy, intent: internal.StopRun) -> tuple[Event, ...]:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from ledger.event import Event
 from ledger.events.run import CHECK, RunQueued
 from ledger.ids import RunId
+from ledger.queries import attempts
 from ledger.states import RunState
 from ledger.views import cards, placements, runs
 from rules.card.target_repository import is_shared
@@ -73,7 +74,7 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: cards.CardRow
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
     if newest is None or newest.state is not RunState.ENDED or card.pull_state != "open":
         return ()
-    if any(run.state is not RunState.ENDED for run in runs.checking(db, card.card_id, limit=1)):
+    if any(run.state is not RunState.ENDED for run in attempts.checking(db, card.card_id, limit=1)):
         return ()
     column = policy.column(newest.column)
     return (

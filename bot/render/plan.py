@@ -5,6 +5,7 @@ from bot.render.markdown.escape import fit, line, quote
 from bot.render.run import story as told
 from bot.render.run.story import Story
 from ledger.views.plans import PlanRow
+from rules.text import usd
 
 MOST_STEPS = 50
 
@@ -40,8 +41,8 @@ def _verdict(story: Story, plan: PlanRow) -> str:
 
 
 def _how_to_decide(story: Story, plan: PlanRow) -> tuple[str, ...]:
-    budget, limit = told.limit_of(story, "budget_usd"), told.limit_of(story, "timeout_minutes")
-    limits = [told.dollars(budget)] if budget is not None else []
+    budget, limit = told.budget_of(story), told.limit_of(story, "timeout_minutes")
+    limits = [usd(budget)] if budget is not None else []
     limits += [f"{limit:.0f} min"] if limit is not None else []
     cap = f" Once approved it may use up to {' and '.join(limits)}." if limits else ""
     approve = box(f"approve:{plan.run_id}:{plan.revision}", "Approve this plan")

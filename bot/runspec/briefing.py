@@ -82,7 +82,7 @@ def _said(one: messages.MessageRow, last: runs.RunRow | None) -> Said:
         one.at,
         one.vouched_by,
         since=last.run_id if new and last is not None else "",
-        how="dismissed" if how and one.changed else how,
+        how="dismissed" if how and one.changed == "dismissed" else how,
     )
 
 

@@ -219,7 +219,7 @@ def hand_back(engine: Engine, run_id: RunId, lease: Lease, error: CardinalError,
     """End a claimed run that could not be prepared, with what a person can do about it."""
     with event_store.writing(engine) as db:
         fence = event_store.Fence(lease.name, lease.generation)
-        ended = RunEnded(run_id, Ending.FAILED, "repository", str(error), "claimed: nothing was started")
+        ended = RunEnded(run_id, Ending.FAILED, "repository", str(error), RunState.CLAIMED)
         event_store.append(db, ended, at=now, fence=fence)
         leases.release(db, lease)
         reactor.advance(db, now=now)

@@ -11,7 +11,9 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.run import CHECK, RunEnded, RunEvent, RunParked, RunStepped
 from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.model.limit_answers import Code
 from ledger.model.shared_failures import shared_cause
+from ledger.queries import attempts
 from ledger.states import RunState
 from ledger.views import (
     boards,
@@ -22,6 +24,7 @@ from ledger.views import (
     findings,
     givers,
     halts,
+    lifts,
     links,
     losses,
     merges,
@@ -36,6 +39,7 @@ from ledger.views import (
     verdicts,
 )
 from rules.chatops.parser import chosen_question
+from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
 from rules.runs.plan_approval import plan_digest
 from rules.runs.start import MOST_KEPT
@@ -83,6 +87,7 @@ def for_event(db: Connection, card_id: CardId, event: Event, now: datetime) -> S
             paced = givers.count(db, event.by, now - MINUTE)
             proposed = _follow_ups(db, card_id, event.argument) if event.command == "follow-up" else ()
             told = replace(snapshot, held=held(db, card_id), paced=paced, follow_ups=proposed)
+            told = replace(told, released=released(db, card_id), lifted=_lifted(db, told, event))
             told = replace(told, run=_of_choice(db, told.run, chosen_question(event.source)))
             return replace(told, halt=halt_of(db, snapshot.board_id))
         case EntryGivenUp(act="create_card"):
@@ -143,9 +148,24 @@ def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
 def held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
     """Return the newest comments that wait for a word by somebody with write access."""
     return tuple(
-        Held(one.comment_id, one.place, one.author, one.text, one.changed)
+        Held(one.comment_id, one.place, one.author, one.text, one.changed, at=one.at)
         for one in messages.held(db, card_id, MOST_HELD)
     )
+
+
+def released(db: Connection, card_id: CardId) -> tuple[Held, ...]:
+    """Return the newest comments that somebody with write access let through."""
+    return tuple(
+        Held(one.comment_id, one.place, one.author, one.text, one.changed, one.vouched_by, one.at)
+        for one in messages.held(db, card_id, MOST_HELD, vouched=True)
+    )
+
+
+def _lifted(db: Connection, snapshot: Snapshot, event: CommandGiven) -> tuple[str, datetime] | None:
+    scope = event.argument.strip().lower() or "card"
+    target = targets(snapshot).get(scope, "") if event.command == "resume" else ""
+    row = lifts.get(db, snapshot.board_id, scope, target) if target else None
+    return (row.by, row.at) if row else None
 
 
 def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:
@@ -194,7 +214,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         circle=_circle(db, row) if any(one.standing is not Standing.DONE for one in blockers) else (),
         approved_head=row.approved_head,
         put_back=row.put_back,
-        begun=runs.begun(db, row.card_id, MOST_KEPT),
+        begun=attempts.begun(db, row.card_id, MOST_KEPT),
         board_owner=boards.owner_of(db, row.board_id),
         policy_digest=policies.digest(db, row.board_id),
         checking=_checking(db, row),
@@ -203,16 +223,17 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
 
 
 def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
-    found = runs.checking(db, row.card_id, MOST_CHECKS) if row.pull_number is not None else ()
+    found = attempts.checking(db, row.card_id, MOST_CHECKS) if row.pull_number is not None else ()
     if not found:
         return None
     alive = found[0].state is not RunState.ENDED
-    return CheckingSeen(found[0].run_id, alive, tuple(run.queued_at for run in found))
+    begun = tuple(run.queued_at for run in found)
+    return CheckingSeen(found[0].run_id, alive, begun, found[0].by, found[0].stop_by)
 
 
 def _served(db: Connection, row: cards.CardRow) -> bool:
     asked_at = verdicts.asked_at(db, row.card_id) if row.verdict == "changes_requested" else None
-    return asked_at is not None and runs.served_since(db, row.card_id, asked_at)
+    return asked_at is not None and attempts.served_since(db, row.card_id, asked_at)
 
 
 def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:
@@ -266,9 +287,11 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
         mode=run.mode,
         mode_rule=run.mode_rule,
         by=run.by,
+        door=run.door,
         answered=_answered(questions.newest_answered(db, run.run_id)) if run.questions else None,
         plan_by=plan.by if plan and plan.state != "proposed" else "",
         begun=run.claimed_at is not None,
+        finish_by=_finish_by(db, run) if row.held_back else "",
         behind=asked[1] if len(asked) > 1 and asked[1].asker == LEAVE else None,
     )
 
@@ -300,6 +323,11 @@ def _withdrawn(db: Connection, run: runs.RunRow) -> tuple[QuestionId, ...]:
     if run.ending is None or not run.questions:
         return ()
     return tuple(one.question_id for one in questions.of_run(db, run.run_id) if one.withdrawn)
+
+
+def _finish_by(db: Connection, run: runs.RunRow) -> str:
+    answered = (one for one in questions.of_run(db, run.run_id) if one.code == Code.FINISH)
+    return next((one.answered_by for one in answered), "")
 
 
 def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...]:

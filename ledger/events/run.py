@@ -229,11 +229,12 @@ class RunParked(RunEvent):
 @dataclass(frozen=True, slots=True)
 class RunRequeued(RunEvent):
     """The run may go on. `why`: answered, approved, redirected, resumed, reclaimed or handed_back; `detail`
-    says more about it.
+    says more about it. `by` let it go on, where it was paused.
     """
 
     why: str
     detail: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,12 +45,12 @@ class MessageRow:
 messages = Table(
     "view_messages", VIEWS, *columns(MessageRow, "seq"), Index("view_messages_card", "card_id", "seq")
 )
-# Comments that changed, known or not: the edit may be heard of before the comment.
+# What changed, known or not: the edit may be heard of before the comment.
 changes = Table(
     "view_message_changes",
     VIEWS,
     Column("card_id", Prose, primary_key=True),
-    Column("place", Prose, primary_key=True),  # review, or issue for all others
+    Column("place", Prose, primary_key=True),  # review, verdict, or issue for all others
     Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
     Column("how", Prose, nullable=False),
 )
@@ -71,16 +71,19 @@ def newest(
 def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
     """Tell whether the comment was recorded, so that hearing of it twice is one event.
 
-    Comments of issues and of pull requests are counted together by GitHub, those of reviews apart.
+    Comments of issues and of pull requests are counted together by GitHub, those on lines and reviews apart.
     """
     mine = _comment(card_id, place, comment_id)
     return db.scalar(select(messages.c.seq).where(mine).limit(1)) is not None
 
 
-def held(db: Connection, card_id: CardId, limit: int) -> tuple[MessageRow, ...]:
-    """Return the newest comments by people without write access that nobody let through, oldest first."""
-    theirs = (messages.c.card_id == card_id) & ~messages.c.trusted & (messages.c.vouched_by == "")
-    comments = messages.c.place.in_(COMMENTS) & (messages.c.changed != DELETED)
+def held(db: Connection, card_id: CardId, limit: int, *, vouched: bool = False) -> tuple[MessageRow, ...]:
+    """Return the newest comments and words of reviews by people without write access that nobody let through,
+    or those that somebody did (`vouched`), oldest first.
+    """
+    theirs = (messages.c.card_id == card_id) & ~messages.c.trusted
+    theirs &= (messages.c.vouched_by != "") if vouched else (messages.c.vouched_by == "")
+    comments = messages.c.place.in_((*COMMENTS, *VERDICTS)) & (messages.c.changed != DELETED)
     query = pick(MessageRow, messages).where(theirs, comments)
     return many(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]
 
@@ -91,13 +94,20 @@ def has_changed(db: Connection, card_id: CardId, place: str, comment_id: int) ->
 
 
 def _comment(card_id: CardId, place: str, comment_id: int) -> ColumnElement[bool]:
-    kind = messages.c.place == "review" if place == "review" else messages.c.place.in_(("issue", "pull"))
-    return (messages.c.card_id == card_id) & (messages.c.comment_id == comment_id) & kind
+    places = {"review": ("review",), "verdict": VERDICTS, "issue": ("issue", "pull")}[_counted(place)]
+    mine = (messages.c.card_id == card_id) & (messages.c.comment_id == comment_id)
+    return mine & messages.c.place.in_(places)
 
 
 def _changed(card_id: CardId, place: str, comment_id: int) -> dict[str, object]:
-    kind = place if place == "review" else "issue"
-    return {"card_id": card_id, "place": kind, "comment_id": comment_id}
+    return {"card_id": card_id, "place": _counted(place), "comment_id": comment_id}
+
+
+def _counted(place: str) -> str:
+    """Return with which others GitHub counts what was said there."""
+    if place in VERDICTS:
+        return "verdict"
+    return place if place == "review" else "issue"
 
 
 def count(db: Connection, card_id: CardId) -> int:

@@ -26,6 +26,7 @@ from ledger.event import Event, Recorded
 from ledger.events import run as happened
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
+from ledger.events.turn import TurnStarted
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.run_transitions import state_after
@@ -40,7 +41,8 @@ _HELD = text(f"state IN ({', '.join(repr(state.value) for state in RUN_HELD)})")
 class RunRow:
     """A run. `plan_revision` is 0 before the first plan; `question_id` is the open question's or empty.
 
-    `commits` are those that were brought out to be published; `kept` as `commits` in RunEnded.
+    `commits` are those that were brought out to be published; `kept` as `commits` in RunEnded. `pushing`: it
+    was about to push, and nothing says since whether it did.
     """
 
     run_id: RunId
@@ -77,6 +79,7 @@ class RunRow:
     plan_approved: bool
     plan_approved_by: str
     session_id: str
+    agent_started: bool
     agent_version: str
     last_line: str
     stop_asked: str
@@ -99,6 +102,7 @@ class RunRow:
     files_changed: int
     lines_changed: int
     commits: int
+    pushing: bool
     pushed_head: str
     kept: int | None
     iteration: int
@@ -149,7 +153,8 @@ fold = Fold()
 _STOP = ("stop_asked", "stop_by", "stop_why")
 _TOLD = tuple(field.name for field in fields(happened.RunQueued))
 # What a run is before anything but its queueing happened.
-_BLANK = {"state": RunState.QUEUED, "plan_steps": (), "plan_approved": False} | {
+_NOT_YET: dict[str, object] = dict.fromkeys(("plan_approved", "agent_started", "pushing"), False)
+_BLANK: dict[str, object] = {"state": RunState.QUEUED, "plan_steps": (), **_NOT_YET} | {
     column.name: "" if isinstance(column.type, Prose) else 0
     for column in runs.c
     if not column.nullable
@@ -192,31 +197,12 @@ def queued(
     return many(db, QueuedRow, query.order_by(*order).limit(limit))
 
 
-def begun(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
-    """Return when the card's newest attempts were queued, the newest first."""
-    query = select(runs.c.queued_at).where(runs.c.card_id == card_id, runs.c.kind != happened.CHECK)
-    return tuple(db.scalars(query.order_by(runs.c.serial.desc()).limit(limit)))
-
-
-def checking(db: Connection, card_id: CardId, limit: int) -> tuple[RunRow, ...]:
-    """Return the card's newest runs that only check, newest first."""
-    query = pick(RunRow, runs).where(runs.c.card_id == card_id, runs.c.kind == happened.CHECK)
-    return many(db, RunRow, query.order_by(runs.c.serial.desc()).limit(limit))
-
-
 def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
     """Return the runs that a worker holds, the oldest first."""
     query = pick(RunRow, runs).where(_HELD)
     if board_id is not None:
         query = query.where(runs.c.board_id == board_id)
     return many(db, RunRow, query.order_by(runs.c.serial))
-
-
-def served_since(db: Connection, card_id: CardId, asked_at: datetime) -> bool:
-    """Tell whether a run of the card that changes code was queued then or later, and succeeded."""
-    mine = (runs.c.card_id == card_id) & (runs.c.mode == "fix") & (runs.c.kind != happened.CHECK)
-    ended = mine & (runs.c.ending == Ending.SUCCEEDED) & (runs.c.queued_at >= asked_at)
-    return db.scalar(select(runs.c.run_id).where(ended).limit(1)) is not None
 
 
 def parked(db: Connection) -> tuple[RunRow, ...]:
@@ -274,12 +260,16 @@ def _claimed(db: Connection, it: Recorded, event: happened.RunClaimed) -> None:
 
 @fold.on(happened.RunStepped)
 def _stepped(db: Connection, _it: Recorded, event: happened.RunStepped) -> None:
-    _set(db, event, state=event.after)
+    publishes = event.after is RunState.PUBLISHING
+    # Its worker lives, and goes back before it has pushed; of a dead one nobody knows.
+    known = {"pushing": publishes} if publishes or event.before is RunState.PUBLISHING else {}
+    _set(db, event, state=event.after, **known)
 
 
 @fold.on(happened.RunParked)
 def _parked(db: Connection, _it: Recorded, event: happened.RunParked) -> None:
-    _set(db, event, state=RunState.PARKED, parked_why=event.why)
+    known = {} if event.why == "pause" else {"pushing": False}  # it asks before it pushes
+    _set(db, event, state=RunState.PARKED, parked_why=event.why, **known)
 
 
 @fold.on(happened.RunRequeued)
@@ -310,6 +300,11 @@ def _stop_asked(db: Connection, _it: Recorded, event: happened.RunStopAsked) -> 
 @fold.on(happened.SessionStarted)
 def _session_started(db: Connection, _it: Recorded, event: happened.SessionStarted) -> None:
     _set(db, event, session_id=event.session_id, agent_version=event.version)
+
+
+@fold.on(TurnStarted)
+def _turn_started(db: Connection, _it: Recorded, event: TurnStarted) -> None:
+    _set(db, event, agent_started=True)
 
 
 @fold.on(happened.PlanProposed)
@@ -378,7 +373,7 @@ def _exported(db: Connection, _it: Recorded, event: happened.BranchExported) -> 
 
 @fold.on(happened.BranchPushed)
 def _pushed(db: Connection, _it: Recorded, event: happened.BranchPushed) -> None:
-    _set(db, event, pushed_head=event.head)
+    _set(db, event, pushed_head=event.head, pushing=False)
 
 
 @fold.on(ColumnsChanged)

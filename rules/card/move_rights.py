@@ -17,7 +17,7 @@ from ledger.events.board import (
 from ledger.events.placement import RepositoryResolved
 from ledger.states import Archetype, CardState
 from rules.card.state import change
-from rules.intents import internal
+from rules.intents import halt, internal
 from rules.intents import outbound as asked
 from rules.intents.internal import Explain
 from rules.intents.outbound import Decision, Intent, Say, UpdateFace
@@ -38,20 +38,37 @@ STEERED = (
     CardDescribed,
     RepositoryResolved,
 )
-# What costs money, changes something that people made, or decides for them.
+# What costs money, changes or takes back what people made or asked for, or decides for them. An intent that
+# is not here only shows what is: tests/rules/test_moving.py has the reason for each.
 ACTS: tuple[type[Intent], ...] = (
     internal.QueueRun,
+    internal.ApprovePlan,
+    internal.RebindPlan,
+    internal.RedirectPlan,
+    internal.RaiseBudget,
+    internal.AllowTool,
+    internal.PinSkills,
+    internal.RequeueRun,
+    internal.SteerRun,
+    internal.ReleaseComment,
+    internal.OrderStop,
+    internal.LiftStop,
     internal.StopRun,
     internal.EndRun,
     internal.HoldBack,
     internal.AskQuestion,
     internal.AnswerQuestion,
+    halt.HaltBoard,
+    halt.LiftHalt,
     asked.MoveCard,
     asked.ConvertDraft,
+    asked.CreateCard,
     asked.AskAssistant,
     asked.RunTask,
     asked.MarkReady,
     asked.MergePull,
+    asked.CancelMerge,
+    asked.OpenPull,
     asked.ClosePull,
     asked.DeleteBranch,
 )
@@ -120,7 +137,12 @@ def refusal(policy: Policy, snapshot: Snapshot) -> str:
         who = f"{code(mover.login, 40)} {did}, {has}"
     else:
         who = f"{_NOT_KNOWN}{did}, for GitHub told nobody's name"
-    spared = f"{run.run_id} goes on" if run else "nothing was started, merged or given up"
+    pull = snapshot.open_pull
+    spared = "nothing was started, merged or given up"
+    if run:
+        spared = f"{run.run_id} goes on"
+    elif pull and pull.awaits:
+        spared = f"GitHub still merges pull request #{pull.number}"
     return f"{who}: {spared}. {_next_step(policy, snapshot)}"
 
 

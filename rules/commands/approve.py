@@ -7,7 +7,7 @@ from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import RunState
 from rules.card.trigger import was_before
 from rules.chatops.parser import approved_plan, refusal_to_answer
-from rules.chatops.replies import choose, say
+from rules.chatops.replies import beaten, beaten_by, choose, say
 from rules.intents.internal import ApprovePlan, RebindPlan, RedirectPlan, RequeueRun
 from rules.intents.outbound import Decision, Intent, UntickBoxes
 from rules.policy.model import Policy
@@ -33,6 +33,9 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         )
     if run.question is not None and subject_of(run.question) in STAGES and not _of_a_plan(given):
         return _stage(policy, snapshot, run, run.question, given)
+    first = None if _of_a_plan(given) else beaten_by(run, given.by, given.said_at)
+    if first is not None:
+        return say(snapshot, given, beaten(run, first, "your approval changed nothing"))
     if run.plan_approved or not run.plan_required:
         by = f" by {code(run.plan_by, 40)}" if run.plan_by else ""
         return say(snapshot, given, f"{run.run_id} needs no approval: its plan is approved already{by}.")

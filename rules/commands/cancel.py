@@ -9,7 +9,6 @@ from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.snapshot import Snapshot
-from rules.text import code
 
 USAGE = "/cardinal cancel"
 ROLE = Role.WRITE
@@ -22,13 +21,14 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     run = snapshot.live_run
     checking = snapshot.checking
     if run is None and checking is not None and checking.alive:
+        if checking.stop_by:
+            return say(snapshot, given, f"{checking.run_id} is being cancelled already.")
         check = StopRun(snapshot.card_id, checking.run_id, "cancel", given.by, "/cardinal cancel")
         return Decision((check,), (f"{given.by} cancels {checking.run_id}",))
     if run is None:
         return say(snapshot, given, "No run is alive on this card, so there is nothing to cancel.")
     if run.stop_asked == "cancel":
-        by = f" by {code(run.stop_by, 40)}" if run.stop_by else ""
-        return say(snapshot, given, f"{run.run_id} is being cancelled already{by}.")
+        return say(snapshot, given, f"{run.run_id} is being cancelled already.")
     stop = StopRun(snapshot.card_id, run.run_id, "cancel", given.by, "/cardinal cancel")
     because = (f"{given.by} cancels {run.run_id}",)
     return settle_leaving(snapshot, run, given.by, cancel=True) + Decision((stop,), because)

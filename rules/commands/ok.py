@@ -1,4 +1,4 @@
-"""Let a comment through by somebody without write access: it counts then as if you had said it."""
+"""Let a comment or review by somebody without write access through: it counts as if you had said it."""
 
 import re
 from collections.abc import Iterable
@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, PersonSaid
+from rules.card.trigger import was_before
 from rules.chatops.parser import parse
 from rules.chatops.replies import say
 from rules.handlers import comment
@@ -21,7 +22,11 @@ ROLE = Role.WRITE
 TAKES = "optional"
 _SHOWN = 5
 # The end of a comment's link, as GitHub copies it, or its bare number.
-_LINK = re.compile(r"(?:\S{0,300}#)?(?P<kind>issuecomment-|discussion_r)?(?P<id>[0-9]{1,19})", re.ASCII)
+_LINK = re.compile(
+    r"(?:\S{0,300}#)?(?P<kind>issuecomment-|discussion_r|pullrequestreview-)?(?P<id>[0-9]{1,19})", re.ASCII
+)
+_KINDS = {"issue": "issuecomment-", "pull": "issuecomment-", "review": "discussion_r"}
+_TOGETHER = ("issue", "pull")  # whose comments GitHub counts together
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
@@ -38,7 +43,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         )
         return say(snapshot, given, f"{len(meant)} comments wait, so nothing was let through: say {links}.")
     (held,) = meant
-    if held.changed:
+    if held.changed == "edited":
         text = f"{code(held.author, 40)} edited that comment after it was posted: what you see is not what"
         return say(
             snapshot, given, f"{text} waits here, so nothing was let through. Say it in your own words."
@@ -67,18 +72,22 @@ def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: He
 def _is_meant(held: Held, given: CommandGiven) -> bool:
     if parse(held.text) is not None:
         return False  # a command, which was answered: nobody waits for it
-    # Comments of issues and pull requests are counted together: a later one was not there to be seen.
-    if held.place != "review" and given.place != "review" and held.comment_id > given.comment_id:
+    # What came later was not there to be seen.
+    if held.place in _TOGETHER and given.place in _TOGETHER:
+        if held.comment_id > given.comment_id:
+            return False
+    elif was_before(given.said_at, held.at):
         return False
     wanted = given.argument.strip().strip("`")
     named = _LINK.fullmatch(wanted)
     if named is None:
         return not wanted or wanted.removeprefix("@").casefold() == held.author.casefold()
-    review = held.place == "review"
-    return int(named["id"]) == held.comment_id and (
-        not named["kind"] or review == (named["kind"] == "discussion_r")
-    )
+    return int(named["id"]) == held.comment_id and named["kind"] in (None, _kind(held))
+
+
+def _kind(held: Held) -> str:
+    return _KINDS.get(held.place, "pullrequestreview-")
 
 
 def _link(held: Held) -> str:
-    return f"#{'discussion_r' if held.place == 'review' else 'issuecomment-'}{held.comment_id}"
+    return f"#{_kind(held)}{held.comment_id}"

@@ -33,7 +33,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if scope == "board" and snapshot.halt:
         intents.append(LiftHalt(card, snapshot.board_id, given.by))
     if scope == "card" and run and run.paused:
-        intents.append(RequeueRun(card, run.run_id, "resumed"))
+        intents.append(RequeueRun(card, run.run_id, "resumed", given.by))
     if intents:
         return Decision(tuple(intents), (f"{given.by} resumes the {scope}",))
     return say(snapshot, given, _nothing(snapshot, scope))

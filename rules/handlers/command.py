@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, CommandRefused
 from rules import registry
+from rules.chatops.late_commands import with_the_first
 from rules.chatops.parser import is_press
 from rules.chatops.replies import say
 from rules.handlers import check_buttons
@@ -40,13 +41,14 @@ def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
 def _obeyed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     part = registry.part(COMMANDS, event.command.replace("-", "_"))
     obeyed: Decision = part.obey(policy, snapshot, event, now)
-    return obeyed
+    return with_the_first(snapshot, event, obeyed, now)
 
 
 def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey a button of the check, unless it is about an older run than the card's newest."""
     late = check_buttons.superseded(snapshot, event)
-    obeyed = say(snapshot, event, late) if late else _obeyed(policy, snapshot, event, now)
+    refused = with_the_first(snapshot, event, say(snapshot, event, late), now) if late else Decision()
+    obeyed = refused if late else _obeyed(policy, snapshot, event, now)
     obeyed = check_buttons.answered(snapshot, obeyed, event, now)
     return obeyed if role_of(event.role).covers(Role.WRITE) else _once_an_hour(obeyed, event.by, now)
 

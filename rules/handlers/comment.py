@@ -38,7 +38,8 @@ def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
         return Decision((Say(snapshot.card_id, about, text, _side(event)),), (text,))
     if snapshot.live_run:
         return _to_run(policy, snapshot, snapshot.live_run, event)
-    if policy.archetype(snapshot.column) is Archetype.PLANNING and event.comment_id > snapshot.last_answered:
+    planned = policy.archetype(snapshot.column) is Archetype.PLANNING and event.place in ("issue", "pull")
+    if planned and event.comment_id > snapshot.last_answered:
         newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
         asked = Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
         return asked + settle(policy, snapshot) if snapshot.state is CardState.NEEDS_INPUT else asked

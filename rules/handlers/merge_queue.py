@@ -5,11 +5,13 @@ from typing import Any
 
 from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited
 from ledger.states import CardState, Gate
+from rules.card.move_rights import may_move
 from rules.card.state import change
 from rules.card.trigger import stamp
 from rules.intents.internal import Explain
 from rules.intents.outbound import CancelMerge, CheckGroup, Decision, Say, UpdateFace
 from rules.policy.model import Policy
+from rules.runs.gate import merge_of
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
@@ -27,12 +29,13 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
     if event.how:
         because = WAITS.get(event.how, WAITS["auto"]).format(number=pull.number)
         return Decision((Explain(card, because), UpdateFace(card)), (because,)) + astray(policy, snapshot)
-    if _merge_step(policy, snapshot) is None:
+    here = _merge_step(policy, snapshot) is not None
+    if not here and may_move(policy, snapshot.mover):
         return Decision((), ("the card has left the column in which it is merged",))
     why = plain(event.because.replace("_", " "), 160) or "it was taken back"
+    again = "drag the card here again, or /cardinal retry" if here else "drag the card back"
     because = (
-        f"pull request #{pull.number} is not merged by GitHub any more ({why}):"
-        " look at it, then drag the card here again, or /cardinal retry"
+        f"pull request #{pull.number} is not merged by GitHub any more ({why}): look at it, then {again}"
     )
     # Nobody looks at a card in its last column again: the comment calls for somebody.
     told = Say(card, f"unmerged:{stamp(now)}", sentence(because), "pull")
@@ -64,13 +67,16 @@ def ungrouped(policy: Policy, snapshot: Snapshot, event: GroupGone, now: datetim
     return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
 
 
-def astray(policy: Policy, snapshot: Snapshot) -> Decision:
-    """Take back a merge that waits and that nobody wants any more as it is."""
+def astray(policy: Policy, snapshot: Snapshot, *, moved: bool = False) -> Decision:
+    """Take back a merge that waits and that nobody wants any more as it is. `moved`: the event is about the
+    card's place, so that `guard` judges who moved it.
+    """
     pull = snapshot.open_pull
     if pull is None or not pull.awaits:
         return Decision()
     step = _merge_step(policy, snapshot)
-    if step is None:
+    requires = step.get("requires", "approved") if step is not None else merge_of(policy)
+    if step is None and (moved or may_move(policy, snapshot.mover)):
         because = "the card was dragged away"
     elif pull.head != pull.awaited_head:
         because = "its branch has changed since it was approved"
@@ -78,7 +84,7 @@ def astray(policy: Policy, snapshot: Snapshot) -> Decision:
         because = "a review requested changes"
     elif pull.gate is Gate.FAILED:
         because = "the checks failed on its commit"
-    elif step.get("requires", "approved") == "approved" and snapshot.verdict != "approved":
+    elif requires == "approved" and snapshot.verdict != "approved":
         because = "its approval was taken back"
     else:
         return Decision()

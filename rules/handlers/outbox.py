@@ -4,11 +4,12 @@ from datetime import datetime
 
 from ledger.events.board import DecisionFailed
 from ledger.events.publication import EntryGivenUp
+from ledger.ids import RunId
 from ledger.states import CardState
 from rules.card.state import change
 from rules.card.trigger import stamp
 from rules.intents.internal import Explain
-from rules.intents.outbound import Decision, Say, UpdateFace
+from rules.intents.outbound import Decision, Say, UpdateFace, WriteRunComment
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
@@ -27,6 +28,8 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
     """Block the card where the act was needed; else leave it as it is, the act is in the log."""
     if event.act == "create_card" and not snapshot.archived:
         return _unmade(snapshot, event, now)
+    if event.act == "post_report" and not snapshot.archived:  # then the run's own comment says why it ended
+        return Decision((WriteRunComment(snapshot.card_id, RunId(event.key.removeprefix("report:"))),))
     failed = _NEEDED.get(event.act.replace("_", "").lower())
     if failed is None or snapshot.archived:
         return Decision((), (f"{plain(event.act, 40)} was given up: {plain(event.because, 160)}",))

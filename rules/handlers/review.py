@@ -3,12 +3,14 @@
 from datetime import datetime
 
 from ledger.events.board import ABANDONED, CardArchived, IssueClosed, IssueReopened
+from ledger.events.conversation import PersonSaid
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
 from ledger.states import Archetype, CardState, Ending
 from rules.card.column_actions import has_action
 from rules.card.move_rights import may_move
 from rules.card.state import change, settle
 from rules.columns.review import changes_asked
+from rules.handlers import comment
 from rules.intents.internal import Explain, StopRun
 from rules.intents.outbound import (
     ClosePull,
@@ -30,9 +32,8 @@ from rules.text import plain
 def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
     """Take a trusted review's verdict; while a run is alive the next one gets its threads."""
     if not event.trusted:
-        return Decision(
-            (), (f"a review by {plain(event.author, 40)}, without write access, decides nothing",)
-        )
+        words = PersonSaid(event.card_id, event.review_id, event.verdict, event.author, False, event.body)
+        return comment.said(policy, snapshot, words, now)
     if event.verdict not in ("approved", "changes_requested") or event.verdict != snapshot.verdict:
         return Decision((), ("the review gives no verdict, or a newer one has",))
     if snapshot.live_run:

@@ -126,10 +126,11 @@ class PinSkills(Intent):
 
 @dataclass(frozen=True, slots=True)
 class RequeueRun(Intent):
-    """Let a parked or waiting run go on. `why`: answered, approved, redirected or resumed."""
+    """Let a parked or waiting run go on. `why`: answered, approved, redirected or resumed, then `by` whom."""
 
     run_id: RunId
     why: str
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

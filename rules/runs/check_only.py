@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from ledger.events.run import CHECK, RunEnded, RunEvent
 from ledger.states import Archetype, Ending, Gate
 from rules.card.column_actions import act, has_action
+from rules.card.move_rights import may_move
 from rules.card.state import settle
 from rules.card.trigger import Occasion
 from rules.intents.internal import Explain, QueueRun
@@ -76,7 +77,8 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
             return seen
         # Nobody looks at a card in its last column again: the comment calls for somebody.
         return seen + Decision((Say(snapshot.card_id, f"checked:{event.run_id}", sentence(line), "pull"),))
-    if column is not None and has_action(column.entry_actions, "merge"):
+    # A card that only somebody without the right put there is not merged by what happens later.
+    if column and has_action(column.entry_actions, "merge") and may_move(policy, snapshot.mover):
         return act(
             policy, snapshot, column.entry_actions, Occasion(f"check:{event.run_id}", event.run_id, now)
         )

@@ -40,7 +40,9 @@ def spread(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
     held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
     if not run.paused or run.stop_why not in SWITCHED or held:
         return Decision()
-    return Decision((RequeueRun(snapshot.card_id, run.run_id, "resumed"),), (f"the {event.scope} may go on",))
+    return Decision(
+        (RequeueRun(snapshot.card_id, run.run_id, "resumed", event.by),), (f"the {event.scope} may go on",)
+    )
 
 
 def _covers(snapshot: Snapshot, scope: str, target: str) -> bool:

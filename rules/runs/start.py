@@ -28,10 +28,10 @@ def obstacle(policy: Policy, snapshot: Snapshot) -> str:
     """Return why no run may start on the card, or an empty string."""
     if snapshot.archived:
         return "the card left the board"
-    if policy.archetype(snapshot.column) is not Archetype.EXECUTION:
-        return "no agent works in this column: drag the card to an execution column"
     if snapshot.pull and snapshot.pull.state == "merged":
         return f"pull request #{snapshot.pull.number} is merged: more work needs an issue of its own"
+    if policy.archetype(snapshot.column) is not Archetype.EXECUTION:
+        return "no agent works in this column: drag the card to an execution column"
     if snapshot.closed:
         return "the issue is closed: reopen it, then /cardinal retry"
     if snapshot.live_run:

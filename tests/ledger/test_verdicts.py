@@ -5,10 +5,12 @@ from dataclasses import replace
 from sqlalchemy import Engine
 
 from ledger.events import board, pull, run
+from ledger.events.conversation import CommentReleased
 from ledger.ids import RunId
 from ledger.log import event_store
+from ledger.queries import attempts
 from ledger.states import Ending
-from ledger.views import failures, messages, runs, timeline, verdicts
+from ledger.views import failures, messages, timeline, verdicts
 from tests.ledger.samples import CARD, RUN, card_seen, run_queued
 from tests.ledger.test_views import card, told
 
@@ -29,7 +31,10 @@ def test_the_words_of_reviews_are_part_of_the_conversation(ledger: Engine) -> No
             ("commented", "eve", False, "Obey."),
             ("review_requested", "ann", True, "bob"),
         ]
-        assert messages.held(db, CARD, 9) == ()
+        (held,) = messages.held(db, CARD, 9)
+        told(db, CommentReleased(CARD, held.comment_id, held.place, "ann"))
+        assert (messages.held(db, CARD, 9), held.text) == ((), "Obey.")
+        assert [one.vouched_by for one in messages.held(db, CARD, 9, vouched=True)] == ["ann"]
         assert verdicts.asking(db, CARD) == ("bob",)
         told(db, reviewed(4, "approved"), pull.ReviewDismissed(CARD, 1))
         assert verdicts.asking(db, CARD) == ()
@@ -60,7 +65,7 @@ def test_own_moves_are_counted_for_each_run(ledger: Engine) -> None:
             told(db, board.CardMoved(CARD, "Review", "In Progress", own))
         assert card(db).put_back == 2
         told(db, run.RunEnded(RUN, Ending.FAILED, "stalled", "", ""), run_queued(RunId("r2"), attempt=2))
-        assert [len(runs.begun(db, CARD, limit)) for limit in (1, 5)] == [1, 2]
+        assert [len(attempts.begun(db, CARD, limit)) for limit in (1, 5)] == [1, 2]
         assert card(db).put_back == 0
 
 

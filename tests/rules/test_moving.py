@@ -6,16 +6,19 @@ import pytest
 
 from ledger.event import Event
 from ledger.events.board import CardArchived, CardConverted, CardMoved, CardSeen, LabelJudged, MoverFound
-from ledger.events.pull import PullOpened
-from ledger.states import CardState, RunState
+from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewDismissed
+from ledger.events.run import RunEnded
+from ledger.ids import RunId
+from ledger.states import CardState, Ending, RunState
 from rules.card.move_rights import ACTS, may_move
 from rules.explain import why
+from rules.intents import halt, internal, outbound
 from rules.intents.internal import Explain
-from rules.intents.outbound import Say
+from rules.intents.outbound import CancelMerge, Intent, MergePull, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
 from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run
 
-EVE, AUTOMATION = Mover("eve", "triage"), "github-project-automation[bot]"
+EVE, BOB, AUTOMATION = Mover("eve", "triage"), Mover("bob", "write"), "github-project-automation[bot]"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +57,7 @@ def test_who_may_is_the_policys_to_say(changes: dict[str, object], mover: Mover,
 
 
 REVIEWED = {"run": ended(), "pull": pull(), "verdict": "approved", "approved_head": "abc123"}
+WAITS = REVIEWED | {"pull": pull(awaits="auto", awaited_head="abc123")}
 STEERED: list[tuple[Snapshot, Event]] = [
     (card(state=CardState.DRAFT), CardMoved(CARD, "Tasks", "In Progress", False)),
     (
@@ -68,6 +72,8 @@ STEERED: list[tuple[Snapshot, Event]] = [
     (card("Planning", CardState.DRAFT), CardMoved(CARD, "Tasks", "Planning", False)),
     (card("Done", CardState.IN_REVIEW, **REVIEWED), CardMoved(CARD, "Review", "Done", False)),
     (card("Tasks", run=run()), CardMoved(CARD, "In Progress", "Tasks", False)),
+    (card("Review", CardState.DONE, **WAITS), CardMoved(CARD, "Done", "Review", False)),
+    (card("Review", CardState.DONE, **WAITS), MoverFound(CARD, "Review", "eve", "triage")),
     (card(run=run(), pull=pull(), archived=True), CardArchived(CARD, "archived")),
     (card("Review", CardState.IN_REVIEW, **REVIEWED, archived=True), CardArchived(CARD, "deleted")),
 ]
@@ -83,6 +89,68 @@ def test_what_needs_the_right_is_said_and_not_done(snapshot: Snapshot, event: Ev
         assert "has the role `triage` here, and that needs the role `write`" in only(found, Say).text
     unknown = asks(replace(snapshot, mover=NOBODY), event)
     assert not any(isinstance(one, ACTS) for one in unknown)
+
+
+def test_a_merge_that_waits_outlives_a_drag_without_the_right_and_all_that_follows() -> None:
+    away = card("Tasks", CardState.BLOCKED, **WAITS, mover=EVE)
+    moved = only(asks(away, CardMoved(CARD, "Done", "Tasks", False)), Say).text
+    assert "GitHub still merges pull request #5. Somebody who may drags it here again" in moved
+    for event in (PullChanged(CARD, 5, "open", False, "abc123"), MergeAwaited(CARD, 5, "auto", "abc123", "")):
+        assert "CancelMerge" not in kinds(asks(away, event))
+        assert only(asks(replace(away, mover=BOB), event), CancelMerge).because == "the card was dragged away"
+    lapsed = replace(away, verdict="none")
+    assert only(asks(lapsed, ReviewDismissed(CARD, 9)), CancelMerge).because == "its approval was taken back"
+    failed = MergeAwaited(CARD, 5, "", "abc123", "ci_failure")
+    told = only(asks(replace(away, pull=pull()), failed), Say).text
+    assert "not merged by GitHub any more (ci failure): look at it, then drag the card back" in told
+
+
+def test_a_check_that_ends_merges_nothing_that_was_put_there_without_the_right() -> None:
+    seen = card("Done", CardState.BLOCKED, **REVIEWED, only_checks=True, mover=BOB)
+    passed = RunEnded(RunId("r5"), Ending.SUCCEEDED, "", "", "")
+    assert only(asks(seen, passed), MergePull).head == "abc123"
+    assert "MergePull" not in kinds(asks(replace(seen, mover=EVE), passed))
+
+
+# What only shows what is, so that nobody's right is needed for it.
+SHOWS: dict[type[Intent], str] = {
+    **dict.fromkeys(
+        (
+            outbound.WriteRunComment,
+            outbound.PostPlan,
+            outbound.SettlePlan,
+            outbound.PostQuestion,
+            outbound.SettleQuestion,
+            outbound.PostReport,
+            outbound.WriteFindings,
+            outbound.Say,
+            outbound.AnswerThread,
+        ),
+        "a comment about what happened",
+    ),
+    **dict.fromkeys((outbound.React, outbound.UntickBoxes), "the mark of a command, which has its own role"),
+    **dict.fromkeys(
+        (outbound.UpdateFace, outbound.DescribeColumns, outbound.UpdateTicker),
+        "what the board shows of the log",
+    ),
+    **dict.fromkeys(
+        (outbound.ReportPolicy, outbound.WriteCheck, outbound.CheckGroup), "a check that says what was seen"
+    ),
+    outbound.UpdatePull: "the description of a pull request, from the log",
+    internal.ChangeCardState: "the state follows the column where the card was put",
+    internal.Explain: "why the card waits",
+}
+
+
+def test_every_intent_needs_the_right_or_says_why_not() -> None:
+    known = [
+        one
+        for module in (outbound, internal, halt)
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, Intent) and one is not Intent
+    ]
+    unsorted = {one.__name__ for one in known if (one in ACTS) == (one in SHOWS)}
+    assert unsorted == set(), "put it into ACTS, or here with the reason why a drag by anybody may do it"
 
 
 def test_a_card_that_is_moved_where_nothing_would_be_done_says_nothing() -> None:

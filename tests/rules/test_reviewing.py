@@ -1,5 +1,7 @@
 """Verdicts, the pull request's life and closed issues: what becomes of the card."""
 
+from dataclasses import replace
+
 import pytest
 
 from ledger.event import Event
@@ -18,7 +20,15 @@ from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewS
 from ledger.ids import CardId, EntryKey
 from ledger.states import CardState, RunState
 from rules.intents.internal import ChangeCardState, Explain, RequeueRun, StopRun
-from rules.intents.outbound import ClosePull, DeleteBranch, DescribeColumns, ReportPolicy, Say, UpdateTicker
+from rules.intents.outbound import (
+    ClosePull,
+    DeleteBranch,
+    DescribeColumns,
+    ReportPolicy,
+    Say,
+    UpdateTicker,
+    WriteRunComment,
+)
 from rules.runs.kill_switch import spread
 from rules.snapshot import Snapshot, Stop
 from tests.rules.scene import BOARD, CARD, R1, asks, card, ended, given, kinds, only, pull, run, said, states
@@ -185,6 +195,11 @@ def test_an_act_that_failed_beside_a_live_run_is_told_and_a_small_one_is_not() -
     assert asks(snapshot, EntryGivenUp(CARD, EntryKey("k"), "React", "no")) == ()
 
 
+def test_a_report_that_could_not_be_posted_leaves_the_reason_to_the_runs_comment() -> None:
+    unreported = EntryGivenUp(CARD, EntryKey("report:r1"), "post_report", "no")
+    assert asks(card(run=ended()), unreported) == (WriteRunComment(CARD, R1),)
+
+
 def test_a_policy_in_force_describes_the_columns_and_a_bad_one_is_reported() -> None:
     loaded = asks(card(), PolicyLoaded(BOARD, "d", "version: 1", "c0ffee"))
     ticker = UpdateTicker(CardId(BOARD))
@@ -198,9 +213,19 @@ def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> No
     stop = only(spread(card(run=run()), ordered).intents, StopRun)
     assert stop.how == "pause"
     parked = run(RunState.PARKED, stop_asked="pause", stop_why=stop.why)
-    assert spread(card(run=parked), lifted).intents == (RequeueRun(CARD, R1, "resumed"),)
+    assert spread(card(run=parked), lifted).intents == (RequeueRun(CARD, R1, "resumed", "al"),)
     by_hand = run(RunState.PARKED, stop_asked="pause", stop_why="/cardinal pause")
     assert spread(card(run=by_hand), lifted).intents == ()
     still = card(run=parked, stops=(Stop("column", "In Progress", "al"),))
     assert spread(still, lifted).intents == ()
     assert spread(card(run=run()), StopOrdered(BOARD, "column", "Other", "al")).intents == ()
+
+
+def test_the_words_of_a_strangers_review_are_held_and_that_is_said_while_a_run_lives() -> None:
+    words = ReviewSubmitted(CARD, 3, "eve", False, "commented", "Use cents.", ())
+    told = only(asks(card(run=run(), pull=pull()), words), Say)
+    assert "does not hear `eve`" in told.text
+    assert "/cardinal ok" in told.text
+    assert told.place == "pull"
+    assert "Say" not in kinds(asks(card(run=run(), pull=pull()), replace(words, body="")))
+    assert "Say" not in kinds(asks(card("Review", run=ended(), pull=pull()), words))

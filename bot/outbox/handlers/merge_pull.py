@@ -25,8 +25,10 @@ from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import cards, checks
 from rules.card.column_actions import has_action
+from rules.card.move_rights import may_move
 from rules.intents.outbound import MergePull
 from rules.runs.gate import unmergeable
+from rules.snapshot import NOBODY
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
@@ -50,8 +52,10 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Out
     with event_store.reading(desk.engine) as db:
         card = card_of(db, intent.card_id)
         seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
-    column = desk.policy(card.board_id).column(card.column)
-    if card.archived or column is None or not has_action(column.entry_actions, "merge"):
+    policy = desk.policy(card.board_id)
+    column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY
+    away = card.archived or column is None or not has_action(column.entry_actions, "merge")
+    if away and (may_move(policy, mover) or not mover.login):
         return Outcome("", "")  # somebody took the card back before it was its turn
     pull = pull_of(card)
     if pull is None:

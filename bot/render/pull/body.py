@@ -8,6 +8,7 @@ from bot.render.run.report import whole
 from bot.render.run.story import Story
 from ledger.ids import EntryKey
 from ledger.views.cards import CardRow
+from rules.text import usd
 
 TITLE_LIMIT = 200  # GitHub refuses titles over 256 characters
 
@@ -29,7 +30,7 @@ def write(story: Story) -> str:
             artifacts.pointer(story),
             reproduction.told(story.played, story.site),
             f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"
-            f" · {told.dollars(story.card_usd)} for this card so far"
+            f" · {usd(story.card_usd)} for this card so far"
             f" · the conversation and the plan are on {issue}",
         )
     )

@@ -90,16 +90,25 @@ def _facts(story: Story) -> str:
     mode = "" if usual else f"{_MODES.get(run.mode, run.mode)} ({reason(run.mode_rule, run.mode_value)})"
     elsewhere = run.repository.casefold() != (story.card.repository or "").casefold()
     where = f"works in {code(run.repository, 150)}" if elsewhere else ""
-    facts = (line(run.agent, 40), where, mode, attempt, told.spent(story), told.place(story))
+    # The account of a run that did not succeed has its cost, too.
+    accounted = _is_unsuccessful(run) and (story.reported is None or not told.has_begun(run))
+    cost = "" if accounted else told.spent(story)
+    facts = (line(run.agent, 40), where, mode, attempt, cost, told.place(story))
     return " · ".join(part for part in facts if part)
+
+
+def _is_unsuccessful(run: RunRow) -> bool:
+    return run.ending not in (None, Ending.SUCCEEDED)
 
 
 def _now(story: Story) -> str:
     run = story.run
-    if run.ending is Ending.CANCELLED:  # the report says the same: each number has one source
-        return "\n\n".join(
-            part for part in (told.receipt(story), quote(run.stop_why or run.detail, 1_000)) if part
-        )
+    if _is_unsuccessful(run) and story.reported is not None:
+        comment = f"[the report](#issuecomment-{story.reported})" if story.reported else "the report"
+        return f"➡️ What happened and what to do next stands in {comment}."
+    if _is_unsuccessful(run):
+        why = run.detail if run.ending is not Ending.CANCELLED else run.stop_why or run.detail
+        return "\n\n".join(part for part in (told.account(story), quote(why, 1_000)) if part)
     if run.ending is not None:
         return quote(run.detail, 1_000)
     if run.state is RunState.QUEUED:
@@ -181,7 +190,13 @@ def _failing(story: Story) -> str:
 
 
 def _activity(story: Story) -> str:
-    rows = [f"- {row.at:%H:%M:%S} {line(row.text, 200)}" for row in story.activity[:MOST_ACTIVITY]]
+    # How a run ended, and at whose word, stands above or in the report.
+    told_there = ("RunEnded", "RunStopAsked") if story.run.ending is not None else ()
+    rows = [
+        f"- {row.at:%H:%M:%S} {line(row.text, 200)}"
+        for row in story.activity[:MOST_ACTIVITY]
+        if row.kind not in told_there
+    ]
     return folded("Activity, newest first (UTC)", "\n".join(rows)) if rows else ""
 
 

@@ -105,8 +105,7 @@ def _failure(story: Story) -> str:
             f"### {told.headline(story)}",
             quote(run.detail, 3_000),
             last,
-            f"{told.kept(story)} · {told.spent(story)}",
-            "" if told.has_begun(story.run) else "No agent was started and nothing was spent.",
+            told.account(story),
             evidence.table(story.checks),
             reproduction.told(story.played, story.site),
             _next_step(story),
@@ -136,7 +135,8 @@ def _receipt(story: Story) -> str:
     return fit(
         (
             f"### {told.headline(story)}{by}",
-            told.receipt(story),
+            told.account(story),
+            quote(run.stop_why, 1_000),
             _last_known(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),
         )

@@ -4,10 +4,10 @@ import json
 from collections.abc import Sequence
 
 from bot.render.markdown.escape import line
-from bot.render.run.story import Story, dollars, minutes
+from bot.render.run.story import Story, minutes
 from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
-from rules.text import count
+from rules.text import count, usd
 
 _THOUSAND, _MILLION = 1_000, 1_000_000
 _NAME_CHARS = 40
@@ -50,7 +50,7 @@ def personas(rows: Sequence[StageRow]) -> str:
 def used(rows: Sequence[StageRow]) -> str:
     """Return what these entries cost and changed together."""
     parts = (
-        dollars(sum(row.usd for row in rows)),
+        usd(sum(row.usd for row in rows)),
         f"{_short(sum(row.input_tokens + row.output_tokens for row in rows))} tokens",
         minutes(sum(row.seconds for row in rows)),
         _diff(rows),
@@ -60,12 +60,12 @@ def used(rows: Sequence[StageRow]) -> str:
 
 def _told(rows: Sequence[StageRow]) -> str:
     """Return what a breadcrumb says of its entries, short for a phone: tokens, dollars, time, lines."""
-    tokens, usd = sum(row.input_tokens + row.output_tokens for row in rows), sum(row.usd for row in rows)
+    tokens, spent = sum(row.input_tokens + row.output_tokens for row in rows), sum(row.usd for row in rows)
     seconds = sum(row.seconds for row in rows)
     added = sum(row.lines_added for row in rows)
     parts = (
         _short(tokens) if tokens else "",
-        dollars(usd) if usd else "",
+        usd(spent) if spent else "",
         minutes(seconds) if seconds else "",
         f"+{added} −{sum(row.lines_changed for row in rows) - added}"
         if any(row.lines_changed for row in rows)

@@ -18,7 +18,7 @@ from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from ledger.views.threads import ThreadRow
 from ledger.views.timeline import TimelineRow
-from rules.text import count
+from rules.text import count, usd
 
 STATES: Mapping[RunState, tuple[str, str]] = {
     RunState.QUEUED: ("⏳", "is waiting to start"),
@@ -81,6 +81,7 @@ class Story:
     reports: tuple[ReportRow, ...] = ()  # of the runs that made what is on the branch, the oldest first
     threads: tuple[ThreadRow, ...] = ()  # of the pull request that no run has answered
     asking: tuple[str, ...] = ()  # who requested changes and has not looked again
+    reported: str | None = None  # its report's comment id, empty until it is posted; None without a report
 
 
 def headline(story: Story) -> str:
@@ -123,11 +124,6 @@ def budget_of(story: Story) -> float | None:
     return known.budget_usd if known is not None and known.budget_usd > 0 else limit_of(story, "budget_usd")
 
 
-def dollars(usd: float) -> str:
-    """Return an amount as people read it; what is under a cent is not nothing."""
-    return "under $0.01" if 0 < usd < 0.005 else f"${usd:.2f}"
-
-
 def minutes(seconds: float) -> str:
     """Return a duration in whole minutes, or seconds below two minutes; what is quick is not nothing."""
     if 0 < seconds < 1:
@@ -138,17 +134,18 @@ def minutes(seconds: float) -> str:
 def spent(story: Story) -> str:
     """Return cost and time, each with its limit while the run lives."""
     run = story.run
-    usd, active = dollars(run.usd), minutes(run.active_s)
+    cost, active = usd(run.usd), minutes(run.active_s)
     if run.ending is not None:
-        return f"{usd} · {active}"
+        # What a worker used that died is not all told.
+        return f"{'at least ' if run.ending is Ending.LOST else ''}{cost} · {active}"
     if run.claimed_at is None:
         return ""
     budget, limit = budget_of(story), limit_of(story, "timeout_minutes")
     if budget is not None:
-        usd += f" of {dollars(budget)}"
+        cost += f" of {usd(budget)}"
     if limit is not None:
         active = f"{run.active_s / 60:.0f} of {limit:.0f} min"
-    return f"{usd} · {active}"
+    return f"{cost} · {active}"
 
 
 def place(story: Story) -> str:
@@ -165,8 +162,8 @@ def commits(number: int) -> str:
 
 
 def has_begun(run: RunRow) -> bool:
-    """Tell whether an agent was started for the run, or anything was spent on it, as the log says."""
-    return bool(run.agent_version or run.turns or run.usd or run.active_s)
+    """Tell whether an agent was started for the run, or it spent or made anything, as the log says."""
+    return bool(run.agent_started or run.agent_version or run.turns or run.usd or run.active_s or run.head)
 
 
 def kept(story: Story) -> str:
@@ -174,15 +171,20 @@ def kept(story: Story) -> str:
     run = story.run
     if run.pushed_head:
         return f"{commits(run.commits)} pushed, {place(story)}"
-    made = run.commits if run.kept is None else run.kept
-    if made:
-        return f"{commits(made)} made and kept in the run's workspace, nothing was pushed"
+    if run.pushing and run.head and (run.ending is not Ending.FAILED or run.reason == "internal"):
+        return f"it ended while it pushed, so look whether branch {code(run.branch)} has its commits"
+    if run.kept:
+        return f"{commits(run.kept)} made and kept in the run's workspace, nothing was pushed"
+    if run.kept is None and run.head:  # those on the branch, which may be of earlier runs
+        return "its commits are kept in the run's workspace, nothing was pushed"
     return "nothing was pushed" if run.kept is None else "no commit was made, nothing was pushed"
 
 
-def receipt(story: Story) -> str:
-    """Return what a cancelled run took to stop, what it leaves and what it cost."""
+def account(story: Story) -> str:
+    """Return what a run that did not succeed took to stop, what it leaves and what it cost."""
     run, took = story.run, ""
-    if story.stop_asked_at is not None and run.ended_at is not None:
+    if not has_begun(run):
+        return "No agent was started and nothing was spent."
+    if run.ending is Ending.CANCELLED and story.stop_asked_at is not None and run.ended_at is not None:
         took = f"Stopped in {max(0.0, (run.ended_at - story.stop_asked_at).total_seconds()):.1f} s"
-    return " · ".join(part for part in (took, kept(story), dollars(run.usd)) if part)
+    return " · ".join(part for part in (took, kept(story), spent(story)) if part)

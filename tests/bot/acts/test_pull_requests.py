@@ -224,12 +224,17 @@ def test_a_refused_merge_can_be_asked_for_again(stage: Stage) -> None:
     assert pull.merged_at is not None
 
 
-def test_a_card_that_somebody_took_back_is_not_merged(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    ("by", "role", "merged"), [("bob", "write", False), ("", "", False), ("mallory", "none", True)]
+)
+def test_a_card_that_somebody_who_may_took_back_is_not_merged(
+    stage: Stage, by: str, role: str, *, merged: bool
+) -> None:
     pull = stage.pull(draft=False)
     stage.ask(MergePull(stage.card_id, "squash", pull.head_sha))
-    stage.happen(CardMoved(stage.card_id, "Done", "Review", by_cardinal=False))
+    stage.happen(CardMoved(stage.card_id, "Done", "Review", by_cardinal=False, by=by, role=role))
     assert stage.publish().given_up == 0
-    assert pull.merged_at is None
+    assert (pull.merged_at is not None) is merged
 
 
 @pytest.mark.parametrize(

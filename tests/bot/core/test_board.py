@@ -245,8 +245,10 @@ def test_choosing_to_let_it_finish_moves_the_card_when_the_run_has_ended(cardina
     item = at_work(cardinal)
     cardinal.drag(item, "Review")
     cardinal.settle()
-    cardinal.say(item, "/cardinal finish")
+    for who in ("alice", "bob"):
+        cardinal.say(item, "/cardinal finish", who=who)
     cardinal.settle()
+    assert cardinal.comment(item, "`alice` let r1 finish first.")
     assert [one.text for one in cardinal.events(QuestionAnswered)] == ["Let it finish"]
     assert cardinal.column(item) == "In Progress"
     cardinal.finish(cardinal.run_of(item).run_id, files={"new.txt": b"1\n"})

@@ -149,9 +149,11 @@ def test_a_paused_run_waits_for_its_own_resume(cardinal: Cardinal) -> None:
     cardinal.say(item, "/cardinal resume board", who="alice")
     cardinal.settle()
     assert cardinal.run(run_id).state == "parked", "a board's switch lifted a person's own pause"
-    cardinal.say(item, "/cardinal resume", who="bob")
+    for who in ("bob", "alice"):
+        cardinal.say(item, "/cardinal resume", who=who)
     cardinal.settle()
     assert cardinal.ready() == (run_id,)
+    assert cardinal.comment(item, "`bob` let it go on first. Nothing is paused")
 
 
 def test_a_stopped_card_holds_only_itself(cardinal: Cardinal) -> None:

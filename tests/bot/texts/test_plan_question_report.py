@@ -6,6 +6,7 @@ from bot.render import missing_checks, plan, question
 from bot.render.pull import body as pull_body
 from bot.render.run import comment, report
 from ledger.event import Event
+from ledger.events.budget import BudgetRaised
 from ledger.events.pull import PullOpened, ReviewSubmitted, Thread
 from ledger.events.run import (
     BranchExported,
@@ -53,6 +54,12 @@ def test_a_plan_says_what_approving_costs_and_how_to_change_it(past: Past) -> No
     assert "<!-- box:approve:r1:1 -->" in text
     assert "/cardinal redirect" in text
     assert "up to $2.00 and 30 min" in text
+
+
+def test_a_plan_says_what_it_may_cost_with_what_people_added(past: Past) -> None:
+    past.planned()
+    past(BudgetRaised(RUN, 3.0, "alice"))
+    assert "up to $5.00 and 30 min" in plan_text(past)
 
 
 def test_a_settled_plan_says_who_decided_and_has_no_boxes(past: Past) -> None:

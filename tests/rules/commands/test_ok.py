@@ -1,6 +1,7 @@
 """`/cardinal ok`: one comment by somebody without write access counts as if a trusted person had said it."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -10,7 +11,7 @@ from rules.intents.internal import AnswerQuestion, ReleaseComment, RequeueRun, S
 from rules.intents.outbound import AskAssistant
 from rules.snapshot import Held, Snapshot
 from tests.rules.commands.cases import obeyed, told
-from tests.rules.scene import CARD, POLICY, QUESTION, R1, card, run
+from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, card, run
 
 EVE, MALLORY = Held(70, "issue", "eve", "Use 8080."), Held(71, "issue", "mallory", "Delete it.")
 REVIEW = Held(12, "review", "eve", "Wrong line.")
@@ -65,6 +66,26 @@ def test_where_nothing_fitting_waits_it_says_so(argument: str) -> None:
 def test_a_remark_on_a_line_is_named_by_its_own_link() -> None:
     both = card(run=run(), held=(EVE, REVIEW))
     assert obeyed("ok", both, "#discussion_r12")[0] == ReleaseComment(CARD, 12, "review", "bob")
+
+
+def test_the_words_of_a_review_are_named_by_its_link_and_reach_the_agent() -> None:
+    words = replace(REVIEW, place="commented")
+    both = card(run=run(), held=(EVE, words, REVIEW))
+    release = ReleaseComment(CARD, 12, "commented", "bob")
+    assert obeyed("ok", both, "#pullrequestreview-12") == (
+        release,
+        SteerRun(CARD, R1, "bob", "eve wrote, and bob lets it through:\nWrong line.", 12),
+    )
+    assert "`/cardinal ok #pullrequestreview-12`" in told("ok", both)
+    assert obeyed("ok", card("Planning", held=(words,))) == (release,), "the assistant counts comments"
+    taken_back = card(run=run(), held=(replace(words, changed="dismissed"),))
+    assert obeyed("ok", taken_back)[0] == release
+
+
+def test_a_review_that_came_after_the_command_is_not_meant() -> None:
+    late = card(run=run(), held=(replace(REVIEW, place="commented", at=NOW),))
+    assert "No comment" in told("ok", late, said_at=NOW - timedelta(seconds=6))
+    assert obeyed("ok", late, said_at=NOW)[0] == ReleaseComment(CARD, 12, "commented", "bob")
 
 
 def test_it_answers_the_question_of_the_run_in_the_name_of_who_said_ok() -> None:

@@ -12,14 +12,14 @@ PAUSED = run(RunState.PARKED, stop_asked="pause")
 
 
 def test_a_paused_run_goes_on() -> None:
-    assert obeyed("resume", card(run=PAUSED)) == (RequeueRun(CARD, R1, "resumed"),)
+    assert obeyed("resume", card(run=PAUSED)) == (RequeueRun(CARD, R1, "resumed", "bob"),)
 
 
 def test_a_stopped_card_goes_on_with_its_run() -> None:
     snapshot = card(run=PAUSED, stops=(Stop("card", CARD, "al"),))
     assert obeyed("resume", snapshot) == (
         LiftStop(CARD, BOARD, "card", CARD, "bob"),
-        RequeueRun(CARD, R1, "resumed"),
+        RequeueRun(CARD, R1, "resumed", "bob"),
     )
 
 

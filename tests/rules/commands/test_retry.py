@@ -45,6 +45,7 @@ def test_feedback_makes_it_a_revision(snapshot: Snapshot) -> None:
         (card(run=run()), "r1 is alive already"),
         (card("Review"), "drag the card to an execution column"),
         (card(run=ended(), pull=pull("merged")), "pull request #5 is merged"),
+        (card("Done", run=ended(), pull=pull("merged")), "pull request #5 is merged"),
         (card(closed="completed"), "the issue is closed: reopen it"),
         (card(archived=True), "the card left the board"),
     ],

@@ -1,0 +1,80 @@
+"""Somebody else was first: who did already what a command that comes too late asks for."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from ledger.states import Ending
+from rules.chatops.replies import AT_ONCE, say
+from rules.commands import ok
+from rules.handlers.card_moved import UNKNOWN
+from rules.intents.outbound import Decision, Intent, Say
+from rules.runs.check_only import BY_PUSH
+from rules.runs.kill_switch import targets
+from rules.snapshot import RunSeen, Snapshot
+from rules.text import code
+
+# What a run that somebody cancelled cannot obey any more.
+_OF_A_RUN = frozenset({"cancel", "pause", "resume", "finish", "approve", "redirect", "answer", "budget"})
+_STARTS = frozenset({"retry", "fix", "investigate"})
+_NOBODY = frozenset({"", UNKNOWN, BY_PUSH, "policy"})  # in whose name Cardinal acts by itself
+_Done = tuple[str, str]  # who did what
+
+
+def with_the_first(snapshot: Snapshot, given: CommandGiven, obeyed: Decision, now: datetime) -> Decision:
+    """Return what a command comes to, and where it is no more than an answer, who else was first."""
+    if not all(isinstance(intent, Say) for intent in obeyed.intents):
+        return obeyed
+    by, did = _first(snapshot, given, now)
+    if by in _NOBODY or by.casefold() == given.by.casefold():
+        return obeyed
+    told = f"{code(by, 40)} {did} first."
+    if not obeyed.intents:
+        return obeyed + say(snapshot, given, told)
+    said: list[Intent] = [
+        replace(one, text=f"{told} {one.text}") if isinstance(one, Say) else one for one in obeyed.intents
+    ]
+    return Decision(tuple(said), (told, *obeyed.because))
+
+
+def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
+    run, command = snapshot.run, given.command
+    if (
+        run is not None
+        and (command in _OF_A_RUN or (command in _STARTS and run.alive))
+        and _is_cancelled(run)
+    ):
+        return run.stop_by, f"cancelled {run.run_id}"
+    if command in _STARTS and run is not None and run.alive:
+        return ("" if run.door == "checks" else run.by), f"started {run.run_id}"
+    match command:
+        case "pause" | "stop-all":
+            return _stopped(snapshot, "board" if command == "stop-all" else given.argument)
+        case "resume" if snapshot.lifted is not None:
+            by, at = snapshot.lifted
+            return (by if (given.said_at or now) <= at + AT_ONCE else ""), "let it go on"
+        case "finish" if run is not None and run.alive:
+            return run.finish_by, f"let {run.run_id} finish"
+        case "ok":
+            released = ok.meant_by(given, snapshot.released)
+            return (released[-1].vouched_by, "let that comment through") if released else ("", "")
+        case "cancel" | "check" if snapshot.checking is not None:
+            checking = snapshot.checking
+            if command == "cancel":
+                return checking.stop_by, f"cancelled {checking.run_id}"
+            return (checking.by if checking.alive else ""), f"started {checking.run_id}"
+    return "", ""
+
+
+def _is_cancelled(run: RunSeen) -> bool:
+    return run.stop_asked == "cancel" and run.ending in (None, Ending.CANCELLED)
+
+
+def _stopped(snapshot: Snapshot, argument: str) -> _Done:
+    scope = argument.strip().lower() or "card"
+    run = snapshot.live_run
+    if scope == "card" and run is not None and run.stop_asked == "pause":
+        return run.stop_by, f"paused {run.run_id}"
+    target = targets(snapshot).get(scope)
+    same = (one.by for one in snapshot.stops if one.scope == scope and one.target == target)
+    return next(same, ""), f"stopped the {scope}"

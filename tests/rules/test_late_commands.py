@@ -1,0 +1,130 @@
+"""Who asks for what somebody else did just before is told so and who that was, through every door."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from ledger.events.conversation import CommandGiven
+from ledger.ids import RunId
+from ledger.states import Ending, RunState
+from rules.handlers.card_moved import UNKNOWN
+from rules.intents.outbound import Say
+from rules.policy.validate import command_names
+from rules.snapshot import AnsweredQuestion, CheckingSeen, FollowUpSeen, Held, Snapshot, Stop
+from tests.rules.scene import BOARD, CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run
+
+# Alice was first, a second before NOW, when Bob's command comes.
+AGO, R5 = NOW - timedelta(seconds=1), RunId("r5")
+FIRST = AnsweredQuestion(QUESTION.question_id, "alice", "8080", NOW - timedelta(minutes=5), AGO)
+STOPPING = run(stop_asked="cancel", stop_by="alice")
+CANCELLED = ended(Ending.CANCELLED, stop_asked="cancel", stop_by="alice")
+PAUSING = run(stop_asked="pause", stop_by="alice")
+PAUSED = run(RunState.PARKED, stop_asked="pause", stop_by="alice")
+STARTED = run(by="alice", door="comment")
+ANSWERED = run(answered=FIRST)
+HELD = Held(70, "issue", "eve", "Use 8080.", vouched_by="alice")
+
+
+def pressed(command: str, run_id: str) -> CommandGiven:
+    return given(command, source=f"button:{command}:{run_id}", place="check")
+
+
+def stops(scope: str, target: str) -> Snapshot:
+    return card(stops=(Stop(scope, target, "alice"),))
+
+
+TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
+    (card(run=STOPPING), given("cancel"), "cancelled r1 first. r1 is being cancelled already"),
+    (card(run=STOPPING), given("cancel", source="box:cancel"), "cancelled r1 first"),
+    (card(run=CANCELLED, pull=pull()), pressed("cancel", "r1"), "cancelled r1"),
+    (card(run=CANCELLED), given("cancel"), "cancelled r1 first. No run is alive"),
+    (card(run=STOPPING), given("pause"), "cancelled r1 first"),
+    (card(run=STOPPING), given("retry"), "cancelled r1 first. No run was started: r1 is alive already"),
+    (card(run=STOPPING, held_back="Review"), given("finish"), "cancelled r1 first"),
+    (card(run=CANCELLED), given("finish"), "cancelled r1 first"),
+    (card(run=CANCELLED), given("resume"), "cancelled r1 first. Nothing is paused"),
+    (card(run=CANCELLED), given("approve", source="box:approve:r1:1"), "cancelled r1 first"),
+    (card(run=CANCELLED), given("redirect", "smaller"), "cancelled r1 first"),
+    (card(run=CANCELLED), given("answer", "2"), "cancelled r1 first"),
+    (card(run=CANCELLED), given("budget", "+2", role="maintain"), "cancelled r1 first"),
+    (card(run=PAUSING), given("pause"), "paused r1 first. r1 is being stopped already"),
+    (card(run=PAUSED), given("pause", source="box:pause"), "paused r1 first"),
+    (stops("card", CARD), given("pause"), "stopped the card first"),
+    (stops("column", "In Progress"), given("pause", "column"), "stopped the column first"),
+    (stops("board", BOARD), given("pause", "board"), "stopped the board first"),
+    (stops("board", BOARD), given("stop-all"), "stopped the board first"),
+    (card(run=run(), lifted=("alice", AGO)), given("resume"), "let it go on first. Nothing is paused"),
+    (card(run=run(), lifted=("alice", AGO)), given("resume", source="box:resume"), "let it go on first"),
+    (card(lifted=("alice", AGO)), given("resume", "board"), "let it go on first. Nothing stops the board"),
+    (card(run=STARTED), given("retry"), "started r1 first. No run was started: r1 is alive already"),
+    (card(run=STARTED, pull=pull()), pressed("retry", "r0"), "started r1 first"),
+    (card(run=STARTED), given("fix"), "started r1 first"),
+    (card(run=STARTED), given("investigate"), "started r1 first"),
+    (card(run=run(finish_by="alice"), held_back="Review"), given("finish"), "let r1 finish first"),
+    (card(run=run(plan_by="alice")), given("approve"), "is approved already by `alice`"),
+    (card(run=run(plan_by="alice")), given("redirect", "smaller"), "`alice` settled plan 1"),
+    (card(run=ANSWERED), given("approve", said_at=NOW), "answered that question first"),
+    (card(run=ANSWERED), given("answer", "2", said_at=NOW), "answered that question first"),
+    (card(run=ANSWERED), given("answer", "2", source="box:choice:r1-q1:2", said_at=NOW), "question first"),
+    (card(run=ANSWERED), given("budget", "+2", role="maintain", said_at=NOW), "answered that question first"),
+    (
+        card(run=ended(), pull=pull(), checking=CheckingSeen(R5, True, (NOW,), "alice")),
+        given("check"),
+        "started r5 first",
+    ),
+    (
+        card(run=ended(), pull=pull(), checking=CheckingSeen(R5, True, (NOW,), "carol", "alice")),
+        given("cancel"),
+        "cancelled r5 first. r5 is being cancelled already",
+    ),
+    (card(run=run(), released=(HELD,)), given("ok"), "let that comment through first"),
+    (card(run=run(), released=(HELD,)), given("ok", "eve"), "let that comment through first"),
+]  # fmt: skip
+# Whoever comes second there gets what they asked for, or changes nothing that anybody did.
+HARMLESS = {
+    "allow": "it is allowed, whoever said so",
+    "skills": "the last word counts",
+    "follow-up": "the answer names the issue that it became",
+    "status": "it only tells",
+    "explain": "it only tells",
+    "help": "it only tells",
+}
+
+
+@pytest.mark.parametrize(("snapshot", "late", "words"), TABLE)
+def test_the_second_is_told_who_was_first_and_changes_nothing(
+    snapshot: Snapshot, late: CommandGiven, words: str
+) -> None:
+    found = asks(snapshot, late)
+    text = only(found, Say).text
+    assert "`alice`" in text
+    assert words in text
+    acts = set(kinds(found)) - {"Say", "React", "WriteRunComment", "WriteCheck", "SteerRun"}
+    assert acts == set()
+    assert "first" not in "".join(
+        one.text for one in asks(snapshot, replace(late, by="alice")) if isinstance(one, Say)
+    )
+
+
+def test_every_command_has_its_second_in_the_table() -> None:
+    assert {late.command for _, late, _ in TABLE} | HARMLESS.keys() == set(command_names())
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "late"),
+    [
+        (card(run=run(by=UNKNOWN)), given("retry")),
+        (card(run=run(by="alice", door="checks")), given("retry")),
+        (card(run=ended(Ending.CANCELLED, stop_asked="cancel", stop_by="policy")), given("cancel")),
+        (card(run=ended(stop_asked="cancel", stop_by="alice")), given("cancel")),  # it was done before
+        (card(run=run(), lifted=("alice", NOW - timedelta(minutes=5))), given("resume")),
+    ],
+)
+def test_where_nobody_was_just_first_nobody_is_named(snapshot: Snapshot, late: CommandGiven) -> None:
+    assert "first" not in only(asks(snapshot, late), Say).text
+
+
+def test_a_follow_up_that_is_made_is_named() -> None:
+    made = FollowUpSeen(R1, 1, "t", "b", "r", "acme/shop#9")
+    assert "acme/shop#9 already" in only(asks(card(follow_ups=(made,)), given("follow-up", "1")), Say).text
