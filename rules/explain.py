@@ -15,6 +15,10 @@ from rules.text import alternatives, code, plain, sentence, state_word, usd
 def why(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
     """Return the reason in one line, for every state and kind of column."""
     if snapshot.archived:
+        live = snapshot.live_run
+        goes_on = not live.stop_asked if live else snapshot.open_pull is not None
+        if goes_on and not may_move(policy, snapshot.mover):
+            return plain(refusal(policy, snapshot), 400)
         return "the card left the board: restore it there to go on"
     if snapshot.lost and policy.archetype(snapshot.column) is not Archetype.TERMINAL:
         return plain(snapshot.lost, 400)

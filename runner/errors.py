@@ -64,9 +64,10 @@ class CommandTimeoutError(RunnerError):
 class KilledError(RunnerError):
     """Something that the run needs was killed from outside; it may well go better another time."""
 
-    def __init__(self, what: str) -> None:
-        self.what = what
-        super().__init__(f"{what} was killed (signal 9): the machine may have run out of memory")
+    def __init__(self, what: str, fate: str = "") -> None:
+        self.what, self.fate = what, fate
+        why = f": {fate}" if fate else " (signal 9): the machine may have run out of memory"
+        super().__init__(f"{what} was killed{why}")
 
 
 class WorkspaceError(RunnerError):

@@ -35,7 +35,9 @@ def _now() -> datetime:
 
 @click.command("doctor")
 @click.option(
-    "--fix", is_flag=True, help="Repair what is safe: fields, column descriptions, lost deliveries."
+    "--fix",
+    is_flag=True,
+    help="Repair what is safe: fields, column descriptions, lost deliveries, repositories with a new name.",
 )
 @click.option(
     "--bundle",

@@ -2,6 +2,8 @@
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from weakref import WeakKeyDictionary
 
@@ -19,16 +21,41 @@ from ledger.views import cards, runs, stalls
 STALLED = timedelta(minutes=1)  # a worker that lives takes a run within a second
 WAY_OUT = "no worker takes it: see that `cardinal up` runs, then ask `cardinal doctor`"
 log = logging.getLogger(__name__)
-_ready_since: WeakKeyDictionary[Engine, dict[RunId, datetime]] = WeakKeyDictionary()  # between two ticks
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Since when each run is ready. `answer`: what was recorded stands while it is dispatch's last one, until
+    `due`, when the next run is late; None: nothing was recorded.
+    """
+
+    since: Mapping[RunId, datetime]
+    answer: dispatch.Answer | None = None
+    due: datetime | None = None
+
+
+_watched: WeakKeyDictionary[Engine, Watched] = WeakKeyDictionary()  # between two ticks
 
 
 def watch(shop: Shop) -> None:
-    """Record which runs have been ready for a minute without being claimed, and when that is over."""
-    now, before = shop.now(), _ready_since.get(shop.engine, {})
+    """Record which runs have been ready for a minute without being claimed, and when that is over.
+
+    It reads nothing while `dispatch.ready`, which every tick asks before, has nothing new and no run is due.
+    """
+    now, before = shop.now(), _watched.get(shop.engine, Watched({}))
+    late_now = before.due is not None and before.due <= now
+    if before.answer is not None and before.answer is dispatch.last_answer(shop.engine) and not late_now:
+        return
     ready = dispatch.ready(shop.engine, now=now, slots=shop.config.run_workers)
-    since = {run.run_id: before.get(run.run_id, now) for run in ready}
-    _ready_since[shop.engine] = since
-    late = {run_id: at for run_id, at in since.items() if now - at >= STALLED}
+    since = {run.run_id: before.since.get(run.run_id, now) for run in ready}
+    _watched[shop.engine] = Watched(since)  # should recording fail, the next tick tries again
+    answer = dispatch.last_answer(shop.engine)
+    _record(shop, now, {run_id: at for run_id, at in since.items() if now - at >= STALLED})
+    due = min((at + STALLED for at in since.values() if now - at < STALLED), default=None)
+    _watched[shop.engine] = Watched(since, answer, due)
+
+
+def _record(shop: Shop, now: datetime, late: Mapping[RunId, datetime]) -> None:
     with event_store.reading(shop.engine) as db:
         known = stalls.counts(db)
         if not late and not known:

@@ -1,13 +1,15 @@
 """Finds out what Cardinal may reach: the installation, its permissions, the repositories of its cards."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from bot.github.api import repositories
 from bot.github.app_manifest import manifest
+from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RefusedError
 from bot.reactor import reactor
 from bot.sync import board as known_boards
@@ -91,30 +93,39 @@ def _followed(shop: "Shop", board_id: BoardId, repository: str) -> bool:
     """Ask GitHub for a repository that the App does not see under that name; append that it was renamed or
     transferred where GitHub leads on to another name.
     """
+    now = moved_to(shop.hub, repository)
+    if now:
+        record_moved(shop.engine, (RepositoryMoved(board_id, repository, now),), at=shop.now())
+    return bool(now)
+
+
+def moved_to(hub: Hub, repository: str) -> str:
+    """Return the name to which GitHub leads on; empty where there is no other, or nothing is to be seen."""
     try:
-        now, _archived = repositories.look_up(shop.hub, repository)
+        now, _archived = repositories.look_up(hub, repository)
     except (NotFoundError, RefusedError):
-        return False
-    if now.casefold() == repository.casefold():
-        return False
-    with event_store.writing(shop.engine) as db:
-        event_store.append(db, RepositoryMoved(board_id, repository, now), at=shop.now())
-        reactor.advance(db, now=shop.now())
-    return True
+        return ""
+    return now if now.casefold() != repository.casefold() else ""
+
+
+def record_moved(engine: Engine, moved: Sequence[RepositoryMoved], *, at: datetime) -> None:
+    """Append that repositories have other names now; their cards and runs follow."""
+    with event_store.writing(engine) as db:
+        event_store.append(db, *moved, at=at)
+        reactor.advance(db, now=at)
 
 
 def _take_back(shop: "Shop", board_id: BoardId, there: Mapping[str, Mapping[str, Any]]) -> None:
     """Find out that a repository which was given to another owner is back; who has it sends no delivery."""
     owner = shop.config.board_owner.casefold()
-    with event_store.writing(shop.engine) as db:
+    with event_store.reading(shop.engine) as db:
         back = tuple(
             RepositoryMoved(board_id, now, str(there[then.casefold()]["full_name"]))
             for now, then in placements.moved_on(db, board_id)
             if now.partition("/")[0].casefold() != owner and then.casefold() in there
         )
-        if back:
-            event_store.append(db, *back, at=shop.now())
-            reactor.advance(db, now=shop.now())
+    if back:
+        record_moved(shop.engine, back, at=shop.now())
 
 
 def _ask_again(shop: "Shop", board_id: BoardId) -> None:

@@ -41,7 +41,12 @@ Ctrl-C stops everything."""
 NO_SANDBOX = """
 NO SANDBOX: {found}.
 The scripted agent and the shop's checks run as you, with your files in reach.
-On Debian: apt-get install bubblewrap"""
+{step}"""
+INSTALL = "On Debian: apt-get install bubblewrap"
+LET_IT = (
+    "It is installed: see that users may make namespaces (sysctl user.max_user_namespaces), "
+    "or --workspace docker"
+)
 
 
 def main() -> int:
@@ -115,7 +120,8 @@ def _say_what_is_left(root: Path) -> None:
 def sandbox_warning(findings: list[dict[str, str]]) -> str:
     """Return what to say before anything is dragged, if agents run without a sandbox; else nothing."""
     bad = [one["found"] for one in findings if one["name"] == "sandbox" and one["level"] != "ok"]
-    return NO_SANDBOX.format(found=bad[0]) if bad else ""
+    step = LET_IT if shutil.which("bwrap") else INSTALL
+    return NO_SANDBOX.format(found=bad[0].rstrip("."), step=step) if bad else ""
 
 
 def _checkup(scene: launch.Scene) -> list[dict[str, str]]:

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from ledger.events.run import RunEvent
 
 BEFORE, AFTER = "before", "after"
-PASSED, FAILED, UNPLAYABLE = "passed", "failed", "unplayable"
+PASSED, FAILED, UNPLAYABLE, KILLED = "passed", "failed", "unplayable", "killed"
 
 
 @dataclass(frozen=True, slots=True)
 class ReproductionPlayed(RunEvent):
     """The steps were played on the commit `head`: before the agent began, or after the gate.
 
-    `outcome`: passed, all steps came true; failed, `step` (from 1) did not, and `said` is how; or unplayable,
-    and `said` is why. `errors` are the last ones of the page's console, of `error_count`. `kept` are the
-    kinds of the artifacts that were kept of it, one for each. `image` is the digest of the image it ran in.
+    `outcome`: passed, all steps came true; failed, `step` (from 1) did not, and `said` is how; unplayable or
+    killed from outside (also for want of memory), and `said` is why. `errors` are the last ones of the page's
+    console, of `error_count`. `kept` are the kinds of the artifacts that were kept of it, one for each.
+    `image` is the digest of the image it ran in.
     """
 
     phase: str

@@ -17,7 +17,7 @@ from ledger.events.bounds import RoundFailed
 from ledger.events.guard import GuardsJudged
 from ledger.events.instruction import SkillsChosen
 from ledger.events.placement import RepositoryResolved
-from ledger.events.pull import ChecksSettled
+from ledger.events.pull import ChecksSettled, MergeAwaited
 from ledger.events.reproduction import ReproductionPlayed
 from ledger.events.run import RunEnded, RunEvent, RunQueued
 from ledger.events.stage import StageEntered, StageLeft
@@ -58,7 +58,7 @@ _CARD = select(runs.c.card_id).where(runs.c.run_id == bindparam("run"))
 Line = tuple[Zoom, Callable[[Any], str]]
 _C, _A = Zoom.CONVERSATION, Zoom.ACTIVITY
 # What a kind says in one line. A kind that is not here is told by its name at the depth debug.
-_LINES: Mapping[str, Line] = {
+LINES: Mapping[str, Line] = {
     "CardSeen": (_C, lambda e: f"appeared in {e.column or 'no column'}: {e.title}"),
     "CardMoved": (_C, lambda e: _moved(e)),
     "LabelJudged": (
@@ -66,6 +66,7 @@ _LINES: Mapping[str, Line] = {
         lambda e: f"{e.by} set the label {e.label}{'' if e.counts else ', which chooses nothing'}",
     ),
     "MoverFound": (_C, lambda e: f"{e.by} had moved it to {e.column}"),
+    "CardArrived": (_C, lambda e: f"{_person(e.by)} moved it to {e.column} again"),
     "CardArchived": (_C, lambda e: f"{e.by or 'somebody'} took it off the board: {e.reason}"),
     "CardRestored": (_C, lambda e: f"{e.by or 'somebody'} brought it back on the board"),
     "RepositoryResolved": (_C, lambda e: _resolved(e)),
@@ -96,6 +97,7 @@ _LINES: Mapping[str, Line] = {
     "ChecksSettled": (_C, lambda e: _checks(e)),
     "GroupFormed": (Zoom.DEBUG, lambda e: f"the merge queue wants checks on {e.head[:12]}"),
     "GroupGone": (Zoom.DEBUG, lambda e: f"the merge queue's {e.head[:12]} is gone: {e.reason}"),
+    "MergeAwaited": (_A, lambda e: _merge_awaited(e)),
     "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
     "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
     "RunQueued": (
@@ -238,6 +240,13 @@ def _checks(event: ChecksSettled) -> str:
     return f"checks of {event.head[:12]} are {f'red: {red}' if red else 'not red'}"
 
 
+def _merge_awaited(event: MergeAwaited) -> str:
+    if not event.how:
+        return f"GitHub merges #{event.number} no more: {event.because}"
+    way = "through its merge queue" if event.how == "queue" else "once its checks pass"
+    return f"GitHub merges #{event.number} {way}"
+
+
 def _judged(event: GuardsJudged) -> str:
     found = [
         f"{one.action}: {one.path}{f':{one.line}' if one.line else ''} {one.what} (rule {one.rule})"
@@ -277,7 +286,7 @@ def fold(db: Connection, recorded: Recorded) -> None:
     if place is None:
         return
     kind = type(event).__name__
-    zoom, tell = _LINES.get(kind, (Zoom.DEBUG, lambda _e: kind))
+    zoom, tell = LINES.get(kind, (Zoom.DEBUG, lambda _e: kind))
     line = {
         "card_id": place[0],
         "run_id": place[1],

@@ -143,12 +143,15 @@ def refusal(policy: Policy, snapshot: Snapshot) -> str:
         spared = f"{run.run_id} goes on"
     elif pull and pull.awaits:
         spared = f"GitHub still merges pull request #{pull.number}"
+    elif snapshot.archived and pull:
+        spared = f"pull request #{pull.number} stays open"
     return f"{who}: {spared}. {_next_step(policy, snapshot)}"
 
 
 def _next_step(policy: Policy, snapshot: Snapshot) -> str:
     if snapshot.archived:
-        return "Somebody who may gives it up by restoring and archiving it again"
+        by_hand = "cancels the run with /cardinal cancel" if snapshot.live_run else "closes the pull request"
+        return f"Somebody who may restores the card and archives it again to give it up, or {by_hand}"
     if snapshot.live_run:
         return "Somebody who may says /cardinal cancel, or drags it back and out again"
     ways = {

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ledger.events.reproduction import (
     AFTER,
     BEFORE,
+    KILLED,
     UNPLAYABLE,
     ReproductionPlayed,
     ReproductionSkipped,
@@ -16,8 +17,8 @@ from runner.artifacts.browser import keep_files
 from runner.checks.browser_report import Browsed, Outcome, listed
 from runner.checks.clean_checkout import BROWSER, clean_room
 from runner.checks.commands import note_hosts, start_command
-from runner.errors import CommandTimeoutError, RunnerError, WorkspaceError
-from runner.exec.child import finish
+from runner.errors import CommandTimeoutError, KilledError, RunnerError, WorkspaceError
+from runner.exec.child import SIGKILLED, Child, finish
 from runner.run.context import LiveRun, Scales
 from runner.run.run_spec import Reproduction
 from runner.text.redact import redact
@@ -62,15 +63,21 @@ def _play(run: LiveRun, wanted: Reproduction, phase: str, head: str) -> None:
     began = time.monotonic()
     seen, image = Browsed(len(wanted.steps), secrets.token_hex(16)), ""
     kept: tuple[str, ...] = ()
+    outcome: Outcome | None = None
     name = f"{run.order.run_id}-reproduced"
     run.mirror.remember(name, head)
     try:
         with clean_room(run, BROWSER, name, wanted.image) as room:
-            image, problem = room.image, _in_room(run, room, wanted, seen, began)
-            outcome = seen.outcome(problem)
+            image = room.image
+            try:
+                outcome = seen.outcome(_in_room(run, room, wanted, seen, began))
+            except KilledError as error:
+                outcome = seen.outcome(str(error), killed=True)
             kept = keep_files(run, room, phase)
     except RunnerError as error:
-        outcome = Outcome(UNPLAYABLE, 0, one_line(redact(str(error)), 800))
+        if outcome is None or outcome.outcome != KILLED:  # what was killed may leave nothing that can be kept
+            how = KILLED if isinstance(error, KilledError) else UNPLAYABLE
+            outcome = Outcome(how, 0, one_line(redact(str(error)), 800))
     run.log.append(
         ReproductionPlayed(
             run_id=run.order.run_id,
@@ -90,7 +97,10 @@ def _play(run: LiveRun, wanted: Reproduction, phase: str, head: str) -> None:
 
 
 def _in_room(run: LiveRun, room: Workspace, wanted: Reproduction, seen: Browsed, began: float) -> str:
-    """Set up, then browse; return why the program did not get to its end, or nothing."""
+    """Set up, then browse; return why the program did not get to its end, or nothing.
+
+    Raises KilledError when somebody else ended it.
+    """
     weighed = replace(run, workspace=room, scales=Scales())
 
     def beat() -> None:
@@ -107,8 +117,9 @@ def _in_room(run: LiveRun, room: Workspace, wanted: Reproduction, seen: Browsed,
         child = start_command(run, room, command, cap_bytes=_OUTPUT_BYTES, of_column=True)
         ran = finish(child, what=f"set-up ({command})", timeout_s=left_s(), beat=beat)
         note_hosts(run)
+        _mind_kill(child, ran.exit_code, f"the set-up ({command})")
         if ran.exit_code != 0:
-            return f"the set-up failed: $ {command}: {child.fate or tail(ran.tail, 300)}"
+            return f"the set-up failed: $ {command}: {tail(ran.tail, 300)}"
     child = room.start(
         (_PYTHON, "-I", "-B", f"{room.layout.player}/browse.py", room.layout.out),
         env={"CI": "1"},
@@ -125,7 +136,14 @@ def _in_room(run: LiveRun, room: Workspace, wanted: Reproduction, seen: Browsed,
         return ""
     if ran.flooded:
         return "the browser's place wrote more than it may"
-    return child.fate or f"the browser's program ended with exit code {ran.exit_code}: {tail(ran.tail, 300)}"
+    _mind_kill(child, ran.exit_code, "the browser's program")
+    return f"the browser's program ended with exit code {ran.exit_code}: {tail(ran.tail, 300)}"
+
+
+def _mind_kill(child: Child, exit_code: int, what: str) -> None:
+    """Raise KilledError when the kernel or somebody outside ended it, on its own or with its container."""
+    if child.fate or exit_code in SIGKILLED:
+        raise KilledError(what, child.fate)
 
 
 def _plan(wanted: Reproduction, key: str, limit_s: float) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.events.reproduction import FAILED, PASSED, UNPLAYABLE
+from ledger.events.reproduction import FAILED, KILLED, PASSED, UNPLAYABLE
 from runner.text.redact import redact
 from runner.text.truncate import one_line
 
@@ -69,13 +69,20 @@ class Browsed:
         else:
             self.passed += 1
 
-    def outcome(self, problem: str = "") -> Outcome:
-        """Return what it comes to; `problem` is why the program did not end by itself, if it did not."""
+    def outcome(self, problem: str = "", *, killed: bool = False) -> Outcome:
+        """Return what it comes to; `problem` is why the program did not end by itself, if it did not.
+
+        A step that failed before the program was `killed` has failed: both are said.
+        """
         if self.failed:
-            return Outcome(FAILED, self.passed + 1, self.failed)
+            return Outcome(
+                FAILED, self.passed + 1, f"{self.failed}; then {problem}" if killed else self.failed
+            )
         if self.passed == self.steps and self.steps:
             return Outcome(PASSED, 0, "")
         where = f" during step {self.passed + 1}" if self.ready else ""
+        if killed:
+            return Outcome(KILLED, 0, f"{_short(problem)}{where}")
         said = self.problem or problem or "the browser's program ended without a word"
         return Outcome(UNPLAYABLE, 0, f"{_short(said)}{where}")
 

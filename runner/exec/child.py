@@ -21,6 +21,7 @@ _TAIL_LINES = 400
 _TAIL_BYTES = 8_000
 _EXIT_S = 5.0
 BEAT_S = 0.25
+SIGKILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)  # exit codes: of itself, or inside of a sandbox
 FLOODED = 125  # the exit code of what wrote more than it may
 
 

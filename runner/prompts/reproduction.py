@@ -1,6 +1,6 @@
 """What an agent is told of the steps that were played in a browser before it began. Pure."""
 
-from ledger.events.reproduction import FAILED, PASSED, ReproductionPlayed
+from ledger.events.reproduction import FAILED, KILLED, PASSED, ReproductionPlayed
 from runner.run.history import History
 from runner.run.instructions import digest_of
 from runner.run.run_spec import WorkOrder
@@ -38,4 +38,6 @@ def _result(played: ReproductionPlayed) -> str:
         return f"all {many} steps came true, so what the card describes was not to be seen."
     if played.outcome == FAILED:
         return f"step {played.step} of {many} did not come true, so it is reproduced."
+    if played.outcome == KILLED:
+        return "it was killed before its end, which says nothing about the card."
     return "it could not be played to its end, which says nothing about the card."

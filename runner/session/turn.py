@@ -7,7 +7,7 @@ from ledger.events.run import RunStopAsked
 from ledger.events.turn import SteeringHeard, TurnEnded, TurnStarted
 from runner.agents import contract as said
 from runner.agents.board_tools import offered
-from runner.exec.child import BEAT_S, Child
+from runner.exec.child import BEAT_S, SIGKILLED, Child
 from runner.exec.stop import PATIENT, Patience
 from runner.exec.stream import Closed, Flooded, Heard, Line
 from runner.gateway.control.claim import settle
@@ -24,7 +24,6 @@ ASKED_GRACE_S = 1.5  # after a question the agent may end by itself for so long
 LEAVE_S = 10.0  # and after its last word its program
 _HASTY = Patience(ask_s=1.0, close_s=0.5, term_s=0.5)  # who ends the worker waits only so long
 _STDERR_BYTES = 2_000
-_KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)  # itself, or inside of a sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class Turn:
         self._hearing.batch.flush(last=True)
         outcome, problem = self._outcome(exit_code, stopped=bool(stop or verdict))
         self._run.log.append(self._ended(outcome, exit_code, took_s))
-        killed = outcome == "broken" and exit_code in _KILLED and not self._child.fate
+        killed = outcome == "broken" and exit_code in SIGKILLED and not self._child.fate
         return TurnResult(outcome, exit_code, took_s, verdict, stop, self._spent(), problem, killed)
 
     def _ended(self, outcome: str, exit_code: int, took_s: float) -> TurnEnded:

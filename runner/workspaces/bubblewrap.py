@@ -80,7 +80,7 @@ def _problem_of(bwrap: str) -> str:
         return ""
     if tried.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL):
         raise KilledError("bubblewrap")
-    return f"bubblewrap does not work here: {tried.stderr.decode(errors='replace')[:300]}"
+    return f"bubblewrap does not work here: {tried.stderr.decode(errors='replace').strip()[:300]}"
 
 
 def write_identity(folder: Path) -> None:

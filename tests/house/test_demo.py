@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import termios
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,22 @@ def test_a_long_step_is_not_silent(place: Path) -> None:
     assert build.returncode == 0
 
 
+@pytest.mark.parametrize(("columns", "width"), [(80, 80), (200, 200), (0, 80), (None, 120)])
+def test_each_step_is_one_line_of_the_terminal(place: Path, columns: int | None, width: int) -> None:
+    words = ("scripts/follow-build", "cardinal/agent:latest", str(place / "log"))
+    build = "Step 1/2 : RUN apt-get update     && apt-get install" + " package" * 30 + "\n"
+    ours, theirs = os.openpty() if columns is not None else os.pipe()
+    if columns is not None:
+        termios.tcsetwinsize(theirs, (24, columns))
+    subprocess.run(words, cwd=place / "top", input=build, stdout=theirs, text=True, timeout=60, check=True)
+    (line,) = os.read(ours, 4096).decode().splitlines()
+    for one in (ours, theirs):
+        os.close(one)
+    assert (len(line), line[-1]) == (width, "…")
+    assert "step 1 of 2, 0 s: RUN apt-" in line
+    assert (place / "log").read_text() == build
+
+
 def test_a_build_that_fails_fails_and_shows_its_log(place: Path) -> None:
     done = said(place, "scripts/images", "agent", BUILD_RESULT="1")
     assert done.returncode == 1
@@ -139,9 +156,17 @@ def test_a_build_that_fails_fails_and_shows_its_log(place: Path) -> None:
     assert "was not built" in done.stdout
 
 
-def test_the_demo_says_loudly_that_agents_run_without_a_sandbox() -> None:
+@pytest.mark.parametrize(
+    ("program", "step"), [("", "apt-get install bubblewrap"), ("bwrap", "users may make namespaces")]
+)
+def test_the_demo_says_loudly_that_agents_run_without_a_sandbox(
+    place: Path, monkeypatch: pytest.MonkeyPatch, program: str, step: str
+) -> None:
+    if program:
+        (place / "bin/docker").rename(place / "bin" / program)
+    monkeypatch.setenv("PATH", str(place / "bin"))
     finding = {"name": "sandbox", "level": "ok", "found": "bubblewrap works"}
     assert sandbox_warning([finding]) == ""
-    warned = sandbox_warning([finding | {"level": "warn", "found": "agents run without one: no bwrap"}])
-    assert "NO SANDBOX: agents run without one: no bwrap." in warned
-    assert "apt-get install bubblewrap" in warned
+    warned = sandbox_warning([finding | {"level": "warn", "found": "agents run without one: no bwrap."}])
+    assert "NO SANDBOX: agents run without one: no bwrap.\n" in warned
+    assert step in warned

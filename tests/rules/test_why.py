@@ -4,7 +4,7 @@ import pytest
 
 from ledger.states import CardState, Ending, RunState
 from rules.explain import status, why
-from rules.snapshot import Snapshot, Stop
+from rules.snapshot import NOBODY, Snapshot, Stop
 from tests.rules.scene import BOARD, NOW, POLICY, QUESTION, card, ended, pull, run
 
 S = CardState
@@ -45,6 +45,17 @@ S = CardState
         (card("Done", S.APPROVED, pull=pull()), "its pull request is being merged"),
         (card("Done", S.DONE, pull=pull("merged")), "pull request #5 is merged"),
         (card(archived=True), "the card left the board"),
+        (card(archived=True, run=run()), "the card left the board"),
+        (card(archived=True, mover=NOBODY), "the card left the board"),
+        (card(archived=True, run=run(stop_asked="cancel"), mover=NOBODY), "the card left the board"),
+        (
+            card(archived=True, run=run(), mover=NOBODY),
+            "it is not known who took the card off the board, for GitHub told nobody's name: r1 goes on."
+            " Somebody who may restores the card and archives it again to give it up, or cancels the run with"
+            " /cardinal cancel",
+        ),
+        (card(archived=True, run=ended(), pull=pull(), mover=NOBODY), "#5 stays open"),
+        (card(archived=True, run=ended(), pull=pull("closed"), mover=NOBODY), "the card left the board"),
     ],
 )
 def test_every_card_is_explained(snapshot: Snapshot, said: str) -> None:

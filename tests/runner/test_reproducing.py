@@ -14,6 +14,7 @@ from ledger.events.reproduction import (
     AFTER,
     BEFORE,
     FAILED,
+    KILLED,
     PASSED,
     UNPLAYABLE,
     ReproductionPlayed,
@@ -27,12 +28,11 @@ from runner import agents, workspaces
 from runner.artifacts import browser
 from runner.artifacts.browser import keep_files
 from runner.artifacts.store import Store
-from runner.checks.browser_report import Browsed
+from runner.checks.browser_report import Browsed, Outcome
 from runner.checks.clean_checkout import BROWSER, PURPOSES, clear_away
 from runner.errors import OversizedRepositoryError
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.prompts import reproduction
 from runner.run.context import LiveRun
 from runner.run.log import RunLog
 from runner.run.run_spec import BrowserStep, Limits, Reproduction, WorkOrder
@@ -327,6 +327,23 @@ def test_what_the_program_tells_comes_to_one_outcome(
     assert told(*lines, problem="killed") == expected
 
 
+def test_a_place_that_is_killed_is_no_result_unless_a_step_had_one() -> None:
+    seen = Browsed(2, KEY)
+    seen.take(json.dumps({"key": KEY} | READY))
+    assert seen.outcome("it was killed", killed=True) == Outcome(KILLED, 0, "it was killed during step 1")
+    seen.take(json.dumps({"key": KEY} | step(1, "not seen")))
+    assert seen.outcome("it was killed", killed=True) == Outcome(FAILED, 1, "not seen; then it was killed")
+
+
+@pytest.mark.parametrize("ended", ["kill -9 $$", "exit 137"], ids=["itself", "inside of a container"])
+def test_a_set_up_that_is_killed_there_is_said_to_be(world: World, ended: str) -> None:
+    world.run(worked(world, validation=checks(setup=[f"test ! -e hello.txt || {ended}"])))
+    after = world.of("ReproductionPlayed")[-1]
+    assert (after.outcome, after.phase) == (KILLED, AFTER)
+    assert "was killed (signal 9): the machine may have run out of memory" in after.said
+    assert world.ended().ending is Ending.SUCCEEDED
+
+
 def test_without_steps_nothing_passes_and_without_a_word_that_is_said() -> None:
     assert told(READY, steps=0, problem="killed") == (UNPLAYABLE, 0, "killed during step 1")
     assert told() == (UNPLAYABLE, 0, "the browser's program ended without a word")
@@ -359,37 +376,3 @@ def test_what_is_said_is_short_one_line_and_without_secrets() -> None:
     assert seen.errors[0].startswith("8 ")  # the last ones
     assert all(len(one.encode()) <= 400 and token not in one and one.isprintable() for one in seen.errors)
     assert told(step(1, f"{token}\n# Heading"), steps=1)[2] == "[redacted] # Heading"
-
-
-@pytest.mark.parametrize(
-    ("outcome", "said"),
-    [
-        (PASSED, "all 2 steps came true"),
-        (FAILED, "step 2 of 2 did not come true"),
-        (UNPLAYABLE, "it could not be played to its end"),
-    ],
-)
-def test_an_agent_hears_what_came_of_it(world: World, outcome: str, said: str) -> None:
-    order, log = world.claim(world.order())
-    log.append(played(outcome=outcome))
-    assert said in reproduction.told(order, log.history)
-
-
-@pytest.mark.parametrize(
-    ("kind", "mode", "without"),
-    [
-        ("first", "fix", False),
-        ("revision", "fix", True),
-        ("repair", "fix", True),
-        ("retry", "fix", True),
-        ("retry", "investigate", False),
-    ],
-)
-def test_who_works_on_a_branch_hears_that_it_was_the_base_that_was_played(
-    world: World, kind: str, mode: str, *, without: bool
-) -> None:
-    order, log = world.claim(world.order(kind=kind, mode=mode))
-    log.append(played())
-    said = reproduction.told(order, log.history)
-    assert "so it is reproduced." in said
-    assert ("without the commits of the card's branch: these may have mended it" in said) is without

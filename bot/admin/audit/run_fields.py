@@ -111,7 +111,9 @@ def _moved(summary: Summary, told: Told, event: Any) -> None:
     match event:
         case board.CardArchived():
             what = "take the card off the board"
-        case board.MoverFound():
+        case board.CardRestored():
+            what = "put the card back on the board"
+        case board.MoverFound() | board.CardArrived():
             what = f"move to {event.column}"
         case _:
             what = f"move to {event.after or 'no column'}"
@@ -220,9 +222,8 @@ _PEOPLE: Taken = {
 _BESIDE: dict[type[Event], Any] = {
     policy.PolicyLoaded: _policy,
     board.CardSeen: _card,
-    board.CardMoved: _moved,
-    board.MoverFound: _moved,
-    board.CardArchived: _moved,
+    **dict.fromkeys((board.CardMoved, board.CardArrived, board.MoverFound), _moved),
+    **dict.fromkeys((board.CardArchived, board.CardRestored), _moved),
     placement.RepositoryResolved: _placed,
     pull.PullOpened: _pull,
     pull.PullChanged: _pull,

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from bot.admin.doctor import repositories
 from bot.admin.doctor.board import wanted_header
 from bot.admin.doctor.finding import Finding, Patient
 from bot.github import failed_deliveries
 from bot.github.api import projects as github_board
 from bot.github.errors import GithubError, RefusedError
 from bot.render.board.card_fields import KINDS, FaceField
+from bot.sync import access
 from ledger.log import event_store
 from ledger.queue import inbox
 from ledger.views import boards
@@ -60,6 +62,14 @@ def _deliveries(patient: Patient) -> str:
     return f"{len(asked)} lost deliveries were asked for again"
 
 
+def _repositories(patient: Patient) -> str:
+    moved = tuple(repositories.moved(patient))
+    if not moved or patient.engine is None:
+        return "the repositories are followed already"
+    access.record_moved(patient.engine, moved, at=patient.now)
+    return f"followed: {', '.join(f'{one.before} to {one.after}' for one in moved)}"
+
+
 def _boards(patient: Patient) -> tuple[boards.BoardRow, ...]:
     if patient.engine is None:
         return ()
@@ -67,4 +77,9 @@ def _boards(patient: Patient) -> tuple[boards.BoardRow, ...]:
         return boards.all_boards(db)
 
 
-REPAIRS: Mapping[str, Repair] = {"fields": _fields, "columns": _columns, "deliveries": _deliveries}
+REPAIRS: Mapping[str, Repair] = {
+    "fields": _fields,
+    "columns": _columns,
+    "deliveries": _deliveries,
+    "repositories": _repositories,
+}

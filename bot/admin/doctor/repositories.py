@@ -1,4 +1,4 @@
-"""Can agents work in the cards' repositories: is there a policy, and does it name checks."""
+"""Can agents work in the cards' repositories: are they where they were, is there a policy with checks."""
 
 from collections.abc import Iterator
 
@@ -6,13 +6,15 @@ from bot.admin.doctor.finding import Finding, Level, Patient
 from bot.github.errors import NotFoundError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles
+from bot.sync import access
+from ledger.events.access import RepositoryMoved
 from ledger.log import event_store
 from ledger.queries import cards
 from ledger.views import boards, placements
 from rules.errors import PolicyError
 from rules.policy.repository import RepositoryRules
 
-MOST_REPOSITORIES = 30  # that are asked about: four calls each, a few more where there is a profile
+MOST_REPOSITORIES = 30  # that are asked about: five calls each, a few more where there is a profile
 
 
 def checks(patient: Patient) -> Iterator[Finding]:
@@ -28,6 +30,33 @@ def checks(patient: Patient) -> Iterator[Finding]:
     if len(named) > MOST_REPOSITORIES:
         found = f"{len(named) - MOST_REPOSITORIES} more repositories were not looked at"
         yield Finding("checks", Level.WARN, found, "`cardinal policy validate` in a clone says the same")
+
+
+def names(patient: Patient) -> Iterator[Finding]:
+    """Is each repository called as it is known, or was it renamed or transferred unnoticed?"""
+    for one in moved(patient):
+        found = f"{one.before} is {one.after} now, and its cards and runs do not know it"
+        step = "`cardinal doctor --fix` tells them; the sweep does within some ten minutes"
+        yield Finding("repositories", Level.WARN, found, step, mends="repositories")
+
+
+def moved(patient: Patient) -> Iterator[RepositoryMoved]:
+    """Ask GitHub for the repositories by the names that are known, and yield those that have another."""
+    if patient.engine is None:
+        return
+    with event_store.reading(patient.engine) as db:
+        known = {
+            (board.board_id, name)
+            for board in boards.all_boards(db)
+            for name in (
+                *cards.repositories_of(db, board.board_id),
+                *placements.repositories(db, board.board_id),
+            )
+        }
+    for board_id, name in sorted(known)[:MOST_REPOSITORIES]:
+        now = access.moved_to(patient.hub, name)
+        if now:
+            yield RepositoryMoved(board_id, name, now)
 
 
 def _of(patient: Patient, repository: str) -> Iterator[Finding]:

@@ -30,6 +30,7 @@ CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     board.columns,
     board.fields,
     board.headers,
+    repositories.names,
     repositories.checks,
     backlog.waiting,
     backlog.starts,

@@ -54,6 +54,8 @@ def _containers() -> Iterator[Finding]:
 
 def _sandbox(patient: Patient) -> Iterator[Finding]:
     problem = sandbox_problem()
+    step = "let users make namespaces (sysctl user.max_user_namespaces)"
+    step = step if shutil.which("bwrap") else "install bubblewrap"
     if not problem:
         yield Finding("sandbox", Level.OK, "bubblewrap works")
     elif patient.config.allow_unsandboxed:
@@ -61,12 +63,11 @@ def _sandbox(patient: Patient) -> Iterator[Finding]:
             "sandbox",
             Level.WARN,
             f"agents run without a sandbox: {problem}",
-            "install bubblewrap, and unset CARDINAL_ALLOW_UNSANDBOXED",
+            f"{step}, and unset CARDINAL_ALLOW_UNSANDBOXED",
         )
     else:
-        yield Finding(
-            "sandbox", Level.WARN, f"only the scripted agent may run: {problem}", "install bubblewrap"
-        )
+        found = f"only the scripted agent may run: {problem}"
+        yield Finding("sandbox", Level.WARN, found, f"{step}, or set CARDINAL_WORKSPACE=docker")
 
 
 def agents(patient: Patient) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from bot.render.markdown import links
 from bot.render.markdown.escape import code, line
-from ledger.events.reproduction import BEFORE, FAILED, PASSED
+from ledger.events.reproduction import BEFORE, FAILED, KILLED, PASSED
 from ledger.views.reproductions import ReproductionRow
 from rules.text import count
 
@@ -36,6 +36,9 @@ def _one(row: ReproductionRow, newest: dict[str, ReproductionRow]) -> str:
         said = f"step {row.step} of {len(row.steps)} failed, {step}: {line(row.said, 300)}"
         still = "⚠️ **it is not repaired:** " if _was_failing(newest) else "⚠️ **it does not work:** "
         return f"{start}{'reproduced: ' if before else still}{said}{_errors(row)}"
+    if row.outcome == KILLED:
+        again = "that says nothing about the card; `/cardinal investigate --repro` plays it again"
+        return f"{start}⚠️ **killed:** {line(row.said, 500)}; {again}"
     return f"{start}{'' if before else '⚠️ '}it could not be played: {line(row.said, 500)}"
 
 

@@ -7,6 +7,9 @@ from functools import partial
 
 import pytest
 
+from bot.admin.doctor import repositories as checkups
+from bot.admin.doctor.finding import Patient
+from bot.admin.doctor.repairs import mend
 from bot.runspec.builder import HubRemote
 from bot.sync import access
 from bot.system.config import BoardAddress
@@ -299,6 +302,31 @@ def test_a_repository_that_was_given_away_and_is_back_is_healed_by_a_sweep(
     cardinal.settle()
     assert (cardinal.card(item).repository, cardinal.run(run_id).repository) == ("acme/shop", "acme/shop")
     assert run_id in cardinal.ready(), (cardinal.card(item).because, cardinal.run(run_id))
+
+
+@pytest.mark.parametrize("how", ["renamed", "given away and back"])
+def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
+    cardinal: Cardinal, how: str
+) -> None:
+    item = at_work(cardinal)
+    run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
+    shop, repo, acme = cardinal.shop, cardinal.repo, cardinal.repo.owner
+    if how == "renamed":
+        store.access.rename(repo, "store", actor=alice)
+    else:
+        store.access.transfer(repo, store.users.add_organization("beta", [alice]), actor=alice)
+        cardinal.settle()
+        cardinal.write(run_id, RunParked(run_id, "pause"))
+        store.access.transfer(repo, acme, actor=alice)
+    cardinal.mail.clear()
+    patient = Patient(shop.config, shop.engine, shop.hub, cardinal.clock())
+    before, after = cardinal.run(run_id).repository, repo.full_name
+    findings = tuple(checkups.names(patient))
+    assert [one.found.partition(",")[0] for one in findings] == [f"{before} is {after} now"]
+    assert list(mend(patient, findings)) == [f"followed: {before} to {after}"]
+    assert (cardinal.card(item).repository, cardinal.run(run_id).repository) == (after, after)
+    assert how == "renamed" or run_id in cardinal.ready(), cardinal.card(item).because
+    assert list(checkups.names(patient)) == []
 
 
 @pytest.mark.parametrize("told", [True, False])

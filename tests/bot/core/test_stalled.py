@@ -1,6 +1,7 @@
 """Ready work that no worker takes raises an alarm, and nothing promises a worker that is not there."""
 
 import pytest
+from sqlalchemy import event
 
 from bot.scheduler import stalled_work
 from forge.store.board import Item
@@ -36,11 +37,48 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     assert str(cardinal.project.status_updates[-1].status) == "OFF_TRACK"
 
     cardinal.begin(cardinal.run_of(item).run_id)
+    assert cardinal.ready() == ()
     stalled_work.watch(cardinal.shop)
     cardinal.settle()
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1, 0]
     assert "no worker" not in cardinal.project.status_updates[-1].body
     assert "no worker" not in cardinal.face(item)["Progress"]
+
+
+@pytest.mark.parametrize("work", [False, True], ids=["no work", "work that is late"])
+def test_a_tick_on_which_nothing_happened_and_no_run_is_due_reads_nothing(
+    cardinal: Cardinal, work: bool
+) -> None:
+    if work:
+        waiting(cardinal)
+        stalled_work.watch(cardinal.shop)
+    cardinal.clock.forward(stalled_work.STALLED.total_seconds())
+    for _ in range(3):  # the alarm is an event, and its reason another
+        cardinal.settle()
+        cardinal.ready()
+        stalled_work.watch(cardinal.shop)
+    said: list[object] = []
+    event.listen(cardinal.shop.engine, "before_cursor_execute", lambda *given: said.append(given[2]))
+    cardinal.clock.forward(30)
+    stalled_work.watch(cardinal.shop)
+    assert said == []
+    assert len(cardinal.events(WorkStalled)) == work
+
+
+def test_an_alarm_that_could_not_be_recorded_is_raised_at_the_next_tick(cardinal: Cardinal) -> None:
+    waiting(cardinal)
+    stalled_work.watch(cardinal.shop)
+    cardinal.clock.forward(61)
+
+    def refuse(*_given: object) -> None:
+        raise InterruptedError
+
+    event.listen(cardinal.shop.engine, "before_cursor_execute", refuse)
+    with pytest.raises(InterruptedError):
+        stalled_work.watch(cardinal.shop)
+    event.remove(cardinal.shop.engine, "before_cursor_execute", refuse)
+    stalled_work.watch(cardinal.shop)
+    assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
 
 
 def test_a_run_that_waits_for_its_turn_raises_no_alarm(cardinal: Cardinal) -> None:

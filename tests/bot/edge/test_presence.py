@@ -13,8 +13,8 @@ from bot.daemon.lock_file import AlreadyUpError, Presence
 HOLD = """
 import sys
 from pathlib import Path
-from bot import presence
-with presence.hold(Path(sys.argv[1])):
+from bot.daemon import lock_file
+with lock_file.hold(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """

@@ -29,8 +29,9 @@ NOTE = "tests.bot.edge.playground.note"
 WORK = """
 import os, signal, sys
 from pathlib import Path
-from bot import config, redis, workers
+from bot.daemon import workers
 from bot.scheduler.queues import QueueName
+from bot.system import config, redis
 client = redis.connect(config.read(os.environ, Path.cwd()))
 from tests.bot.edge import playground
 ours = {f"{playground.__name__}.{name}": getattr(playground, name) for name in ("note", "fail", "hang")}

@@ -11,6 +11,7 @@ from ledger.events.reproduction import (
     AFTER,
     BEFORE,
     FAILED,
+    KILLED,
     PASSED,
     UNPLAYABLE,
     ReproductionPlayed,
@@ -42,6 +43,11 @@ def row(phase: str, outcome: str, step: int = 0, said: str = "", **more: Any) ->
         (
             row(AFTER, FAILED, 2, "it was not seen"),
             '- After: ⚠️ **it does not work:** step 2 of 2 failed, `expect "Total 90"`: it was not seen',
+        ),
+        (
+            row(BEFORE, KILLED, 0, "the kernel stopped it"),
+            "- Before: ⚠️ **killed:** the kernel stopped it; that says nothing about the card;"
+            " `/cardinal investigate --repro` plays it again",
         ),
         (row(BEFORE, UNPLAYABLE, 0, "no app"), "- Before: it could not be played: no app"),
         (row(AFTER, UNPLAYABLE, 0, "no app"), "- After: ⚠️ it could not be played: no app"),
