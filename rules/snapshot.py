@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from ledger.events.pull import CheckFailure
 from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending, Gate, RunState
 from rules.text import plain
 
@@ -269,14 +270,6 @@ class Loss:
         return said.format(**{name: plain(text, 140) for name, text in names.items()})
 
 
-_OUTSIDE = " is outside of "
-# What each of these sentences says and no other does, whatever it names.
-_OF_REACH = (
-    *(said.removeprefix("{target}").partition("{")[0] for said in (*_LOST.values(), _OUT_OF_REACH)),
-    _OUTSIDE,
-)
-
-
 def is_outside(repository: str, owner: str) -> bool:
     """Tell whether a repository belongs to somebody else."""
     return repository.partition("/")[0].casefold() != owner.casefold()
@@ -285,12 +278,7 @@ def is_outside(repository: str, owner: str) -> bool:
 def outside(repository: str, owner: str) -> str:
     """Return the sentence about a repository that was given to another owner."""
     next_step = "name another repository, or transfer it back"
-    return f"{plain(repository, 140)}{_OUTSIDE}{plain(owner, 60)}: {next_step}"
-
-
-def is_about_reach(because: str) -> bool:
-    """Tell whether a card's reason is that its repository, or all of them, were out of reach."""
-    return any(words in because for words in _OF_REACH)
+    return f"{plain(repository, 140)} is outside of {plain(owner, 60)}: {next_step}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +315,7 @@ class Snapshot:
     column: str | None
     state: CardState
     because: str
+    reason: Reason
     archived: bool
     held_back: str
     brief: str

@@ -53,21 +53,23 @@ def _put(db: Connection, intent: asked.Intent, now: datetime) -> None:
 
 def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardState) -> tuple[Event, ...]:
     card = cards.get(db, intent.card_id)
-    if card is None or (card.state is intent.after and card.because == intent.because):
+    if card is None:
+        return ()
+    if (card.state, card.because, card.reason) == (intent.after, intent.because, intent.reason):
         return ()
     column = policy.column(card.column) if card.column else None
     archetype = column.archetype if column else Archetype.INBOX
     moved = card.state not in CARD_STATES[archetype] or card.state is CardState.ARCHIVED
     if card.state is not intent.after:
         check_card_step(archetype, card.state, intent.after, moved=moved)
-    return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because),)
+    return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because, intent.reason),)
 
 
 def _explain(db: Connection, policy: Policy, intent: internal.Explain) -> tuple[Event, ...]:
     card = cards.get(db, intent.card_id)
-    if card is None or card.because == intent.because:
+    if card is None or (card.because, card.reason) == (intent.because, intent.reason):
         return ()
-    return (on_board.CardExplained(card.card_id, intent.because),)
+    return (on_board.CardExplained(card.card_id, intent.because, intent.reason),)
 
 
 def _hold_back(db: Connection, policy: Policy, intent: internal.HoldBack) -> tuple[Event, ...]:

@@ -193,6 +193,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         column=row.column,
         state=row.state,
         because=row.because,
+        reason=row.reason,
         archived=row.archived,
         held_back=row.held_back,
         brief=row.brief,

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.event import Event
 from ledger.ids import BoardId, CardId
+from ledger.model.reasons import Reason
 from ledger.states import CardState
 
 # The reasons that give the work up. Source: docs.github.com/rest/issues/issues (state_reason).
@@ -219,18 +220,20 @@ class ColumnRanked(BoardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CardStateChanged(CardEvent):
-    """The rules moved the card's state; `because` is the sentence that people read."""
+    """The rules moved the card's state; `because` is the sentence that people read, `reason` its code."""
 
     before: CardState
     after: CardState
     because: str
+    reason: Reason = Reason.OTHER
 
 
 @dataclass(frozen=True, slots=True)
 class CardExplained(CardEvent):
-    """Why the card waits or does not move, in one line, changed."""
+    """Why the card waits or does not move, in one line, changed; `reason` is its code."""
 
     because: str
+    reason: Reason = Reason.OTHER
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
+from ledger.model.reasons import Reason
 from ledger.states import ATTENTION, CardState
 
 UNRANKED = 1_000_000  # a card whose place in its column was not read yet stands below all others
@@ -74,6 +75,7 @@ class CardRow:
     rank: int
     state: CardState
     because: str
+    reason: Reason
     archived: bool
     held_back: str
     put_back: int
@@ -207,6 +209,7 @@ def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
     fresh: dict[str, object] = {
         "rank": UNRANKED,
         "because": "",
+        "reason": Reason.OTHER,
         "held_back": "",
         "put_back": 0,
         "brief": "",
@@ -320,12 +323,12 @@ def _restored(db: Connection, _it: Recorded, event: CardRestored) -> None:
 
 @fold.on(CardStateChanged)
 def _state_changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
-    _set(db, event, state=event.after, because=event.because, state_at=it.at)
+    _set(db, event, state=event.after, because=event.because, reason=event.reason, state_at=it.at)
 
 
 @fold.on(CardExplained)
 def _explained(db: Connection, _it: Recorded, event: CardExplained) -> None:
-    _set(db, event, because=event.because)
+    _set(db, event, because=event.because, reason=event.reason)
 
 
 @fold.on(CardHeldBack)

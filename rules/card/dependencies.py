@@ -6,7 +6,6 @@ from rules.intents.outbound import Decision, Say
 from rules.snapshot import BlockerSeen, Snapshot, Standing
 from rules.text import count, plain, sentence
 
-WAITS = "waits for "  # how each sentence of here begins: by it the card's face knows them
 MOST_NAMED = 3
 
 
@@ -15,14 +14,14 @@ def waiting(snapshot: Snapshot) -> tuple[CardState, str] | None:
     if snapshot.circle:
         way = " → ".join(snapshot.circle)
         said = f"itself in a circle ({way}): remove one of these dependencies on its issue"
-        return CardState.NEEDS_INPUT, f"{WAITS}{said}"
+        return CardState.NEEDS_INPUT, f"waits for {said}"
     left = [one for one in snapshot.blockers if one.standing is Standing.ABANDONED]
     if left:
         said = f"{_named(left)}, closed as not planned: remove that dependency on the issue to start anyway"
-        return CardState.NEEDS_INPUT, f"{WAITS}{said}, or /cardinal cancel"
+        return CardState.NEEDS_INPUT, f"waits for {said}, or /cardinal cancel"
     still = [one for one in snapshot.blockers if one.standing is Standing.OPEN]
     if still:
-        return CardState.QUEUED, f"{WAITS}{_named(still)}: it starts by itself then"
+        return CardState.QUEUED, f"waits for {_named(still)}: it starts by itself then"
     return None
 
 

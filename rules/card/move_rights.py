@@ -15,12 +15,12 @@ from ledger.events.board import (
     MoverFound,
 )
 from ledger.events.placement import RepositoryResolved
+from ledger.model.reasons import Reason
 from ledger.states import Archetype, CardState
-from rules.card.state import change
+from rules.card.state import change, explain
 from rules.intents import halt, internal
 from rules.intents import outbound as asked
-from rules.intents.internal import Explain
-from rules.intents.outbound import Decision, Intent, Say, UpdateFace
+from rules.intents.outbound import Decision, Intent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of
 from rules.snapshot import UNTOLD, Mover, Snapshot
@@ -75,12 +75,6 @@ ACTS: tuple[type[Intent], ...] = (
 
 
 TAKEN_OFF = ("archived", "deleted")
-_NOT_KNOWN = "it is not known who "
-
-
-def is_unknown(because: str) -> bool:
-    """Tell whether a card's reason is that nobody knows who moved it."""
-    return because.startswith(_NOT_KNOWN)
 
 
 def may_move(policy: Policy, mover: Mover) -> bool:
@@ -106,12 +100,13 @@ def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, n
     if not any(_acts(snapshot, intent) for intent in decided.intents):
         return decided
     because = refusal(policy, snapshot)
+    reason = Reason.OTHER if snapshot.mover.login else Reason.MOVER_UNKNOWN
     if snapshot.archived:
-        shown = change(policy, snapshot, CardState.ARCHIVED, because)
+        shown = change(policy, snapshot, CardState.ARCHIVED, because, reason)
     elif snapshot.live_run:
-        shown = Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+        shown = explain(snapshot, because, reason)
     else:
-        shown = change(policy, snapshot, CardState.BLOCKED, because)
+        shown = change(policy, snapshot, CardState.BLOCKED, because, reason)
     if snapshot.is_draft:  # nobody can comment on it: its face says so
         return shown
     # Once an hour for each person and place: a card can be dragged without end, and each comment is a mail.
@@ -136,7 +131,7 @@ def refusal(policy: Policy, snapshot: Snapshot) -> str:
         has = f"has the role {code(role_of(mover.role))} here, and that needs {alternatives(roles)}"
         who = f"{code(mover.login, 40)} {did}, {has}"
     else:
-        who = f"{_NOT_KNOWN}{did}, for GitHub told nobody's name"
+        who = f"it is not known who {did}, for GitHub told nobody's name"
     pull = snapshot.open_pull
     spared = "nothing was started, merged or given up"
     if run:

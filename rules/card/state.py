@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.board import CardExplained
 from ledger.ids import CardId
+from ledger.model.reasons import Reason
 from ledger.states import ATTENTION, CARD_STATES, CARD_STEPS, Archetype, CardState, RunState
 from rules import registry
 from rules.card.dependencies import waiting
@@ -25,6 +26,7 @@ class Rest:
 
     state: CardState
     because: str
+    reason: Reason = Reason.OTHER
 
 
 def legal_way(archetype: Archetype, before: CardState, after: CardState) -> tuple[CardState, ...]:
@@ -45,23 +47,34 @@ def legal_way(archetype: Archetype, before: CardState, after: CardState) -> tupl
     return next(((state, after) for state in between if after in CARD_STEPS[state]), ())
 
 
-def change(policy: Policy, snapshot: Snapshot, after: CardState, because: str) -> Decision:
+def change(
+    policy: Policy, snapshot: Snapshot, after: CardState, because: str, reason: Reason = Reason.OTHER
+) -> Decision:
     """Return the steps to the state, or only the sentence when the card is in it and the sentence is new."""
     line = plain(because, 300)
     card = snapshot.card_id
     way = legal_way(policy.archetype(snapshot.column), snapshot.state, after)
     if way:
-        steps: tuple[Intent, ...] = tuple(ChangeCardState(card, state, line) for state in way)
+        steps: tuple[Intent, ...] = tuple(ChangeCardState(card, state, line, reason) for state in way)
         return Decision((*steps, *_face(snapshot, after), *_ticker(snapshot, after)), (line,))
-    if snapshot.state is after and snapshot.because != line:
-        return Decision((Explain(card, line), *_face(snapshot, after)), (line,))
+    if snapshot.state is after and (snapshot.because, snapshot.reason) != (line, reason):
+        return explain(snapshot, line, reason)
     return Decision((), (line,))
+
+
+def explain(snapshot: Snapshot, because: str, reason: Reason = Reason.OTHER) -> Decision:
+    """Return only the sentence, for a card whose state stays as it is."""
+    return Decision(
+        (Explain(snapshot.card_id, because, reason), *_face(snapshot, snapshot.state)), (because,)
+    )
 
 
 def settle(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
     """Bring the card's state to what its run, pull request and column say; `because` may say it better."""
     rest = rest_of(policy, snapshot)
-    return change(policy, snapshot, rest.state, because or rest.because) if rest else Decision()
+    if rest is None:
+        return Decision()
+    return change(policy, snapshot, rest.state, *((because,) if because else (rest.because, rest.reason)))
 
 
 def explained(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:
@@ -75,7 +88,7 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
         return Rest(CardState.ARCHIVED, "the card left the board")
     archetype = policy.archetype(snapshot.column)
     if snapshot.lost and archetype is not Archetype.TERMINAL:
-        return Rest(CardState.BLOCKED, snapshot.lost)
+        return Rest(CardState.BLOCKED, snapshot.lost, Reason.OUT_OF_REACH)
     if snapshot.live_run:
         return _of_live_run(snapshot, snapshot.live_run)
     if policy.column(snapshot.column) is None:
@@ -120,7 +133,7 @@ def _of_live_run(snapshot: Snapshot, run: RunSeen) -> Rest | None:
             who = f" by {run.stop_by}" if run.stop_by else ""
             return Rest(CardState.BLOCKED, f"{name} is paused{who}") if run.stop_asked == "pause" else None
         case RunState.QUEUED if held := waiting(snapshot):
-            return Rest(*held)
+            return Rest(*held, Reason.DEPENDENCY)
         case RunState.QUEUED | RunState.CLAIMED:
             return Rest(CardState.QUEUED, f"{name} waits for its turn")
         case _:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
+from ledger.model.reasons import Reason
 from ledger.states import CardState
 from rules.card.state import change
 from rules.intents.outbound import Decision, Say
@@ -12,7 +13,7 @@ from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 from rules.text import alternatives, code, sentence
 
-ASKS = "which repository? "  # how each sentence begins that asks: by it the card is known to wait for that
+ASKS = "which repository? "
 LOOKING = f"{ASKS}Cardinal looks at the card"  # it was not seen since such cards have to say it
 FIELD = "Repo"
 _MOST_CHOICES = 6
@@ -144,10 +145,11 @@ def problem(policy: Policy, snapshot: Snapshot) -> str:
 def ask(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block the card with the question, and put it in a comment: once for each question."""
     because = problem(policy, snapshot)
+    shown = change(policy, snapshot, CardState.BLOCKED, because, Reason.REPOSITORY_UNCLEAR)
     if because == LOOKING:
-        return change(policy, snapshot, CardState.BLOCKED, because)
+        return shown
     digest = sha256(because.encode()).hexdigest()[:16]
     told = Say(
         snapshot.card_id, f"repository:{digest}", f"{sentence(because)} No code is touched until then."
     )
-    return change(policy, snapshot, CardState.BLOCKED, because) + Decision((told,), (because,))
+    return shown + Decision((told,), (because,))

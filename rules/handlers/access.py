@@ -1,5 +1,6 @@
 """What it means for cards that Cardinal cannot reach their repository, or nothing in the organisation."""
 
+from ledger.model.reasons import Reason
 from ledger.states import RUN_HELD, Archetype, CardState
 from rules.card.state import change, settle
 from rules.intents.internal import RequeueRun, StopRun
@@ -17,7 +18,7 @@ def foreign(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block a card whose issue other people have the say over: nothing that is said there is obeyed."""
     owner = plain(snapshot.board_owner, 60)
     said = f"its issue is outside of {owner}: cards of other owners are shown, and nothing is done for them"
-    return change(policy, snapshot, CardState.BLOCKED, said)
+    return change(policy, snapshot, CardState.BLOCKED, said, Reason.OUT_OF_REACH)
 
 
 def spread(policy: Policy, snapshot: Snapshot) -> Decision:

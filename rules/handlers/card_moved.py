@@ -12,13 +12,12 @@ from ledger.events.board import (
     MoverFound,
 )
 from ledger.events.placement import RepositoryResolved
+from ledger.model.reasons import Reason
 from ledger.states import Archetype, CardState, RunState
 from rules import registry
 from rules.card.column_actions import act
 from rules.card.drag_out import came_back, is_leaving, leave, let_go, only_waits, returned
-from rules.card.move_rights import is_unknown
 from rules.card.state import COLUMNS, settle
-from rules.card.target_repository import ASKS
 from rules.card.trigger import Occasion
 from rules.columns import planning
 from rules.handlers.access import spread
@@ -26,7 +25,7 @@ from rules.intents.internal import HoldBack
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.runs.plan_approval import is_reworded
-from rules.snapshot import RunSeen, Snapshot, is_about_reach
+from rules.snapshot import RunSeen, Snapshot
 
 CARD_MARK = "<!-- cardinal:card:"  # ends the text of an issue that an agent asked for
 UNDRAGGED = "an agent asked for this card: /cardinal retry, or drag it out and in again, to start work on it"
@@ -83,7 +82,7 @@ def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
 
 def found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: datetime) -> Decision:
     """Serve a card that waited since it was not known who had moved it."""
-    if event.column != snapshot.column or snapshot.archived or not is_unknown(snapshot.because):
+    if event.column != snapshot.column or snapshot.archived or snapshot.reason is not Reason.MOVER_UNKNOWN:
         return Decision()
     run = snapshot.live_run
     if run is None:
@@ -153,12 +152,14 @@ def _reworded(snapshot: Snapshot, run: RunSeen) -> Decision:
 
 def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: datetime) -> Decision:
     """Go on with a card that waited to be told its repository; or ask again, where that is no answer."""
-    waits = snapshot.because.startswith(ASKS) and snapshot.live_run is None and not snapshot.archived
+    waits = (
+        snapshot.reason is Reason.REPOSITORY_UNCLEAR and snapshot.live_run is None and not snapshot.archived
+    )
     if waits:
         return enter(policy, snapshot, now)
     # The repository that it named before may be out of reach, which does not concern it any more.
     # Why else it is blocked, it is not for a label to take back.
-    out_of_reach = bool(snapshot.lost) or is_about_reach(snapshot.because)
+    out_of_reach = bool(snapshot.lost) or snapshot.reason is Reason.OUT_OF_REACH
     return settle(policy, snapshot) if snapshot.state is CardState.BLOCKED and out_of_reach else Decision()
 
 

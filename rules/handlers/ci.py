@@ -4,10 +4,11 @@ from datetime import datetime, timedelta
 
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
+from ledger.model.reasons import Reason
 from ledger.states import Archetype, CardState, Ending
-from rules.card.state import change, feedback_waits, settle
-from rules.intents.internal import Explain, QueueRun
-from rules.intents.outbound import Decision, Say, UpdateFace
+from rules.card.state import change, explain, feedback_waits, settle
+from rules.intents.internal import QueueRun
+from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.runs.mode import INVESTIGATE, chosen
 from rules.runs.start import obstacle
@@ -16,7 +17,6 @@ from rules.text import code, count
 
 BY = "CI"  # as whom a repair is started of what nobody is known to have asked for
 _NAMED = 5
-_OURS = "CI ("  # begins what is said of checks
 
 
 def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> Decision:
@@ -26,7 +26,7 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
         return Decision((), ("the pull request has moved on since",))
     mine = tuple(failure.name for failure in event.failures if not failure.on_base)
     if not event.failures:
-        mended = snapshot.state is CardState.BLOCKED and snapshot.because.startswith(_OURS)
+        mended = (snapshot.state, snapshot.reason) == (CardState.BLOCKED, Reason.CHECKS_RED)
         return settle(policy, snapshot) if mended else Decision((), ("no check is red",))
     if not mine:
         names = _names(tuple(failure.name for failure in event.failures))
@@ -79,14 +79,13 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
 def _tell(policy: Policy, snapshot: Snapshot, event: ChecksSettled, because: str) -> Decision:
     text = f"{because}."
     said = Decision((Say(snapshot.card_id, f"ci:{event.head}", text, "pull"),), (because,))
-    if snapshot.live_run or policy.archetype(snapshot.column) is not Archetype.EXECUTION:
-        return said + Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)))
-    if all(failure.on_base for failure in event.failures):
-        return said + Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)))
-    return said + change(policy, snapshot, CardState.BLOCKED, because)
+    busy = snapshot.live_run or policy.archetype(snapshot.column) is not Archetype.EXECUTION
+    if busy or all(failure.on_base for failure in event.failures):
+        return said + explain(snapshot, because, Reason.CHECKS_RED)
+    return said + change(policy, snapshot, CardState.BLOCKED, because, Reason.CHECKS_RED)
 
 
 def _names(names: tuple[str, ...]) -> str:
     shown = ", ".join(code(name, 60) for name in names[:_NAMED])
     more = len(names) - _NAMED
-    return f"{_OURS}{shown}{f' and {more} more' if more > 0 else ''})"
+    return f"CI ({shown}{f' and {more} more' if more > 0 else ''})"

@@ -3,8 +3,9 @@
 from datetime import datetime
 
 from ledger.events.related import LinksSeen
+from ledger.model.reasons import Reason
 from ledger.states import RunState
-from rules.card.dependencies import WAITS, asked, waiting
+from rules.card.dependencies import asked, waiting
 from rules.card.state import settle
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -21,6 +22,6 @@ def told(policy: Policy, snapshot: Snapshot) -> Decision:
     run = snapshot.live_run
     if run is None or run.state is not RunState.QUEUED:
         return Decision()
-    if waiting(snapshot) is None and not snapshot.because.startswith(WAITS):
+    if waiting(snapshot) is None and snapshot.reason is not Reason.DEPENDENCY:
         return Decision()
     return settle(policy, snapshot) + asked(snapshot, run.run_id)

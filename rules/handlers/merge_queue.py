@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Any
 
 from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited
+from ledger.model.reasons import Reason
 from ledger.states import CardState, Gate
 from rules.card.move_rights import may_move
-from rules.card.state import change
+from rules.card.state import change, explain
 from rules.card.trigger import stamp
-from rules.intents.internal import Explain
-from rules.intents.outbound import CancelMerge, CheckGroup, Decision, Say, UpdateFace
+from rules.intents.outbound import CancelMerge, CheckGroup, Decision, Say
 from rules.policy.model import Policy
 from rules.runs.gate import merge_of
 from rules.snapshot import Snapshot
@@ -28,7 +28,7 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
         return Decision((), ("the merge has come or gone since",))
     if event.how:
         because = WAITS.get(event.how, WAITS["auto"]).format(number=pull.number)
-        return Decision((Explain(card, because), UpdateFace(card)), (because,)) + astray(policy, snapshot)
+        return explain(snapshot, because, Reason.MERGE_QUEUE) + astray(policy, snapshot)
     here = _merge_step(policy, snapshot) is not None
     if not here and may_move(policy, snapshot.mover):
         return Decision((), ("the card has left the column in which it is merged",))
@@ -54,17 +54,16 @@ def grouped(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetim
     if snapshot.live_run:
         return checked
     because = WAITS["queue"].format(number=event.number)
-    return checked + Decision((Explain(card, because), UpdateFace(card)), (because,))
+    return checked + explain(snapshot, because, Reason.MERGE_QUEUE)
 
 
 def ungrouped(policy: Policy, snapshot: Snapshot, event: GroupGone, now: datetime) -> Decision:
     """Take back that the card waits in the queue, unless its merge or its end says more."""
     pull = snapshot.open_pull
-    waited = snapshot.because == WAITS["queue"].format(number=event.number)
-    if pull is None or pull.awaits or event.reason != "dequeued" or not waited:
+    if pull is None or pull.awaits or event.reason != "dequeued" or snapshot.reason is not Reason.MERGE_QUEUE:
         return Decision((), ("what becomes of the merge is told apart",))
     because = f"pull request #{event.number} has left GitHub's merge queue without being merged"
-    return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+    return explain(snapshot, because)
 
 
 def astray(policy: Policy, snapshot: Snapshot, *, moved: bool = False) -> Decision:

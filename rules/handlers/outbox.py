@@ -6,10 +6,9 @@ from ledger.events.board import DecisionFailed
 from ledger.events.publication import EntryGivenUp
 from ledger.ids import RunId
 from ledger.states import CardState
-from rules.card.state import change
+from rules.card.state import change, explain
 from rules.card.trigger import stamp
-from rules.intents.internal import Explain
-from rules.intents.outbound import Decision, Say, UpdateFace, WriteRunComment
+from rules.intents.outbound import Decision, Say, WriteRunComment
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
@@ -36,7 +35,7 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
     because = f"{failed}: {plain(event.because, 200)}"
     if snapshot.live_run:
         # The run's own state is the truer one; the sentence is shown beside it.
-        return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+        return explain(snapshot, because)
     # Nobody looks at a card in its last column again: the comment calls for somebody.
     told = Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(because))
     return change(policy, snapshot, CardState.BLOCKED, because) + Decision((told,))
@@ -57,4 +56,4 @@ def undecided(policy: Policy, snapshot: Snapshot, event: DecisionFailed, now: da
     """Say on the card that something about it was passed by."""
     error = plain(event.because.partition(":")[0], 60)
     because = f"Cardinal failed at event {event.seq} ({error}): please report this"
-    return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+    return explain(snapshot, because)

@@ -8,10 +8,10 @@ from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewS
 from ledger.states import Archetype, CardState, Ending
 from rules.card.column_actions import has_action
 from rules.card.move_rights import may_move
-from rules.card.state import change, settle
+from rules.card.state import change, explain, settle
 from rules.columns.review import changes_asked
 from rules.handlers import comment
-from rules.intents.internal import Explain, StopRun
+from rules.intents.internal import StopRun
 from rules.intents.outbound import (
     ClosePull,
     Decision,
@@ -41,7 +41,7 @@ def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
     if event.verdict == "approved":
         if policy.archetype(snapshot.column) is Archetype.TERMINAL and snapshot.open_pull:
             because = "it is approved: drag the card here again, or /cardinal retry, to merge it"
-            return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+            return explain(snapshot, because)
         return settle(policy, snapshot)
     asked = changes_asked(policy, snapshot)
     if policy.archetype(snapshot.column) is Archetype.EXECUTION:
@@ -113,7 +113,7 @@ def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime
     if event.reason in ABANDONED and not event.trusted:
         because = f"the issue was closed as {how} by {by}, who may not give it up: archive the card to do so"
         if snapshot.live_run:
-            return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+            return explain(snapshot, because)
         if policy.archetype(snapshot.column) is Archetype.TERMINAL:
             return settle(policy, snapshot)
         return change(policy, snapshot, CardState.BLOCKED, because)

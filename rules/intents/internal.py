@@ -5,16 +5,18 @@ from datetime import datetime
 
 from ledger.ids import BoardId, QuestionId, RunId
 from ledger.model.limit_answers import Choice, Code, Subject
+from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending
 from rules.intents.outbound import Intent
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeCardState(Intent):
-    """Move the card's state; `because` is read by people."""
+    """Move the card's state; `because` is read by people, `reason` by rules."""
 
     after: CardState
     because: str
+    reason: Reason = Reason.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class Explain(Intent):
     """Say why the card waits, in one line."""
 
     because: str
+    reason: Reason = Reason.OTHER
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from ledger.events.run import CHECK, RunEnded, RunEvent
 from ledger.states import Archetype, Ending, Gate
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import may_move
-from rules.card.state import settle
+from rules.card.state import explain, settle
 from rules.card.trigger import Occasion
-from rules.intents.internal import Explain, QueueRun
-from rules.intents.outbound import Decision, Say, UpdateFace
+from rules.intents.internal import QueueRun
+from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.runs.gate import leaves_draft, why_not
 from rules.snapshot import Snapshot
@@ -46,7 +46,7 @@ def unasked(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     lately = sum(1 for begun in checking.begun if now - begun < timedelta(hours=1)) if checking else 0
     if lately >= policy.limits.automatic_runs_per_hour:
         because = f"{lately} checks began within an hour: /cardinal check starts another"
-        return Decision((Explain(snapshot.card_id, because), UpdateFace(snapshot.card_id)), (because,))
+        return explain(snapshot, because)
     return begin(snapshot, BY_PUSH)
 
 
@@ -72,7 +72,7 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
     told = because and f"pull request #{snapshot.pull.number if snapshot.pull else ''}: {because}"
     if because:
         line = plain(told, 300)
-        seen = Decision((Explain(snapshot.card_id, line), UpdateFace(snapshot.card_id)), (line,))
+        seen = explain(snapshot, line)
         if policy.archetype(snapshot.column) is not Archetype.TERMINAL:
             return seen
         # Nobody looks at a card in its last column again: the comment calls for somebody.

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from ledger.events.conversation import CommandGiven, PersonSaid
 from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.model.reasons import Reason
 from ledger.states import CARD_STATES, CardState, Ending, Gate, RunState, check_card_step
 from rules.decide import decide
 from rules.intents.internal import ChangeCardState
@@ -51,8 +52,8 @@ def card(
 ) -> Snapshot:
     seen = Snapshot(
         card_id=CARD, board_id=BOARD, repository="acme/shop", number=12, title="Add login", body="As a user",
-        author="alice", labels=(), column=column, state=state, because="", archived=False, held_back="",
-        brief="",
+        author="alice", labels=(), column=column, state=state, because="", reason=Reason.OTHER,
+        archived=False, held_back="", brief="",
         run=None, attempts=0, pull=None, verdict="none", pending_threads=0, stops=(), last_said=0,
         last_answered=0, mover=Mover("alice", "write"),
     )  # fmt: skip

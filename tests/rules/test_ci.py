@@ -8,6 +8,7 @@ import pytest
 
 from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.run import RunEnded
+from ledger.model.reasons import Reason
 from ledger.states import CardState as S
 from ledger.states import Ending, RunState
 from rules.intents.internal import ChangeCardState, QueueRun
@@ -86,10 +87,10 @@ def test_what_is_past_or_green_asks_for_nothing(snapshot: Snapshot, event: Check
 
 
 def test_a_card_that_was_blocked_for_its_checks_is_free_when_they_are_green() -> None:
-    blocked = replace(DONE, state=S.BLOCKED, because="CI (`tests`) is red: still, after 2 repairs in a row")
+    blocked = replace(DONE, state=S.BLOCKED, reason=Reason.CHECKS_RED)
     green = asks(blocked, ChecksSettled(CARD, "abc123", (), ()))
     assert only(green, ChangeCardState).after is S.WORK_COMPLETE
-    for_else = replace(blocked, because="the pull request could not be merged")
+    for_else = replace(blocked, because="CI (`tests`) is red: as an agent says", reason=Reason.OTHER)
     assert asks(for_else, ChecksSettled(CARD, "abc123", (), ())) == ()
 
 

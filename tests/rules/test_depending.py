@@ -4,6 +4,7 @@ import pytest
 
 from ledger.events.related import LinksSeen
 from ledger.events.run import RunQueued
+from ledger.model.reasons import Reason
 from ledger.states import CardState, RunState
 from rules.card.dependencies import waiting
 from rules.intents.internal import ChangeCardState, Explain
@@ -48,9 +49,9 @@ def test_one_that_was_given_up_or_a_circle_needs_a_word_and_a_comment() -> None:
 
 def test_when_nothing_holds_it_back_it_waits_for_its_turn() -> None:
     done = (blocker(3, Standing.DONE),)
-    waited = card(state=CardState.QUEUED, because="waits for #3 (Tables): …", run=QUEUED, blockers=done)
+    waited = card(state=CardState.QUEUED, reason=Reason.DEPENDENCY, run=QUEUED, blockers=done)
     assert only(asks(waited, LINKED), Explain).because == "r1 waits for its turn"
-    free = card(state=CardState.QUEUED, because="2nd in the queue: full", run=QUEUED, blockers=done)
+    free = card(state=CardState.QUEUED, because="waits for #3 (Tables)", run=QUEUED, blockers=done)
     assert asks(free, LINKED) == ()
 
 

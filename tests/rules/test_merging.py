@@ -7,6 +7,7 @@ import pytest
 from ledger.events.pull import GroupFormed, GroupGone
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
+from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending, Gate
 from rules.handlers.merge_queue import WAITS
 from rules.intents.internal import Explain
@@ -34,19 +35,19 @@ def test_a_group_of_another_pull_request_asks_for_nothing(seen: Snapshot) -> Non
 
 
 @pytest.mark.parametrize(
-    ("reason", "because", "awaits", "says"),
+    ("reason", "known", "awaits", "says"),
     [
-        ("dequeued", QUEUED, "", "has left GitHub's merge queue"),
-        ("dequeued", QUEUED, "queue", ""),
-        ("dequeued", "something newer", "", ""),
-        ("merged", QUEUED, "", ""),
-        ("invalidated", QUEUED, "", ""),
+        ("dequeued", Reason.MERGE_QUEUE, "", "has left GitHub's merge queue"),
+        ("dequeued", Reason.MERGE_QUEUE, "queue", ""),
+        ("dequeued", Reason.OTHER, "", ""),
+        ("merged", Reason.MERGE_QUEUE, "", ""),
+        ("invalidated", Reason.MERGE_QUEUE, "", ""),
     ],
 )
 def test_a_card_that_left_the_queue_does_not_say_that_it_waits(
-    reason: str, because: str, awaits: str, says: str
+    reason: str, known: Reason, awaits: str, says: str
 ) -> None:
-    seen = card("Done", CardState.BLOCKED, run=ended(), pull=pull(awaits=awaits), because=because)
+    seen = card("Done", CardState.BLOCKED, run=ended(), pull=pull(awaits=awaits), reason=known)
     asked = asks(seen, GroupGone(CARD, 5, "d" * 40, reason))
     assert [says in one.because for one in asked if isinstance(one, Explain)] == ([True] if says else [])
 

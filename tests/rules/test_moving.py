@@ -9,11 +9,12 @@ from ledger.events.board import CardArchived, CardConverted, CardMoved, CardSeen
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewDismissed
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
+from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending, RunState
 from rules.card.move_rights import ACTS, may_move
 from rules.explain import why
 from rules.intents import halt, internal, outbound
-from rules.intents.internal import Explain
+from rules.intents.internal import ChangeCardState, Explain
 from rules.intents.outbound import CancelMerge, Intent, MergePull, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
 from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run
@@ -178,14 +179,13 @@ def test_a_pull_request_that_opens_after_its_card_was_taken_off_without_the_righ
 def test_it_goes_on_once_it_is_known_that_somebody_who_may_moved_it() -> None:
     moved = CardMoved(CARD, "Tasks", "In Progress", False)
     waits = card(state=CardState.DRAFT, mover=NOBODY)
-    said = only(asks(waits, moved), Say).text
-    assert "It is not known who moved the card" in said
-    because = f"{said[:1].lower()}{said[1:]}"
-    known = card(state=CardState.BLOCKED, because=because, mover=Mover("bob", "write"))
+    assert "It is not known who moved the card" in only(asks(waits, moved), Say).text
+    reason = only(asks(waits, moved), ChangeCardState).reason
+    known = card(state=CardState.BLOCKED, reason=reason, mover=Mover("bob", "write"))
     found = MoverFound(CARD, "In Progress", "bob", "write")
     assert "QueueRun" in kinds(asks(known, found))
-    assert asks(replace(known, because="r1 was cancelled by bob"), found) == ()
-    out = card("Tasks", run=run(), because=because, mover=Mover("bob", "write"))
+    assert asks(replace(known, because="it is not known who did it", reason=Reason.OTHER), found) == ()
+    out = card("Tasks", run=run(), reason=reason, mover=Mover("bob", "write"))
     assert "AskQuestion" in kinds(asks(out, MoverFound(CARD, "Tasks", "bob", "write")))
 
 

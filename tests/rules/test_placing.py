@@ -1,9 +1,12 @@
 """Which repository a card is about, from what stands on it."""
 
+from dataclasses import replace
+
 import pytest
 
 from ledger.events.board import CardConverted, CardMoved
 from ledger.events.placement import RepositoryResolved
+from ledger.model.reasons import Reason
 from ledger.states import CardState
 from rules.card.target_repository import ASKS, LOOKING, Hints, Placed, is_shared, lines_of, problem, resolve
 from rules.errors import PolicyError
@@ -127,6 +130,7 @@ def test_a_board_without_a_home_cannot_have_its_issues_name_another() -> None:
 
 
 UNCLEAR = TargetSeen("", f"{ASKS}nothing says it")
+ASKED = Reason.REPOSITORY_UNCLEAR
 MOVED = TargetSeen("acme/web", "", "acme/api")
 
 
@@ -137,7 +141,7 @@ def test_no_command_starts_a_run_where_it_is_not_clear(target: TargetSeen, comma
 
 
 def test_a_card_that_enters_asks_in_a_comment_and_is_blocked() -> None:
-    snapshot = card(target=UNCLEAR, state=CardState.QUEUED, because=UNCLEAR.problem)
+    snapshot = card(target=UNCLEAR, state=CardState.QUEUED, reason=ASKED)
     intents = asks(snapshot, RepositoryResolved(CARD, "", "none", "", UNCLEAR.problem))
     assert only(intents, ChangeCardState).after is CardState.BLOCKED
     assert only(intents, Say).text.startswith("Which repository? nothing says it.")
@@ -150,9 +154,9 @@ RESOLVED = RepositoryResolved(CARD, "acme/api", "label", "area:api", "")
 @pytest.mark.parametrize(
     ("snapshot", "starts"),
     [
-        (card(target=TargetSeen("acme/api", ""), because=UNCLEAR.problem, state=CardState.BLOCKED), True),
-        (card(target=TargetSeen("acme/api", ""), because="paused", state=CardState.BLOCKED), False),
-        (card("Tasks", CardState.DRAFT, target=TargetSeen("acme/api", ""), because=UNCLEAR.problem), False),
+        (card(target=TargetSeen("acme/api", ""), reason=ASKED, state=CardState.BLOCKED), True),
+        (card(target=TargetSeen("acme/api", ""), because=UNCLEAR.problem, state=CardState.BLOCKED), False),
+        (card("Tasks", CardState.DRAFT, target=TargetSeen("acme/api", ""), reason=ASKED), False),
     ],
 )
 def test_a_card_that_is_told_its_repository_goes_on_if_it_waited_for_that(
@@ -161,25 +165,11 @@ def test_a_card_that_is_told_its_repository_goes_on_if_it_waited_for_that(
     assert ("QueueRun" in kinds(asks(snapshot, RESOLVED))) is starts
 
 
-@pytest.mark.parametrize(
-    ("because", "kept"),
-    [
-        (
-            "the checks were changed on the base branch since it passed them. `/cardinal check`",
-            True,
-        ),
-        (Loss("acme/web", "archived").sentence, False),
-        (Loss("acme", "suspended").sentence, False),
-        (Loss("acme", "permissions", "issues: write").sentence, False),
-        (Loss("acme/web", "removed").sentence, False),
-        (Loss("acme/web", "other").sentence, False),
-        ("beta/web is outside of acme: name another repository, or transfer it back", False),
-    ],
-)
-def test_a_label_takes_back_no_reason_but_those_about_reach(because: str, kept: bool) -> None:
-    target = TargetSeen("acme/api", "")
-    snapshot = card("Review", CardState.BLOCKED, target=target, because=because, run=ended(), pull=pull())
-    assert ("ChangeCardState" not in kinds(asks(snapshot, RESOLVED))) is kept
+def test_a_label_takes_back_no_reason_but_that_of_reach() -> None:
+    target, said = TargetSeen("acme/api", ""), Loss("acme/web", "archived").sentence
+    blocked = card("Review", CardState.BLOCKED, target=target, because=said, run=ended(), pull=pull())
+    assert "ChangeCardState" not in kinds(asks(blocked, RESOLVED))
+    assert "ChangeCardState" in kinds(asks(replace(blocked, reason=Reason.OUT_OF_REACH), RESOLVED))
 
 
 def test_an_open_pull_request_says_where_the_work_is() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from bot.render.markdown.escape import cut, tame
+from ledger.model.reasons import Reason
 from ledger.states import CardState, RunState
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
@@ -30,7 +31,6 @@ RUN_WORDS: Mapping[RunState, str] = {
     RunState.AWAITING_APPROVAL: "its plan waits",
     RunState.PARKED: "paused",
 }
-WAITS = "waits for "  # other issues: how the rules begin the sentence
 PLACE = " in the queue: "  # what stands before it is a place, what comes after it is why the run waits
 
 
@@ -95,7 +95,7 @@ def _run(card: CardRow, run: RunRow | None) -> str:
     if run.ending is not None:
         return f"{name} · {run.ending}"
     if run.state is RunState.QUEUED:
-        if card.because.startswith(WAITS):
+        if card.reason is Reason.DEPENDENCY:
             return _one_line(f"{name} · {card.because}")
         place, queued, _why = card.because.partition(PLACE)
         return _one_line(f"{name} · {f'{place} in the queue' if queued else 'queued'}")

@@ -10,6 +10,7 @@ from ledger.events.pull import PullOpened
 from ledger.events.run import Progressed, RunEnded, UsageMetered
 from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending
 from ledger.views import runs
 from tests.bot.texts.past import CARD, RUN, Past, R
@@ -38,6 +39,11 @@ def test_a_queued_card_says_why_it_waits(past: Past) -> None:
     assert look(past)[FaceField.RUN] == "r1 · 2nd in the queue"
     assert look(past)[FaceField.PROGRESS] == "In Progress is full with 3 runs"
     assert look(past)[FaceField.AGENT] == "⏳ queued"
+
+
+def test_a_card_that_waits_for_another_names_it(past: Past) -> None:
+    past(CardExplained(CARD, "waits for #3 (Tables): it starts by itself then", Reason.DEPENDENCY))
+    assert look(past)[FaceField.RUN] == "r1 · waits for #3 (Tables): it starts by itself then"
 
 
 def test_what_cost_nothing_yet_shows_neither_cost_nor_time(past: Past) -> None:
