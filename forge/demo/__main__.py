@@ -32,7 +32,8 @@ BY_HAND = """
 4. See the gate say no. While it is in Review, push something that breaks it to the pull request's branch:
      git clone -q GIT shop && cd shop && git switch BRANCH
      echo 1/0 >> shop/discount.py && git commit -qam Oops && git push
-   cardinal/gate is red on that commit and says what failed; Done does not merge it.
+   cardinal/gate is red on that commit and says what failed; Done does not merge it, and neither does the
+   button on its page: main is protected.
      git revert --no-edit HEAD && git push
 5. Drag it to Done.
 

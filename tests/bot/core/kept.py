@@ -23,7 +23,7 @@ class Kept:
     """What a forge knew at one moment, its prepared world, and the files beside it."""
 
     state: bytes
-    _folder: "tempfile.TemporaryDirectory[str]" = field(
+    folder: "tempfile.TemporaryDirectory[str]" = field(
         default_factory=lambda: tempfile.TemporaryDirectory(prefix="cardinal-kept-")
     )
     _kept_at: float = field(default_factory=time.monotonic)
@@ -33,7 +33,7 @@ class Kept:
         """Keep a world and everything in `root`, where its repositories are in the folder `forge`."""
         with store.lock:
             kept = cls(pickle.dumps((store, world), pickle.HIGHEST_PROTOCOL))
-            shutil.copytree(root, kept._folder.name, symlinks=True, dirs_exist_ok=True)
+            shutil.copytree(root, kept.folder.name, symlinks=True, dirs_exist_ok=True)
         return kept
 
     @property
@@ -42,7 +42,7 @@ class Kept:
 
     def copy(self, root: Path) -> tuple[Store, World]:
         """Return a copy of the store and its world, with all files in `root`."""
-        shutil.copytree(self._folder.name, root, symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(self.folder.name, root, symlinks=True, dirs_exist_ok=True)
         store: Store
         world: World
         store, world = pickle.loads(self.state)
@@ -55,6 +55,8 @@ _kept: dict[str, Kept] = {}
 
 def keep(name: str, make: Callable[[], Kept]) -> Kept:
     """Return what is kept under this name in this process; it is made anew once it is too old."""
-    if name not in _kept or _kept[name].is_old:
+    if name in _kept and _kept[name].is_old:
+        _kept.pop(name).folder.cleanup()
+    if name not in _kept:
         _kept[name] = make()
     return _kept[name]
