@@ -11,10 +11,10 @@ from redis import Redis
 from sqlalchemy import Engine
 
 from bot.github.client import Hub
-from bot.outbox.context import Desk
+from bot.outbox.context import OutboxContext
 from bot.system import config as configuration
 from bot.system import liveness
-from bot.system import redis as embedded
+from bot.system import redis as embedded_redis
 from bot.system.clock import Clock
 from ledger.lifecycle.open import open_ledger
 
@@ -25,13 +25,13 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
+class Services:
     """One process's configuration, ledger, GitHub, Redis and name; never shared across a fork."""
 
     config: configuration.Config
     engine: Engine
     hub: Hub
-    desk: Desk
+    context: OutboxContext
     redis: Redis
     name: str
     clock: Clock = utc_now
@@ -41,17 +41,17 @@ class Shop:
         return self.clock()
 
 
-def open_shop(environ: Mapping[str, str], cwd: Path) -> Shop:
+def open_shop(environ: Mapping[str, str], cwd: Path) -> Services:
     """Open everything for this process; raises a ConfigError that says what is missing."""
     config = configuration.read(environ, cwd)
     engine = open_ledger(config.database_url)
     hub = Hub(config, clock=utc_now)
-    return Shop(
+    return Services(
         config=config,
         engine=engine,
         hub=hub,
-        desk=Desk(engine, config, utc_now),
-        redis=embedded.connect(config),
+        context=OutboxContext(engine, config, utc_now),
+        redis=embedded_redis.connect(config),
         name=liveness.name(os.getpid()),
     )
 
@@ -69,10 +69,10 @@ class WallClock:
 
 
 WALL = WallClock()
-_open: dict[int, Shop] = {}
+_open: dict[int, Services] = {}
 
 
-def current() -> Shop:
+def current() -> Services:
     """Return this process's shop, opened at the first call: connections never cross a fork."""
     pid = os.getpid()
     if pid not in _open:

@@ -27,7 +27,7 @@ from runner.errors import (
 from runner.gateway.control.claim import gateway_for
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.phases.guard import clear
+from runner.phases.guard import enforce_guards
 from runner.phases.investigate import investigate
 from runner.phases.prepare import prepare, take_in_again
 from runner.phases.publish import publish
@@ -35,10 +35,10 @@ from runner.phases.recheck import recheck
 from runner.phases.stages import play_stages
 from runner.phases.validate import demand_checks, validate
 from runner.phases.work import make_plan, work
-from runner.run.context import LiveRun
-from runner.run.exits import AwaitApproval, Finish, Leave, Obey, Park, failed
+from runner.run.context import RunContext
+from runner.run.exits import AwaitApproval, Finish, Park, StageExit, StopRequested, failed
 from runner.run.log import RunLog
-from runner.run.run_spec import Clock, Provider, Remote, WorkOrder
+from runner.run.run_spec import Clock, Provider, Remote, RunSpec
 from runner.run.secrecy import secrecy_of
 from runner.text.redact import redact
 from runner.text.truncate import cut, one_line
@@ -50,7 +50,7 @@ _DETAIL_BYTES = 2_000
 
 
 def execute(
-    order: WorkOrder,
+    order: RunSpec,
     log: RunLog,
     remote: Remote,
     clock: Clock,
@@ -77,7 +77,7 @@ def execute(
         _carry_on(order, log, remote, clock, providers or {}, allow_unsandboxed=allow_unsandboxed)
     except (StaleClaimError, OperationalError, KilledError):
         raise
-    except Leave as leave:
+    except StageExit as leave:
         _leave(order, log, leave)
     except RunnerError as error:
         _leave(order, log, failed(_reason(error), str(error)))
@@ -87,7 +87,7 @@ def execute(
 
 
 def _carry_on(
-    order: WorkOrder,
+    order: RunSpec,
     log: RunLog,
     remote: Remote,
     clock: Clock,
@@ -99,7 +99,7 @@ def _carry_on(
     agent = agents.load(order.agent)
     stop = log.stop_asked()
     if stop is not None:
-        raise Obey(stop.how, stop.by)
+        raise StopRequested(stop.how, stop.by)
     demand_checks(order)
     workspace = _place(order, log)
     # A session of the card may repeat what it was told when other skills were attached.
@@ -110,7 +110,7 @@ def _carry_on(
         log.beat()
         asked = log.stop_asked()
         if asked is not None:
-            raise Obey(asked.how, asked.by)
+            raise StopRequested(asked.how, asked.by)
 
     mirror = Mirror(order.places.mirrors, order.repository, remote, beat)
     checkout = Checkout(workspace, mirror.path, order.committer, beat)
@@ -124,22 +124,22 @@ def _carry_on(
         providers=providers,
     )
     with granted as gateway:
-        run = LiveRun(order, log, clock, agent, workspace, mirror, checkout, gateway)
+        run = RunContext(order, log, clock, agent, workspace, mirror, checkout, gateway)
         try:
             carry_out(run, allow_unsandboxed=allow_unsandboxed)
-        except Obey as obeyed:
+        except StopRequested as obeyed:
             obeyed.commits = _commits_kept(order, log, remote, workspace)
             raise
 
 
-def _models(order: WorkOrder, agent: Agent) -> tuple[str, ...]:
+def _models(order: RunSpec, agent: Agent) -> tuple[str, ...]:
     """Return the models that the gateway lets through: the column's, its stages', and those beside them."""
     stages = (agent.models(stage.model) for stage in order.stages if stage.model)
     named = (*agent.models(order.model), *(model for models in stages for model in models), *order.models)
     return tuple(dict.fromkeys(named))
 
 
-def carry_out(run: LiveRun, *, allow_unsandboxed: bool) -> None:
+def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """Take a run through its stages to its ending. Raises Leave for every other way out, and RunnerError."""
     if run.order.investigates:
         investigate(run, allow_unsandboxed=allow_unsandboxed)
@@ -164,7 +164,7 @@ def carry_out(run: LiveRun, *, allow_unsandboxed: bool) -> None:
         publish(run, start)
 
 
-def _place(order: WorkOrder, log: RunLog) -> Workspace:
+def _place(order: RunSpec, log: RunLog) -> Workspace:
     backend = workspaces.load(order.workspace)
     workspace = backend.open(order.places, tenancy(order))
     # What was cut short while it was made begins again in an empty place; and where an earlier investigation
@@ -175,18 +175,18 @@ def _place(order: WorkOrder, log: RunLog) -> Workspace:
     return workspace
 
 
-def _offer(run: LiveRun, start: str) -> None:
+def _offer(run: RunContext, start: str) -> None:
     """Return once guards and checks let the work pass: what guards refuse costs no checks, and what was
     repaired for a check is looked at again. What passed is shown in the browser, where a card has steps.
     """
-    clear(run, start)
+    enforce_guards(run, start)
     validate(run, start)
-    while run.history.guards.moved and clear(run, start):
+    while run.history.guards.moved and enforce_guards(run, start):
         validate(run, start)
     play_after(run, start)
 
 
-def _commits_kept(order: WorkOrder, log: RunLog, remote: Remote, workspace: Workspace) -> int:
+def _commits_kept(order: RunSpec, log: RunLog, remote: Remote, workspace: Workspace) -> int:
     """Return how many commits a run that is being stopped made; its own parts would obey the order again."""
     if workspace.fresh:
         return 0
@@ -206,7 +206,7 @@ def _reason(error: RunnerError) -> str:
     return "internal"
 
 
-def _leave(order: WorkOrder, log: RunLog, leave: Leave) -> None:
+def _leave(order: RunSpec, log: RunLog, leave: StageExit) -> None:
     """Write how the run leaves its supervisor; a run that was let go on meanwhile stays queued."""
     run_id, history = order.run_id, log.history
     last_known = one_line(f"{history.state}: {history.last_line}" if history.last_line else history.state)
@@ -215,9 +215,9 @@ def _leave(order: WorkOrder, log: RunLog, leave: Leave) -> None:
             log.append_unless_requeued(RunParked(run_id, why))
         case AwaitApproval():
             log.append_unless_requeued(RunStepped(run_id, history.state, RunState.AWAITING_APPROVAL))
-        case Obey(how="pause"):
+        case StopRequested(how="pause"):
             log.append_unless_requeued(RunParked(run_id, "pause"))
-        case Obey(by=by, took_s=took_s, commits=commits):
+        case StopRequested(by=by, took_s=took_s, commits=commits):
             stopped = f"stopped in {took_s:.1f} s by {by}"
             log.append(RunEnded(run_id, Ending.CANCELLED, "cancelled", stopped, last_known, commits))
         case Finish(ending=ending, reason=reason, detail=detail):

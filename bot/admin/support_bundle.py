@@ -17,8 +17,8 @@ from ledger.lifecycle.private_files import write_file
 from ledger.log import event_store
 from ledger.queue import inbox, outbox
 
-MOST_LOG_BYTES = 256 * 1024  # of each log, from its end
-MOST_LOGS = 20
+MAX_LOG_BYTES = 256 * 1024  # of each log, from its end
+MAX_LOGS = 20
 
 
 def write(path: Path, patient: Patient, findings: Iterable[Finding]) -> int:
@@ -46,10 +46,10 @@ def _texts(patient: Patient, findings: Iterable[Finding]) -> Iterator[tuple[str,
             counts = {"events": event_store.last_seq(db), "inbox": inbox.counts(db)}
             late = [(one.act, one.attempts, one.error) for one in outbox.stuck(db, patient.now, 300)[:50]]
         yield "ledger.json", json.dumps({**counts, "outbox_late": late}, indent=1, default=str)
-    for log in sorted((patient.config.home / "logs").glob("*.log"))[:MOST_LOGS]:
+    for log in sorted((patient.config.home / "logs").glob("*.log"))[:MAX_LOGS]:
         with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - MOST_LOG_BYTES))
-            yield f"logs/{log.name}", file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
+            file.seek(max(0, log.stat().st_size - MAX_LOG_BYTES))
+            yield f"logs/{log.name}", file.read(MAX_LOG_BYTES).decode("utf-8", "replace")
 
 
 def secrets_of(config: Config) -> Iterator[str]:

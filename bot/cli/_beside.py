@@ -16,7 +16,7 @@ _SUFFIX = ".md"
 
 def own_profiles(file: Path) -> tuple[str, ...]:
     """Return the names of the repository's own profiles, which lie beside its policy file."""
-    return _names(_shelf(file), "profiles")[: profiles.MOST_OWN]
+    return _names(_shelf(file), "profiles")[: profiles.MAX_OWN]
 
 
 def problems(file: Path) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def _of_profiles(file: Path) -> Iterator[str]:
 def _of_personas(file: Path) -> Iterator[str]:
     shelf = _shelf(file)
     named = (name for name in _names(shelf, "personas") if is_persona(name))
-    for name in [*named][: persona_files.MOST]:
+    for name in [*named][: persona_files.MAX]:
         path = f"personas/{name}{_SUFFIX}"
         raw = shelf.read(path, MAX_BYTES)
         if raw is None:

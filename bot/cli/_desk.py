@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, make_url
 
 from bot.daemon import lock_file
 from bot.system import config as configuration
-from bot.system import redis as embedded
+from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from ledger.errors import CardinalError
 from ledger.ids import CardId, RunId
@@ -62,9 +62,9 @@ def absence() -> str:
     config = settings()
     if lock_file.look(config.home) is not None:
         return ""
-    client = embedded.connect(config)
+    client = embedded_redis.connect(config)
     try:
-        works = embedded.has_workers(client)
+        works = embedded_redis.has_workers(client)
     finally:
         client.close()
     return "" if works else f"`cardinal up` does not run in {config.home}: nothing moves until you start it"

@@ -7,7 +7,7 @@ import click
 
 from bot.cli import _desk
 from bot.cli._show import json_option, show
-from ledger.lifecycle import backup as copying
+from ledger.lifecycle import backup as backups
 
 
 @click.command("backup")
@@ -22,7 +22,7 @@ def command(target: Path | None, as_json: bool) -> None:
     engine = _desk.open_engine(config)
     file = target or config.home / "backups" / f"ledger-{datetime.now(UTC):%Y%m%dT%H%M%S}.db"
     try:
-        report = copying.backup(engine, file)
+        report = backups.backup(engine, file)
     finally:
         engine.dispose()
     found = {"file": str(file), "events": report.events, "head": report.head}

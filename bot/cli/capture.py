@@ -15,7 +15,7 @@ HEADS = ("file", "bytes")
 @click.option("--for", "minutes", type=click.IntRange(1, 1440), help="Keep what comes in these minutes.")
 @click.option(
     "--most",
-    type=click.IntRange(1, capture.MOST),
+    type=click.IntRange(1, capture.MAX),
     default=capture.DEFAULT_MOST,
     show_default=True,
     help="Keep no more deliveries than this.",

@@ -13,7 +13,7 @@ from rules.errors import PolicyError
 from rules.policy.model import parse
 from rules.policy.validate import PROFILES
 
-MOST_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
+MAX_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
 
 
 @click.group("policy", cls=Group)
@@ -73,7 +73,7 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what is wrong with file and folder, and what somebody may not have meant by them."""
     beside = _beside.problems(file)
     with file.open("rb") as opened:
-        raw = opened.read(MOST_BYTES)
+        raw = opened.read(MAX_BYTES)
     try:
         policy = parse(raw.decode("utf-8"), home=home, profiles=_beside.own_profiles(file))
     except UnicodeDecodeError:

@@ -7,7 +7,7 @@ from bot.cli import _desk
 from bot.cli._show import ago, json_option, line, show, table
 from bot.scheduler import queues
 from bot.scheduler.queues import QueueName
-from bot.system import redis as embedded
+from bot.system import redis as embedded_redis
 from ledger.errors import CardinalError
 from ledger.ids import DeliveryId
 from ledger.log import event_store
@@ -49,7 +49,7 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
                     raise NotQuarantinedError(delivery_id)
     finally:
         engine.dispose()
-    redis = embedded.connect(config)
+    redis = embedded_redis.connect(config)
     for delivery_id in chosen:  # where no Redis answers, the next tick finds them
         queues.enqueue(
             redis, QueueName.CONTROL, "bot.scheduler.jobs.ingest", delivery_id, job_id=f"ingest-{delivery_id}"

@@ -7,7 +7,7 @@ import click
 from bot.cli import _desk
 from bot.cli._show import json_option, show
 from bot.daemon import lock_file
-from ledger.lifecycle import backup as copying
+from ledger.lifecycle import backup as backups
 
 
 @click.command("restore")
@@ -23,6 +23,6 @@ def command(source: Path, overwrite_newer: bool, as_json: bool) -> None:
     """
     config = _desk.settings()
     with lock_file.hold(config.home):
-        report = copying.restore(source, config.database_url, overwrite_newer=overwrite_newer)
+        report = backups.restore(source, config.database_url, overwrite_newer=overwrite_newer)
     found = {"events": report.events, "head": report.head}
     show(found, as_json=as_json, text=lambda: (f"the ledger has {report.events} events again",))

@@ -68,7 +68,7 @@ def next_dead() -> int | None:
     return None if found is None else found.si_pid
 
 
-def bury(pid: int) -> int:
+def reap(pid: int) -> int:
     """Kill what is left of the dead child's group while its pid is still its own; return its exit status."""
     with contextlib.suppress(ProcessLookupError, PermissionError):  # the usual case: nothing is left
         os.killpg(pid, signal.SIGKILL)

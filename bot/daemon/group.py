@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
-from bot.daemon.child import Role, become, bury, next_dead
+from bot.daemon.child import Role, become, next_dead, reap
 from ledger.errors import CardinalError
 from runner.exec.parent_death import with_parent
 
@@ -168,7 +168,7 @@ class Group:
     def _bury(self) -> None:
         """Take leave of every child that died, with all that it left in its own group of processes."""
         while (dead := next_dead()) is not None:
-            status = bury(dead)
+            status = reap(dead)
             for child in self._children:
                 if child.pid == dead:
                     self._plan_restart(child, status)

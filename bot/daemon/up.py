@@ -20,7 +20,7 @@ from bot.scheduler import ticker
 from bot.scheduler.queues import QueueName
 from bot.system import config as configuration
 from bot.system import git_exclude
-from bot.system import redis as embedded
+from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from bot.web.webhook import PATH
 from ledger.errors import CardinalError
@@ -86,8 +86,8 @@ def work(
 ) -> None:
     """Run workers alone, of the queues in `names`. Raises NoRedisError."""
     config = _prepared(environ, cwd, Config.require_github)
-    client = embedded.connect(config)
-    if not embedded.answers(client):
+    client = embedded_redis.connect(config)
+    if not embedded_redis.answers(client):
         raise NoRedisError
     client.close()
     Group((*_workers(config, names), *((_ticker(),) if tick else ())), say, _ignore).run()
@@ -139,13 +139,13 @@ def _ignore(_pids: Mapping[str, int]) -> None:
 def _redis(config: Config) -> tuple[Role, ...]:
     if config.redis_url is not None:
         return ()
-    command = embedded.server_command(config.home)
-    client = embedded.connect(config)
+    command = embedded_redis.server_command(config.home)
+    client = embedded_redis.connect(config)
 
     def become(_ready: Ready) -> None:
         os.execv(command[0], command)  # noqa: S606 -- no shell is the point
 
-    return (Role("redis", become, ground=True, check=lambda: embedded.answers(client)),)
+    return (Role("redis", become, ground=True, check=lambda: embedded_redis.answers(client)),)
 
 
 def _web(config: Config, listener: socket) -> Role:
@@ -156,7 +156,9 @@ def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[Role, ...]:
     counts = {QueueName.CONTROL: CONTROL_WORKERS, QueueName.RUNS: config.run_workers}
 
     def role(name: QueueName, number: int) -> Role:
-        return Role(f"{name}-{number}", lambda ready: workers.work(embedded.connect(config), name, ready))
+        return Role(
+            f"{name}-{number}", lambda ready: workers.work(embedded_redis.connect(config), name, ready)
+        )
 
     return tuple(role(name, number) for name in names for number in range(1, counts.get(name, 1) + 1))
 
@@ -170,8 +172,8 @@ def _ticker() -> Role:
 
         signal.signal(signal.SIGTERM, leave)
         signal.signal(signal.SIGINT, leave)
-        shop = current()
+        services = current()
         ready()
-        ticker.run_forever(shop, stop)
+        ticker.run_forever(services, stop)
 
     return Role("ticker", tick)

@@ -11,11 +11,11 @@ from flask import Flask
 
 from bot.bootstrap import utc_now
 from bot.scheduler import queues
-from bot.system import redis as embedded
+from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from bot.web.app import make_app
 from bot.web.connections import MAX_CONNECTIONS, Bounds, Connections
-from bot.web.webhook import MOST_BYTES, PATH
+from bot.web.webhook import MAX_BYTES, PATH
 from bot.web.wsgi import Bridge
 from ledger.errors import CardinalError
 from ledger.ids import DeliveryId
@@ -57,13 +57,13 @@ def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) ->
     """Serve until SIGTERM or SIGINT; ends by SystemExit."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)  # uvicorn raises the signal once more when it has stopped
-    bridge = Bridge(load(config), deliveries=PATH, threads=THREADS, most_bytes=MOST_BYTES)
+    bridge = Bridge(load(config), deliveries=PATH, threads=THREADS, most_bytes=MAX_BYTES)
     Server(settings(bridge, Connections(_room())), ready).run([listener])
 
 
 def load(config: Config) -> Flask:
     """Return the application with connections of this process's own."""
-    redis = embedded.connect(config)
+    redis = embedded_redis.connect(config)
 
     def wake(delivery_id: DeliveryId) -> bool:
         job_id = f"ingest-{delivery_id}"

@@ -15,7 +15,7 @@ from pathlib import Path
 from bot.github.errors import UnavailableError
 from bot.system import private_file
 
-MOST_AT_ONCE = 20
+MAX_AT_ONCE = 20
 LONGEST_WAIT_S = 30.0
 POLL_S = 0.02
 
@@ -25,7 +25,7 @@ class Places:
     """The places, one locked file each: those of a process that dies are free at once."""
 
     folder: Path
-    most: int = MOST_AT_ONCE
+    most: int = MAX_AT_ONCE
     wait_s: float = LONGEST_WAIT_S
 
     @contextmanager

@@ -16,13 +16,13 @@ log = logging.getLogger(__name__)
 
 PATH = "/app/hook/deliveries"
 PAGE = 100
-MOST_PAGES = 30  # of one sweep; older ones the sweep of the board makes up for
+MAX_PAGES = 30  # of one sweep; older ones the sweep of the board makes up for
 NEXT = re.compile(r'[?&]cursor=([^&>]+)[^>]*>;\s*rel="next"')
 OK = range(200, 400)
 RETENTION = timedelta(days=3)  # docs.github.com/webhooks/using-webhooks/handling-failed-webhook-deliveries
 RECENT = timedelta(minutes=10)  # far longer than from one sweep to the next
-MOST_ASKED = 100  # for in one sweep; the next one goes on
-MOST_ATTEMPTS = 6  # of one delivery: what is refused so often is refused for ever
+MAX_ASKED = 100  # for in one sweep; the next one goes on
+MAX_ATTEMPTS = 6  # of one delivery: what is refused so often is refused for ever
 FIRST_PAUSE = timedelta(seconds=30)  # after an attempt that failed; each further one doubles it
 
 Came = Callable[[Iterable[DeliveryId]], frozenset[DeliveryId]]
@@ -48,7 +48,7 @@ class FailedDelivery:
 
     def is_hopeless(self, now: datetime) -> bool:
         """Tell whether it is never asked for again: it was refused too often, or GitHub forgot it."""
-        return self.attempts >= MOST_ATTEMPTS or now >= self.tried_at + RETENTION
+        return self.attempts >= MAX_ATTEMPTS or now >= self.tried_at + RETENTION
 
 
 def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
@@ -57,7 +57,7 @@ def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
     `came` says which of some deliveries are in the inbox. Each is asked for a few times, ever more slowly.
     All attempts of one carry the same GUID, so one that comes twice is known.
     """
-    due = [one for one in failed(hub, now - RECENT, came) if one.is_due(now)][:MOST_ASKED]
+    due = [one for one in failed(hub, now - RECENT, came) if one.is_due(now)][:MAX_ASKED]
     asked = []
     for one in due:
         try:
@@ -78,7 +78,7 @@ def failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -> tup
     """
     attempts: list[dict[str, Any]] = []
     params: dict[str, Any] = {"per_page": PAGE, "status": "failure"}
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         answer = hub.as_app("GET", PATH, params=params)
         page = answer.body
         attempts += page

@@ -23,7 +23,7 @@ CONTENTS_PER_MINUTE = 80
 CONTENTS_PER_HOUR = 500
 SOON_S = 120  # after a wait: a limit that is met again by then was not waited out
 LONGEST_GUESS_S = 900
-MOST_INSTALLATIONS = 10  # that are remembered; of more, those that were heard of longest ago are forgotten
+MAX_INSTALLATIONS = 10  # that are remembered; of more, those that were heard of longest ago are forgotten
 # How much of each allowance an act of that priority may use up: a question all of it, a ticker leaves room.
 SHARES = (1.0, 0.9, 0.75, 0.6)
 
@@ -133,7 +133,7 @@ class Budget:
             self._own[0] = known.pop(self.installation, Spent())
             yield self._own[0]
             if write:
-                newest = [*known.items(), (self.installation, self._own[0])][-MOST_INSTALLATIONS:]
+                newest = [*known.items(), (self.installation, self._own[0])][-MAX_INSTALLATIONS:]
                 file.seek(0)
                 json.dump({name: asdict(spent) for name, spent in newest}, file)
                 file.truncate()

@@ -19,7 +19,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from bot.system import private_file
 from bot.system.secret import Secret
 
-MOST = 200  # texts; of more, those that were kept longest are forgotten
+MAX = 200  # texts; of more, those that were kept longest are forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Kept:
                 for name, text in self._opened(file.read()).items()
                 if text != without and name not in more
             }
-            newest = list({**known, **more}.items())[-MOST:]
+            newest = list({**known, **more}.items())[-MAX:]
             self._write(file, dict(newest))
 
     def _write(self, file: IO[bytes], texts: Mapping[str, str]) -> None:

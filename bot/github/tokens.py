@@ -21,7 +21,7 @@ from bot.system.secret import Secret
 BACKDATED_S = 60
 VALID_S = 540
 EARLY = timedelta(minutes=5)  # a token is renewed this long before it expires
-MOST_NARROWED = 100
+MAX_NARROWED = 100
 YOUNG = timedelta(minutes=1)  # what such a token may not do was not granted
 
 Ask = Callable[
@@ -76,7 +76,7 @@ class Tokens:
         if kept is None or self._stale(kept):
             kept = self._fresh(name, reach)
         self._kept[name] = kept  # the newest use last
-        while len(self._kept) > MOST_NARROWED:
+        while len(self._kept) > MAX_NARROWED:
             del self._kept[next(iter(self._kept))]
         return kept.secret.reveal()
 

@@ -1,6 +1,5 @@
 """What people say: who may, whether it is a command, and which events it comes to."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -12,10 +11,11 @@ from bot.github.api import repositories, roles
 from bot.ingest import facts
 from bot.ingest.errors import CardBusyError
 from bot.state import policies, snapshots
-from bot.sync import card as look
+from bot.sync import card as card_sync
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused, CommentChanged, PersonSaid
 from ledger.log import event_store
+from ledger.log.event_store import EventFactory
 from ledger.views import cards, messages, runs
 from rules.card import target_repository
 from rules.chatops import parser
@@ -23,28 +23,27 @@ from rules.commands import ok
 from rules.policy.model import Policy
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
-Maker = Callable[[Connection], tuple[Event, ...]]
 # GitHub takes no longer comment ("is too long (maximum is 65536 characters)"); what brings one is not GitHub.
-MOST_CHARACTERS = 65_536
+MAX_CHARACTERS = 65_536
 STARTS = ("fix", "investigate", "retry")
 
 
-def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
+def said(services: "Services", fact: facts.Said, card: cards.CardRow) -> EventFactory:
     """Return what a comment comes to: what was said, and the command in it if there is one.
 
     One that is longer than GitHub takes is refused with a sentence, and not a word of it is kept.
     """
-    role = roles.role(shop.hub, fact.repository, fact.author)
-    if len(fact.text) > MOST_CHARACTERS:
+    role = roles.role(services.hub, fact.repository, fact.author)
+    if len(fact.text) > MAX_CHARACTERS:
         refusal = _too_long(fact, card, role)
         return lambda _: (refusal,)
     parsed = parser.parse(fact.text)
-    named = parser.mentioned(fact.text, _own_name(shop)) if parsed is None else None
+    named = parser.mentioned(fact.text, _own_name(services)) if parsed is None else None
     parsed = parsed or named
     trusted = roles.may_write(role)
-    base = _base(shop, card, parsed, role=role, login=fact.author)
+    base = _base(services, card, parsed, role=role, login=fact.author)
     speech = PersonSaid(
         card.card_id,
         fact.comment_id,
@@ -57,7 +56,7 @@ def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
         parsed is not None,
     )
     asker = Asker(fact.author, role, fact.place, fact.comment_id, str(fact.comment_id), fact.at, base)
-    edited = _edited(shop, card, parsed, asker)
+    edited = _edited(services, card, parsed, asker)
 
     def make(db: Connection) -> tuple[Event, ...]:
         if messages.knows(db, card.card_id, fact.place, fact.comment_id):
@@ -71,17 +70,17 @@ def said(shop: "Shop", fact: facts.Said, card: cards.CardRow) -> Maker:
 
 
 def _edited(
-    shop: "Shop",
+    services: "Services",
     card: cards.CardRow,
     parsed: parser.Parsed | parser.Mistyped | None,
     asker: "Asker",
-) -> Maker:
+) -> EventFactory:
     """Read the comment that an `ok` lets through as it is now: whoever gives it saw that one, and the
     delivery about an edit may be late or lost.
     """
     if not isinstance(parsed, parser.Parsed) or parsed.command != "ok" or card.repository is None:
         return _nothing
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         given = verdict(policies.in_force(db, card.board_id), card, parsed, asker)
         held = snapshots.held(db, card.card_id)
     meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
@@ -89,30 +88,30 @@ def _edited(
         return _nothing  # none is let through
     (one,) = meant
     where = card.repository if one.place == "issue" else card.pull_repository or card.repository
-    now = github_issues.comment_now(shop.hub, where, one.place, one.comment_id, card.pull_number or 0)
+    now = github_issues.comment_now(services.hub, where, one.place, one.comment_id, card.pull_number or 0)
     if now == one.text:
         return _nothing
     how = messages.DELETED if now is None else "edited"
     return unsaid(facts.Unsaid(card.repository, card.number or 0, one.comment_id, one.place, how, ""), card)
 
 
-def _own_name(shop: "Shop") -> str:
+def _own_name(services: "Services") -> str:
     """Return by which name people mention the App: its slug, as in cardinal[bot]."""
-    return shop.hub.bot_login.removesuffix("[bot]")
+    return services.hub.bot_login.removesuffix("[bot]")
 
 
 def _nothing(_: Connection) -> tuple[Event, ...]:
     return ()
 
 
-def _base(shop: "Shop", card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
+def _base(services: "Services", card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
     """Read what an approval is about as it is now, the issue's text into the ledger; return the base branch's
     commit. What starts a run reads the card too, where that says in which repository it works. Nothing is
     read for another command. Raises CardBusyError.
     """
     if not isinstance(parsed, parser.Parsed) or card.repository is None:
         return ""
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         policy = policies.in_force(db, card.board_id)
         run = runs.get(db, card.run_id) if card.run_id else None
     starts = parsed.command in STARTS and target_repository.is_shared(policy, card.repository)
@@ -120,12 +119,12 @@ def _base(shop: "Shop", card: cards.CardRow, parsed: object, *, role: str, login
         return ""
     if not isinstance(parser.permit(policy, parsed, role=role, login=login), parser.Permitted):
         return ""  # whoever may not approve must cost no call
-    if not look.look(shop, card.card_id):
+    if not card_sync.sync_card(services, card.card_id):
         raise CardBusyError(card.card_id)
-    return "" if starts else repositories.head(shop.hub, run.repository if run else card.repository)
+    return "" if starts else repositories.head(services.hub, run.repository if run else card.repository)
 
 
-def unsaid(fact: facts.Unsaid, card: cards.CardRow) -> Maker:
+def unsaid(fact: facts.Unsaid, card: cards.CardRow) -> EventFactory:
     """Return that a comment is not what was heard any more; told once for each way in which it changed."""
 
     def make(db: Connection) -> tuple[Event, ...]:
@@ -139,19 +138,19 @@ def unsaid(fact: facts.Unsaid, card: cards.CardRow) -> Maker:
 
 def _too_long(fact: facts.Said, card: cards.CardRow, role: str) -> CommandRefused:
     because = (
-        f"This comment has {len(fact.text):,} characters, and at most {MOST_CHARACTERS:,} are read:"
+        f"This comment has {len(fact.text):,} characters, and at most {MAX_CHARACTERS:,} are read:"
         " nothing of it was taken. Please say it shorter, or in several comments."
     )
     return CommandRefused(card.card_id, "", fact.author, role, because, fact.place, fact.comment_id)
 
 
-def ticked(shop: "Shop", fact: facts.BoxTicked, card: cards.CardRow) -> list[Maker]:
+def ticked(services: "Services", fact: facts.BoxTicked, card: cards.CardRow) -> list[EventFactory]:
     """Return what ticked boxes come to: the one who ticked is the actor, like one who wrote the command."""
-    role = roles.role(shop.hub, fact.repository, fact.by)
+    role = roles.role(services.hub, fact.repository, fact.by)
 
-    def maker(box: str) -> Maker:
+    def maker(box: str) -> EventFactory:
         parsed = parser.of_box(box)
-        base = _base(shop, card, parsed, role=role, login=fact.by)
+        base = _base(services, card, parsed, role=role, login=fact.by)
         asker = Asker(fact.by, role, fact.place, fact.comment_id, f"box:{box}", fact.at, base)
 
         def make(db: Connection) -> tuple[Event, ...]:
@@ -164,13 +163,13 @@ def ticked(shop: "Shop", fact: facts.BoxTicked, card: cards.CardRow) -> list[Mak
     return [maker(box) for box in fact.boxes]
 
 
-def pressed(shop: "Shop", fact: facts.ButtonPressed, card: cards.CardRow) -> list[Maker]:
+def pressed(services: "Services", fact: facts.ButtonPressed, card: cards.CardRow) -> list[EventFactory]:
     """Return what a pressed button comes to: whoever pressed it is the actor. Nothing for an unknown one."""
     parsed = parser.of_button(fact.button)
     if parsed is None:
         return []
-    role = roles.role(shop.hub, fact.repository, fact.by)
-    base = _base(shop, card, parsed, role=role, login=fact.by)
+    role = roles.role(services.hub, fact.repository, fact.by)
+    base = _base(services, card, parsed, role=role, login=fact.by)
     asker = Asker(fact.by, role, "check", fact.check_id, f"button:{fact.button}", None, base)
     return [lambda db: (verdict(policies.in_force(db, card.board_id), card, parsed, asker),)]
 

@@ -31,39 +31,39 @@ from runner.session import chat
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 NEWEST_SAID = 30
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 TIMEOUT_S = 90  # below the publisher's claim
 ASSISTANT = "assistant"  # the place of its own messages
 # What a loop of automations, or somebody who cannot stop talking, may cost: calls for one card.
-MOST_AN_HOUR = 20
+MAX_AN_HOUR = 20
 HOUR = timedelta(hours=1)
 STOPPED_S = 15  # how soon it is seen that a kill switch was lifted
 
 
-def reply(hub: "Hub", desk: "Desk", intent: AskAssistant, entry: Entry) -> Outcome:
+def reply(hub: "Hub", context: "OutboxContext", intent: AskAssistant, entry: Entry) -> Outcome:
     """Answer everything that people said so far, once they have been quiet for `debounce_s`.
 
     Nothing is said where the card left its planning column or was answered already.
     """
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         said = messages.newest(db, card.card_id, NEWEST_SAID)
-    column = desk.policy(card.board_id).column(card.column)
+    column = context.policy(card.board_id).column(card.column)
     if column is None or column.archetype is not Archetype.PLANNING or card.archived:
         return Outcome("", "")
     newest = max((one.comment_id for one in said if _is_word(one)), default=0)
     if _answered(newest, card.last_answered, said):
         return Outcome("", "")
-    _wait_for_quiet(desk, said)
-    _wait_until_allowed(desk, card)
+    _wait_for_quiet(context, said)
+    _wait_until_allowed(context, card)
     prompt = assistant_prompt.conversation(
         card, said, instructions=column.instructions, trust=_trust(hub, card)
     )
     try:
-        answer = _ask(desk, entry, column.agent, column.model, prompt)
+        answer = _ask(context, entry, column.agent, column.model, prompt)
     except GivenUpError as error:
         return _failure(card.card_id, "the planning assistant", error.because)
     brief = assistant_prompt.brief_of(answer.text)
@@ -78,15 +78,15 @@ def reply(hub: "Hub", desk: "Desk", intent: AskAssistant, entry: Entry) -> Outco
     return Outcome("", digest_of(f"{newest}:{answer.text}"), events)
 
 
-def run_task(hub: "Hub", desk: "Desk", intent: RunTask, entry: Entry) -> Outcome:
+def run_task(hub: "Hub", context: "OutboxContext", intent: RunTask, entry: Entry) -> Outcome:
     """Run one rule's prompt over the card."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         said = messages.newest(db, card.card_id, NEWEST_SAID)
-    column = desk.policy(card.board_id).column(intent.rule.partition("/")[0])
+    column = context.policy(card.board_id).column(intent.rule.partition("/")[0])
     if column is None:
         return Outcome("", "")
-    _wait_until_allowed(desk, card)
+    _wait_until_allowed(context, card)
     prompt = assistant_prompt.task(
         card,
         said,
@@ -95,7 +95,7 @@ def run_task(hub: "Hub", desk: "Desk", intent: RunTask, entry: Entry) -> Outcome
         trust=_trust(hub, card),
     )
     try:
-        answer = _ask(desk, entry, column.agent, intent.model or column.model, prompt)
+        answer = _ask(context, entry, column.agent, intent.model or column.model, prompt)
     except GivenUpError as error:
         return _failure(card.card_id, f"the rule {intent.rule}", error.because)
 
@@ -116,20 +116,20 @@ def _is_author_trusted(hub: "Hub", card: CardRow) -> bool:
     return roles.may_write(roles.role(hub, card.repository, card.author))
 
 
-def _wait_until_allowed(desk: "Desk", card: CardRow) -> None:
+def _wait_until_allowed(context: "OutboxContext", card: CardRow) -> None:
     """Return when nothing speaks against a call; raises TooSoonError for kill switches, money and loops."""
-    now = desk.clock()
-    with event_store.reading(desk.engine) as db:
+    now = context.clock()
+    with event_store.reading(context.engine) as db:
         stopped = stopped_by(snapshots.board_stops(db, card.board_id), card.card_id, card.column)
         spent_usd = spend.today(db, card.board_id, now.date()).usd
         recent = timeline.times_of(db, card.card_id, AssistantMetered.__name__, now - HOUR)
     if stopped:
         raise TooSoonError(now + timedelta(seconds=STOPPED_S), stopped)
-    if spent_usd >= desk.policy(card.board_id).limits.usd_per_day:
+    if spent_usd >= context.policy(card.board_id).limits.usd_per_day:
         midnight = datetime.combine(now.date() + timedelta(days=1), time(), tzinfo=now.tzinfo)
         raise TooSoonError(midnight, f"${spent_usd:.2f} are spent today")
-    if len(recent) >= MOST_AN_HOUR:
-        raise TooSoonError(recent[-MOST_AN_HOUR] + HOUR, f"{len(recent)} calls for this card in an hour")
+    if len(recent) >= MAX_AN_HOUR:
+        raise TooSoonError(recent[-MAX_AN_HOUR] + HOUR, f"{len(recent)} calls for this card in an hour")
 
 
 def _metered(card_id: CardId, answer: chat.ChatAnswer) -> AssistantMetered:
@@ -148,19 +148,19 @@ def _answered(newest: int, last_answered: int, said: tuple[MessageRow, ...]) -> 
     return last_answered >= newest
 
 
-def _wait_for_quiet(desk: "Desk", said: tuple[MessageRow, ...]) -> None:
+def _wait_for_quiet(context: "OutboxContext", said: tuple[MessageRow, ...]) -> None:
     last = max((one.at for one in said if _is_word(one)), default=None)
     if last is None:
         return
-    due_at = last + timedelta(seconds=desk.config.debounce_s)
-    if due_at > desk.clock():
+    due_at = last + timedelta(seconds=context.config.debounce_s)
+    if due_at > context.clock():
         raise TooSoonError(due_at, "people are still writing")
 
 
-def _ask(desk: "Desk", entry: Entry, agent: str, model: str, prompt: str) -> chat.ChatAnswer:
+def _ask(context: "OutboxContext", entry: Entry, agent: str, model: str, prompt: str) -> chat.ChatAnswer:
     """Return the answer; raises GivenUpError when the last attempt failed too or none can succeed."""
-    home = desk.config.home
-    places = Places(home / "mirrors", home / "workspaces", home / "logs", desk.config.scenarios)
+    home = context.config.home
+    places = Places(home / "mirrors", home / "workspaces", home / "logs", context.config.scenarios)
     try:
         return chat.ask_once(
             agent,
@@ -168,16 +168,16 @@ def _ask(desk: "Desk", entry: Entry, agent: str, model: str, prompt: str) -> cha
             model=model,
             places=places,
             timeout_s=TIMEOUT_S,
-            workspace=builder.workspace(desk.config),
+            workspace=builder.workspace(context.config),
             image=IMAGE,
-            allow_unsandboxed=desk.config.allow_unsandboxed,
-            providers=builder.providers(desk.config),
+            allow_unsandboxed=context.config.allow_unsandboxed,
+            providers=builder.providers(context.config),
         )
     except (UnknownPartError, BackendError, UnsandboxedError, ScenarioError) as error:
         raise GivenUpError(str(error)) from error
     except RunnerError as error:
-        if entry.attempts >= MOST_ATTEMPTS:
-            raise GivenUpError(f"{error} ({MOST_ATTEMPTS} times)") from error
+        if entry.attempts >= MAX_ATTEMPTS:
+            raise GivenUpError(f"{error} ({MAX_ATTEMPTS} times)") from error
         raise TryAgainError(str(error)) from error
 
 

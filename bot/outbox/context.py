@@ -13,7 +13,7 @@ from rules.policy.model import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class OutboxContext:
     """Reads only; the results of an act go back as events."""
 
     engine: Engine

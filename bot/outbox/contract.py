@@ -14,7 +14,7 @@ from ledger.queue.outbox import Entry
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 
 def no_events(_: Connection) -> tuple[Event, ...]:
@@ -67,4 +67,4 @@ class Act(Protocol):
 
     # Any: each file takes its own intent class; `key` and `carry_out` are only called with that.
     key: Callable[[Any], EntryKey]
-    carry_out: "Callable[[Hub, Desk, Any, Entry], Outcome]"
+    carry_out: "Callable[[Hub, OutboxContext, Any, Entry], Outcome]"

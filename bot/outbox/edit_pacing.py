@@ -9,17 +9,17 @@ from ledger.views.remotes import RemoteRow
 from ledger.views.runs import RunRow
 
 if TYPE_CHECKING:
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 SHARE_OF_CLAIM = 0.1
 LONGEST_WAIT_S = 60.0
 
 
-def wait_for_more(desk: "Desk", run: RunRow, last: RemoteRow) -> None:
+def wait_for_more(context: "OutboxContext", run: RunRow, last: RemoteRow) -> None:
     """Raise TooSoonError while the last edit is younger than the least wait, or a tenth of the claim."""
     began = None if run.state is RunState.QUEUED else run.claimed_at
-    age_s = (desk.clock() - began).total_seconds() if began else 0.0
-    wait_s = min(max(desk.config.progress_every_s, age_s * SHARE_OF_CLAIM), LONGEST_WAIT_S)
+    age_s = (context.clock() - began).total_seconds() if began else 0.0
+    wait_s = min(max(context.config.progress_every_s, age_s * SHARE_OF_CLAIM), LONGEST_WAIT_S)
     due_at = last.at + timedelta(seconds=wait_s)
-    if due_at > desk.clock():
+    if due_at > context.clock():
         raise TooSoonError(due_at, "only progress: the next edit can wait")

@@ -11,7 +11,7 @@ from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import Outcome
 from bot.outbox.posting import last_of
-from bot.outbox.targets import MOST_RUNS
+from bot.outbox.targets import MAX_RUNS
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import log_head
 from bot.render.pull.gate_check import NAME, Seen
@@ -23,12 +23,12 @@ from ledger.views.cards import CardRow
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 
 def seen_of(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
     """Return what is known of the commit `head` of the card's pull request. `site`: where the pages are."""
-    of_card = runs.of_card(db, card.card_id, limit=MOST_RUNS)
+    of_card = runs.of_card(db, card.card_id, limit=MAX_RUNS)
     live = next((run for run in of_card if run.state is not RunState.ENDED), None)
     pusher = next((run for run in of_card if run.pushed_head == head), None)
     last = checks.gate_of(db, card.card_id)
@@ -50,7 +50,7 @@ def seen_of(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
 
 
 def publish(
-    hub: "Hub", desk: "Desk", entry: Entry, *, repository: str, head: str, says: Mapping[str, Any]
+    hub: "Hub", context: "OutboxContext", entry: Entry, *, repository: str, head: str, says: Mapping[str, Any]
 ) -> Outcome:
     """Make the check run on `head`, or bring the one that was made for this entry up to date.
 
@@ -59,11 +59,11 @@ def publish(
     Source: docs.github.com/rest/checks/runs (create, update).
     """
     digest = digest_of(json.dumps(says, sort_keys=True))
-    last = last_of(desk, entry.key)
+    last = last_of(context, entry.key)
     known = last.remote_id if last else ""
     if last is not None and known and last.digest == digest:
         return Outcome(known, digest)
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         head_of_log = log_head.text(hash_chain.newest(db))
     told = {**says, "output": {**says.get("output", {}), "text": head_of_log}}
     root = repository_path(repository)

@@ -12,12 +12,12 @@ from rules.runs.gate import CHECK
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 
-def demand_same(hub: "Hub", desk: "Desk", card: CardRow, head: str) -> None:
+def demand_same(hub: "Hub", context: "OutboxContext", card: CardRow, head: str) -> None:
     """Raise GivenUpError where the checks were edited since the gate saw `head`, or cannot be read."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         seen = checks.definition_of(db, card.card_id, head)
     if not seen or card.pull_repository is None:
         return

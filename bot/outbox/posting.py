@@ -17,14 +17,14 @@ from ledger.views.remotes import RemoteRow
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
-MOST_PAGES = 10  # of 100 comments each
+MAX_PAGES = 10  # of 100 comments each
 CLOCK_SLACK = timedelta(minutes=10)  # between GitHub's clock and ours
 
 
 def publish(
-    hub: "Hub", desk: "Desk", entry: Entry, talk: Talk, text: str, *, unticks: bool = False
+    hub: "Hub", context: "OutboxContext", entry: Entry, talk: Talk, text: str, *, unticks: bool = False
 ) -> Outcome:
     """Post `text` under the entry's key, or bring the comment that carries it up to date.
 
@@ -32,7 +32,7 @@ def publish(
     With `unticks` a comment that should say the same is read again: somebody may have ticked a box in it.
     """
     digest, body = digest_of(text), mark(text, entry.key)
-    known = last_of(desk, entry.key)
+    known = last_of(context, entry.key)
     if known is None and entry.attempts > 1:
         known = _adopt(hub, talk, entry)
     if known is not None and _bring_up_to_date(hub, talk.repository, known, digest, body, reads=unticks):
@@ -59,9 +59,9 @@ def _bring_up_to_date(
     return _edit(hub, repository, known.remote_id, body)
 
 
-def settle(hub: "Hub", desk: "Desk", key: EntryKey, repository: str, text: str) -> Outcome:
+def settle(hub: "Hub", context: "OutboxContext", key: EntryKey, repository: str, text: str) -> Outcome:
     """Edit the comment posted under `key`; one that was never posted or is gone needs nothing."""
-    known = last_of(desk, key)
+    known = last_of(context, key)
     digest = digest_of(text)
     if known is None or not known.remote_id:
         return Outcome("", digest)
@@ -70,9 +70,9 @@ def settle(hub: "Hub", desk: "Desk", key: EntryKey, repository: str, text: str) 
     return Outcome(known.remote_id, digest)
 
 
-def last_of(desk: "Desk", key: EntryKey) -> RemoteRow | None:
+def last_of(context: "OutboxContext", key: EntryKey) -> RemoteRow | None:
     """Return what was last published under `key`."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         return remotes.get(db, key)
 
 
@@ -101,7 +101,7 @@ def _own_comments(hub: "Hub", talk: Talk, *, since: datetime) -> Iterator[tuple[
     """
     params = {"since": since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
     path = f"{repository_path(talk.repository)}/issues/{talk.number}/comments"
-    for comment in hub.pages(path, params=params, most=MOST_PAGES):
+    for comment in hub.pages(path, params=params, most=MAX_PAGES):
         marker = own_marker(hub, comment)
         if marker is not None:
             yield comment["id"], marker

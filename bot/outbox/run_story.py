@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from bot.outbox import handlers
-from bot.outbox.targets import MOST_RUNS, card_of, run_of, talks_on_pull
+from bot.outbox.targets import MAX_RUNS, card_of, run_of, talks_on_pull
 from bot.render.run.story import Story
 from ledger.ids import RunId
 from ledger.queue import outbox
@@ -31,23 +31,23 @@ from ledger.views.runs import RunRow
 from ledger.views.timeline import Zoom
 from rules.intents.outbound import PostReport
 
-MOST_ACTIVITY = 30
-MOST_REPORTS = 200  # runs of a card among which those are looked for that made its change
-MOST_TIMELINE = 200  # of the card, among which the run's own are looked for
+MAX_ACTIVITY = 30
+MAX_REPORTS = 200  # runs of a card among which those are looked for that made its change
+MAX_TIMELINE = 200  # of the card, among which the run's own are looked for
 
 
 def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
     """Return the rows of one run; raises GivenUpError for an unknown one. `site`: where the pages are."""
     run = run_of(db, run_id)
     card = card_of(db, run.card_id)
-    rows = timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MOST_TIMELINE)
+    rows = timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MAX_TIMELINE)
     mine = tuple(row for row in reversed(rows) if row.run_id == run_id)
     return Story(
         card=card,
         run=run,
         report=reports.get(db, run_id),
         checks=checks.of_run(db, run_id),
-        activity=mine[:MOST_ACTIVITY],
+        activity=mine[:MAX_ACTIVITY],
         stop_asked_at=next((row.at for row in mine if row.kind == "RunStopAsked"), None),
         card_usd=spend.of_card(db, card.card_id).usd,
         on_pull=talks_on_pull(db, card, run),
@@ -79,7 +79,7 @@ def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:
     """Return the reports of the runs that succeeded on the run's branch, and its own, the oldest first."""
     made = [
         one.run_id
-        for one in reversed(runs.of_card(db, run.card_id, limit=MOST_REPORTS))
+        for one in reversed(runs.of_card(db, run.card_id, limit=MAX_REPORTS))
         if one.run_id == run.run_id
         or ((one.repository, one.branch) == (run.repository, run.branch) and one.ending is Ending.SUCCEEDED)
     ]
@@ -90,6 +90,6 @@ def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:
 def _waived(db: Connection, card: CardRow, run: RunRow) -> bool:
     """Whether nothing checked what this run pushed, or else what stands on the card's pull request."""
     head = run.pushed_head or card.pull_head
-    of_card = runs.of_card(db, card.card_id, limit=MOST_RUNS)
+    of_card = runs.of_card(db, card.card_id, limit=MAX_RUNS)
     pusher = next((one for one in of_card if head and one.pushed_head == head), None)
     return pusher is not None and waivers.covers(db, pusher.run_id, head)

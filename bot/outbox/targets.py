@@ -16,9 +16,9 @@ from ledger.views.plans import PlanRow
 from ledger.views.runs import RunRow
 
 if TYPE_CHECKING:
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
-MOST_RUNS = 50  # of a card, newest first, that are searched for one that pushed
+MAX_RUNS = 50  # of a card, newest first, that are searched for one that pushed
 CONVERSION, CONVERSION_S = "convert_draft", 2  # a draft issue is being converted by an entry of its own
 
 
@@ -51,18 +51,18 @@ def plan_of(db: Connection, run_id: RunId, revision: int) -> PlanRow | None:
     return next((plan for plan in plans.of_run(db, run_id) if plan.revision == revision), None)
 
 
-def issue_of(card: CardRow, desk: "Desk") -> Talk:
+def issue_of(card: CardRow, context: "OutboxContext") -> Talk:
     """Return the card's issue; raises TooSoonError while it is a draft issue that is being converted.
 
     Raises GivenUpError for a draft that nobody converts any more, because that was given up.
     """
     if card.repository is not None and card.number is not None:
         return Talk(card.repository, card.number)
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         waiting = outbox.open_of_card(db, card.card_id)
     if all(entry.act != CONVERSION for entry in waiting):
         raise GivenUpError("the card is a draft issue, which has no comments: convert it to an issue")
-    due_at = desk.clock() + timedelta(seconds=CONVERSION_S)
+    due_at = context.clock() + timedelta(seconds=CONVERSION_S)
     raise TooSoonError(due_at, "the card is a draft issue still")
 
 
@@ -73,16 +73,16 @@ def pull_of(card: CardRow) -> Talk | None:
     return Talk(card.pull_repository, card.pull_number)
 
 
-def place_of(card: CardRow, place: str, desk: "Desk") -> Talk:
+def place_of(card: CardRow, place: str, context: "OutboxContext") -> Talk:
     """Return the issue, or for comments on the pull request that one, which may be of another repository."""
     pull = None if place == "issue" else pull_of(card)
-    return pull or issue_of(card, desk)
+    return pull or issue_of(card, context)
 
 
-def talk_of_run(db: Connection, card: CardRow, run: RunRow, desk: "Desk") -> Talk:
+def talk_of_run(db: Connection, card: CardRow, run: RunRow, context: "OutboxContext") -> Talk:
     """Return where the run talks: on the pull request if there was one before it, else on the issue."""
     pull = pull_of(card)
-    return pull if pull is not None and talks_on_pull(db, card, run) else issue_of(card, desk)
+    return pull if pull is not None and talks_on_pull(db, card, run) else issue_of(card, context)
 
 
 def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
@@ -92,5 +92,5 @@ def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
     """
     return card.pull_number is not None and any(
         earlier.attempt < run.attempt and earlier.pushed_head
-        for earlier in runs.of_card(db, card.card_id, limit=MOST_RUNS)
+        for earlier in runs.of_card(db, card.card_id, limit=MAX_RUNS)
     )

@@ -22,14 +22,14 @@ from ledger.queue import outbox
 from ledger.states import CARD_STATES, RUN_HELD, Archetype, CardState, Ending, RunState, check_card_step
 from ledger.views import cards, grants, halts, pins, questions, remotes, runs
 from rules.intents import internal
-from rules.intents import outbound as asked
+from rules.intents import outbound as outbound
 from rules.intents.halt import HaltBoard, LiftHalt
 from rules.policy.model import Policy
 
 STOPPED_AT_ONCE = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
 
 
-def apply(db: Connection, policy: Policy, decision: asked.Decision, *, now: datetime) -> None:
+def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: datetime) -> None:
     """Append what the inward intents mean and put the outward ones into the outbox, in their order.
 
     An intent that came too late (the run moved on) appends nothing.
@@ -44,10 +44,10 @@ def apply(db: Connection, policy: Policy, decision: asked.Decision, *, now: date
                 event_store.append(db, *events, at=now)
 
 
-def _put(db: Connection, intent: asked.Intent, now: datetime) -> None:
+def _put(db: Connection, intent: outbound.Intent, now: datetime) -> None:
     draft = handlers.draft(intent, now, remotes.get(db, handlers.key(intent)))
     known = not outbox.put(db, draft, now)
-    if known and isinstance(intent, asked.CreateCard) and intent.again:
+    if known and isinstance(intent, outbound.CreateCard) and intent.again:
         outbox.reopen(db, draft.key, now)
 
 
@@ -204,7 +204,7 @@ def _lift_halt(db: Connection, policy: Policy, intent: LiftHalt) -> tuple[Event,
     return (on_board.HaltLifted(intent.board_id, halt.cause, intent.by),) if halt else ()
 
 
-_INWARD: Mapping[type[asked.Intent], Callable[..., tuple[Event, ...]]] = {
+_INWARD: Mapping[type[outbound.Intent], Callable[..., tuple[Event, ...]]] = {
     internal.ChangeCardState: _change_state,
     internal.Explain: _explain,
     internal.HoldBack: _hold_back,

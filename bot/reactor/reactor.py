@@ -25,8 +25,8 @@ from ledger.events.board import (
 from ledger.events.run import RunEvent
 from ledger.ids import BoardId, CardId
 from ledger.log import cursors, event_store
-from ledger.queries import cards as listing
-from ledger.queries import run_queue as waiting
+from ledger.queries import cards as card_queries
+from ledger.queries import run_queue as run_queue
 from ledger.states import CardState
 from ledger.views import cards, placements, runs
 from rules.decide import decide
@@ -42,9 +42,9 @@ Decide = Callable[[Policy, Snapshot | None, Event, datetime], Decision]
 
 READER = "react"
 BATCH = 200
-MOST_AT_ONCE = 1000  # of a backlog in one transaction, so that other writers get their turn
-MOST_DEPENDENTS = 500  # that are told at once what became of an issue; all of them may start
-MOST_BEYOND = 5000  # events that decisions themselves ask for in one go: rules that never settle are a bug
+MAX_AT_ONCE = 1000  # of a backlog in one transaction, so that other writers get their turn
+MAX_DEPENDENTS = 500  # that are told at once what became of an issue; all of them may start
+MAX_BEYOND = 5000  # events that decisions themselves ask for in one go: rules that never settle are a bug
 
 
 class UnsettledRulesError(LedgerError):
@@ -53,7 +53,7 @@ class UnsettledRulesError(LedgerError):
     def __init__(self, seq: int) -> None:
         self.seq = seq
         super().__init__(
-            f"the rules did not settle within {MOST_BEYOND} events at event {seq}: report this as a bug"
+            f"the rules did not settle within {MAX_BEYOND} events at event {seq}: report this as a bug"
         )
 
 
@@ -73,9 +73,9 @@ def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
     while True:
         before = cursors.position(db, READER)
         waiting = event_store.read(db, after=before, limit=BATCH)
-        if not waiting or (decided >= MOST_AT_ONCE and before < head):
+        if not waiting or (decided >= MAX_AT_ONCE and before < head):
             return decided
-        if before > head + MOST_BEYOND:
+        if before > head + MAX_BEYOND:
             raise UnsettledRulesError(before)
         for recorded in waiting:
             _decide_one(db, recorded, now, rules)
@@ -130,7 +130,7 @@ def _spread_access(
         concerned = [card.card_id for card in placements.cards_in(db, target)]
     else:
         live = [run.card_id for run in (*runs.held(db, event.board_id), *runs.parked(db))]
-        concerned = [*live, *listing.in_state(db, event.board_id, CardState.BLOCKED)]
+        concerned = [*live, *card_queries.in_state(db, event.board_id, CardState.BLOCKED)]
     for card_id in dict.fromkeys(concerned):
         snapshot = snapshots.of_card(db, card_id)
         if snapshot is not None and snapshot.board_id == event.board_id:
@@ -149,7 +149,7 @@ def _tell_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
     card = cards.get(db, card_id)
     if card is None or card.repository is None or card.number is None:
         return
-    for dependent in waiting.queued_dependents(db, card.repository, card.number, MOST_DEPENDENTS):
+    for dependent in run_queue.queued_dependents(db, card.repository, card.number, MAX_DEPENDENTS):
         snapshot = snapshots.of_card(db, dependent)
         if snapshot is not None:
             policy = policies.in_force(db, snapshot.board_id)

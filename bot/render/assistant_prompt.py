@@ -8,8 +8,8 @@ from ledger.views.cards import CardRow
 from ledger.views.messages import MessageRow
 from rules.card.prompt_template import fill
 from runner.text.invisible import without_invisible
-from runner.text.untrusted import fence
-from runner.text.visible import shown
+from runner.text.untrusted import delimit_untrusted
+from runner.text.visible import strip_hidden
 
 BODY_LIMIT = 8_000
 MESSAGE_LIMIT = 2_000
@@ -41,7 +41,7 @@ class Trust:
 
     def fenced(self, text: str, trusted: bool) -> str:
         """Return `text`, between the tags unless it is trusted."""
-        return text if trusted else fence(text, self.tag)
+        return text if trusted else delimit_untrusted(text, self.tag)
 
 
 def conversation(card: CardRow, messages: Iterable[MessageRow], *, instructions: str, trust: Trust) -> str:
@@ -97,12 +97,12 @@ def _title(card: CardRow) -> str:
 
 
 def _body(card: CardRow) -> str:
-    return cut(shown(card.body), BODY_LIMIT, CUT) or "(no description)"
+    return cut(strip_hidden(card.body), BODY_LIMIT, CUT) or "(no description)"
 
 
 def _message(message: MessageRow, trust: Trust) -> str:
     own = message.place == "assistant"
-    text = cut(shown(message.text, tags=not own), MESSAGE_LIMIT, CUT)
+    text = cut(strip_hidden(message.text, tags=not own), MESSAGE_LIMIT, CUT)
     if own:
         return f"You said:\n{text}"
     if message.vouched_by:

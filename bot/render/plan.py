@@ -2,21 +2,21 @@
 
 from bot.render.markdown.checkboxes import box
 from bot.render.markdown.escape import fit, line, quote
-from bot.render.run import story as told
+from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.views.plans import PlanRow
 from rules.text import usd
 
-MOST_STEPS = 50
+MAX_STEPS = 50
 
 
 def write(story: Story, plan: PlanRow) -> str:
     """Return the comment: with boxes while the plan waits, else with who decided what."""
     revision = f", revision {plan.revision}" if plan.revision > 1 else ""
     steps = "\n".join(
-        f"{position}. {line(step)}" for position, step in enumerate(plan.steps[:MOST_STEPS], start=1)
+        f"{position}. {line(step)}" for position, step in enumerate(plan.steps[:MAX_STEPS], start=1)
     )
-    more = len(plan.steps) - MOST_STEPS
+    more = len(plan.steps) - MAX_STEPS
     return fit(
         (
             f"### 📝 Plan of run {story.run.run_id}{revision}: {_verdict(story, plan)}",
@@ -41,7 +41,7 @@ def _verdict(story: Story, plan: PlanRow) -> str:
 
 
 def _how_to_decide(story: Story, plan: PlanRow) -> tuple[str, ...]:
-    budget, limit = told.budget_of(story), told.limit_of(story, "timeout_minutes")
+    budget, limit = run_story.budget_of(story), run_story.limit_of(story, "timeout_minutes")
     limits = [usd(budget)] if budget is not None else []
     limits += [f"{limit:.0f} min"] if limit is not None else []
     cap = f" Once approved it may use up to {' and '.join(limits)}." if limits else ""

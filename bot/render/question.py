@@ -19,8 +19,8 @@ ASKERS: Mapping[str, str] = {
     "stage": "needs you before its next stage",
     "leave": "is not finished, but its card was dragged away",
 }
-MOST_CHOICES = 20
-MOST_BYTES = 500  # of a choice: as many as an agent's may have, so that all of it is seen
+MAX_CHOICES = 20
+MAX_BYTES = 500  # of a choice: as many as an agent's may have, so that all of it is seen
 
 
 def write(question: QuestionRow) -> str:
@@ -52,8 +52,8 @@ def _rest(question: QuestionRow) -> tuple[str, ...]:
 
 def _how_to_answer(question: QuestionRow) -> tuple[str, ...]:
     boxes = "\n".join(
-        box(f"choice:{question.question_id}:{number}", f"{number}. {line(choice, MOST_BYTES)}")
-        for number, choice in enumerate(question.choices[:MOST_CHOICES], start=1)
+        box(f"choice:{question.question_id}:{number}", f"{number}. {line(choice, MAX_BYTES)}")
+        for number, choice in enumerate(question.choices[:MAX_CHOICES], start=1)
     )
     if question.asker == "leave":
         return (

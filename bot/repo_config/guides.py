@@ -4,7 +4,7 @@ from bot.github.api import contents
 from bot.github.client import Hub
 from rules.policy.repository import GUIDES, RepositoryRules
 from runner.run.instructions import Layer, LayerKind, own
-from runner.text.visible import shown
+from runner.text.visible import strip_hidden
 
 GUIDE_BYTES = 16_000
 
@@ -32,7 +32,7 @@ def _text(hub: Hub, repository: str, name: str, commit: str) -> str:
     raw = _content(hub, repository, name, commit)
     if raw is None:
         return f"({name} is not there, or larger than {GUIDE_BYTES:,} bytes, and was left out.)"
-    return shown(raw.decode("utf-8", "replace"), paths=True)
+    return strip_hidden(raw.decode("utf-8", "replace"), paths=True)
 
 
 def _content(hub: Hub, repository: str, name: str, commit: str) -> bytes | None:

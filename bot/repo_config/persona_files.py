@@ -7,7 +7,7 @@ from rules.policy.stages import is_persona
 
 FOLDER = ".github/cardinal/personas"
 _SUFFIX = ".md"
-MOST = 100  # that are looked at by name; a folder with more of them is no list for people
+MAX = 100  # that are looked at by name; a folder with more of them is no list for people
 
 
 def names(hub: Hub, repository: str, commit: str) -> tuple[str, ...]:
@@ -24,7 +24,7 @@ def names(hub: Hub, repository: str, commit: str) -> tuple[str, ...]:
     files = [one for one in found if one.get("type") == "file"] if isinstance(found, list) else []
     stems = (str(one.get("name", "")) for one in files)
     called = (name.removesuffix(_SUFFIX) for name in stems if name.endswith(_SUFFIX))
-    return tuple(sorted(name for name in called if is_persona(name)))[:MOST]
+    return tuple(sorted(name for name in called if is_persona(name)))[:MAX]
 
 
 def read(hub: Hub, repository: str, commit: str, name: str) -> str:

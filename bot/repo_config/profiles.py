@@ -11,11 +11,11 @@ from rules.policy.profile import ProfileFile, parse_profile
 from rules.policy.repository import RepositoryRules
 from rules.policy.validate import NO_PROFILE, PROFILES
 from runner.run.instructions import Layer, LayerKind, own
-from runner.text.visible import shown
+from runner.text.visible import strip_hidden
 
 ROOT = ".github/cardinal/profiles"
 PROFILE_BYTES = 16_000
-MOST_OWN = 100
+MAX_OWN = 100
 
 
 def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, .
     found = contents.entries(hub, repository, ROOT, commit)
     return tuple(
         one.name.removesuffix(".md") for one in found if one.kind == "file" and one.name.endswith(".md")
-    )[:MOST_OWN]
+    )[:MAX_OWN]
 
 
 def rules_of(hub: Hub, repository: str, text: str | None, commit: str) -> RepositoryRules:
@@ -71,7 +71,7 @@ def load(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> Prof
     path = f"{ROOT}/{name}.md"
     raw = contents.content(hub, repository, path, commit, most_bytes=PROFILE_BYTES)
     file = parsed(path, raw)
-    layer = own(LayerKind.PROFILE, name, path, shown(file.text, paths=True))
+    layer = own(LayerKind.PROFILE, name, path, strip_hidden(file.text, paths=True))
     return Profile(name, (layer,), file.skills, firm=True)
 
 

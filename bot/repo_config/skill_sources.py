@@ -15,10 +15,10 @@ from rules.runs.skills import OPERATOR, REPOSITORY
 ROOT = ".github/cardinal/skills"
 MAIN = "SKILL.md"
 PARTS = ("references", "scripts")
-MOST_SKILLS = 20  # that are looked at in one place: each costs two calls of GitHub
-MOST_FILES = 20
+MAX_SKILLS = 20  # that are looked at in one place: each costs two calls of GitHub
+MAX_FILES = 20
 FILE_BYTES = 64_000
-MOST_BYTES = 256_000  # of all files of one skill
+MAX_BYTES = 256_000  # of all files of one skill
 
 
 class Shelf(Protocol):
@@ -97,12 +97,12 @@ def files_of(shelf: Shelf, name: str) -> Iterator[tuple[str, bytes | None]]:
 
     Left out is what is too large, too much, a link, a folder, or named as no file should be.
     """
-    left, count = MOST_BYTES, 0
+    left, count = MAX_BYTES, 0
     parts = {one.name for one in shelf.listing(name) if one.kind == "dir"}
     for part in (one for one in PARTS if one in parts):
-        for entry in shelf.listing(f"{name}/{part}")[: 2 * MOST_FILES]:
+        for entry in shelf.listing(f"{name}/{part}")[: 2 * MAX_FILES]:
             path = f"{part}/{entry.name}"
-            sound = entry.kind == "file" and _is_plain(entry.name) and count < MOST_FILES
+            sound = entry.kind == "file" and _is_plain(entry.name) and count < MAX_FILES
             raw = shelf.read(f"{name}/{path}", min(FILE_BYTES, left)) if sound else None
             if raw is not None:
                 left, count = left - len(raw), count + 1
@@ -141,7 +141,7 @@ def _entries(place: Path) -> tuple[contents.Entry, ...]:
             ]
     except OSError:
         return ()
-    return tuple(sorted(found))[: contents.MOST_ENTRIES]
+    return tuple(sorted(found))[: contents.MAX_ENTRIES]
 
 
 def _kind(one: "os.DirEntry[str]") -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.github.api import roles
 from bot.repo_config.profiles import Profile
-from bot.repo_config.skill_sources import MOST_SKILLS, PrivateShelf, RepositoryShelf, Shelf, files_of, main_of
+from bot.repo_config.skill_sources import MAX_SKILLS, PrivateShelf, RepositoryShelf, Shelf, files_of, main_of
 from ledger.events.instruction import SkillConsidered
 from ledger.log import event_store
 from ledger.views import pins
@@ -18,10 +18,10 @@ from rules.policy.skill import SkillFile, SkillFileError, parse
 from rules.runs.skills import OPERATOR, Choice, Occasion, Offer, choose, named_in
 from runner.run.instructions import Layer, LayerKind, SkillContent
 from runner.text.invisible import without_invisible
-from runner.text.visible import clean, shown
+from runner.text.visible import clean, strip_hidden
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
 _TRIGGER = re.compile(r"\Atrigger `[^`]*` in")
 
@@ -45,20 +45,20 @@ class _Found:
 
 
 def gather(
-    shop: "Shop", card: CardRow, repository: str, rules: Skills, commit: str, profile: Profile
+    services: "Services", card: CardRow, repository: str, rules: Skills, commit: str, profile: Profile
 ) -> Equipment:
     """Return what the card's next turns have of skills, with those of the repository that it works in as they
     are at `commit`, and those that its profile attaches.
 
     Raises a GithubError when GitHub cannot be asked.
     """
-    shelves: list[Shelf] = [RepositoryShelf(shop.hub, repository, commit)]
-    if shop.config.skills is not None:
-        shelves.append(PrivateShelf(shop.config.skills))
+    shelves: list[Shelf] = [RepositoryShelf(services.hub, repository, commit)]
+    if services.config.skills is not None:
+        shelves.append(PrivateShelf(services.config.skills))
     found = {(one.offer.source, one.offer.name): one for shelf in shelves for one in _all(shelf)}
     names = {name.casefold() for _, name in found}
     attached = tuple(one for one in profile.skills if profile.firm or one.casefold() in names)
-    occasion = replace(_occasion(shop, card), profile=profile.name, attached=attached)
+    occasion = replace(_occasion(services, card), profile=profile.name, attached=attached)
     choices = choose(rules, occasion, [one.offer for one in found.values()])
     return _equipment(choices, found)
 
@@ -70,10 +70,10 @@ def unusable(shelf: Shelf) -> Iterator[Offer]:
 
 def _all(shelf: Shelf) -> Iterator[_Found]:
     for count, name in enumerate(shelf.names(), start=1):
-        if count <= MOST_SKILLS:
+        if count <= MAX_SKILLS:
             yield _look(shelf, name)
         else:
-            problem = f"only the first {MOST_SKILLS} skills in one place are looked at"
+            problem = f"only the first {MAX_SKILLS} skills in one place are looked at"
             yield _Found(shelf, Offer(name, shelf.source, problem=problem), None)
 
 
@@ -93,9 +93,9 @@ def _look(shelf: Shelf, name: str) -> _Found:
     return _Found(shelf, offer, file)
 
 
-def _occasion(shop: "Shop", card: CardRow) -> Occasion:
-    trusted = roles.may_write(roles.role(shop.hub, card.repository or "", card.author))
-    with event_store.reading(shop.engine) as db:
+def _occasion(services: "Services", card: CardRow) -> Occasion:
+    trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
+    with event_store.reading(services.engine) as db:
         pinned = pins.of_card(db, card.card_id)
     line = named_in(clean(card.body).text)
     return Occasion(without_invisible(card.title), trusted, card.choosing_labels, line, pinned)
@@ -149,7 +149,7 @@ def _loaded(here: _Found, file: SkillFile) -> tuple[Layer, list[SkillContent], l
         LayerKind.SKILL,
         name,
         here.offer.source,
-        f"{without_invisible(file.description)}\n\n{shown(file.text, paths=True)}",
+        f"{without_invisible(file.description)}\n\n{strip_hidden(file.text, paths=True)}",
         digest.hexdigest(),
         file.version,
         private=here.offer.source == OPERATOR,

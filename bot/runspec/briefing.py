@@ -18,17 +18,17 @@ from runner.prompts.briefing import Briefing, BriefingSource, EarlierRun, Feedba
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
 
-def write(shop: "Shop", card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:
+def write(services: "Services", card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:
     """Return the briefing of a run as the views are now; the runner stores it once, unchanged after.
 
     `nonce` is what nobody can guess of the tags around others' words; chance, unless it is given.
     """
     nonce = nonce or secrets.token_hex(16)
-    trusted = roles.may_write(roles.role(shop.hub, card.repository or "", card.author))
-    with event_store.reading(shop.engine) as db:
+    trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
+    with event_store.reading(services.engine) as db:
         return briefing.make_briefing(source(db, card, run_id, author_trusted=trusted), nonce)
 
 

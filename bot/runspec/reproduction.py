@@ -10,25 +10,25 @@ from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.policy.repository import RepositoryRules
 from rules.runs.reproduction import Words, wanted
-from runner.run.run_spec import BrowserStep, Reproduction, WorkOrder
+from runner.run.run_spec import BrowserStep, Reproduction, RunSpec
 from runner.text.visible import clean
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
 _COMMENTS = 50
 
 
 def with_reproduction(
-    shop: "Shop", order: WorkOrder, run: RunRow, card: CardRow, rules: RepositoryRules
-) -> WorkOrder:
+    services: "Services", order: RunSpec, run: RunRow, card: CardRow, rules: RepositoryRules
+) -> RunSpec:
     """Return the order with what it plays: the words with the command come first, then comments from the
     newest on, then the issue. Hidden text in them is none, nor is what the planning
     assistant said.
     """
     if rules.reproduction is None and not run.reproduces:
         return order
-    found = wanted(rules, _words(shop, run, card), asked=run.reproduces)
+    found = wanted(rules, _words(services, run, card), asked=run.reproduces)
     if found is None:
         return order
     settings = found.settings
@@ -47,10 +47,10 @@ def with_reproduction(
     )
 
 
-def _words(shop: "Shop", run: RunRow, card: CardRow) -> tuple[Words, ...]:
-    with event_store.reading(shop.engine) as db:
+def _words(services: "Services", run: RunRow, card: CardRow) -> tuple[Words, ...]:
+    with event_store.reading(services.engine) as db:
         said = messages.newest(db, card.card_id, _COMMENTS)
-    trusted = roles.may_write(roles.role(shop.hub, card.repository or "", card.author))
+    trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
     texts = (
         (run.asked, True),
         *((one.text, one.trusted or bool(one.vouched_by)) for one in reversed(said) if one.author),

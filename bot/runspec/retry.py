@@ -10,10 +10,10 @@ from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
-from runner.run.run_spec import WorkOrder
+from runner.run.run_spec import RunSpec
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
 log = logging.getLogger(__name__)
 
@@ -21,15 +21,15 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 # Nothing renews the claim while GitHub is asked. A worker that dies meanwhile is noticed all the same; the
 # log of the run takes the time back to that of the configuration.
 CLAIM_S = 90.0
-MOST_S = 900.0  # in all; after it the run fails with GitHub's reason, and a person retries
+MAX_S = 900.0  # in all; after it the run fails with GitHub's reason, and a person retries
 
 
-def claim_s(shop: "Shop") -> float:
+def claim_s(services: "Services") -> float:
     """Return how long a claim is good for while its order is made."""
-    return max(CLAIM_S, shop.config.lease_s)
+    return max(CLAIM_S, services.config.lease_s)
 
 
-def make_order(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, builder.HubRemote]:
+def make_order(services: "Services", run_id: RunId, lease: Lease) -> tuple[RunSpec, builder.HubRemote]:
     """Return what `orders.make` does, trying again while GitHub is away or wants fewer calls.
 
     Raises the GithubError that no waiting helps against, or that lasted; PolicyError; StaleClaimError.
@@ -37,22 +37,22 @@ def make_order(shop: "Shop", run_id: RunId, lease: Lease) -> tuple[WorkOrder, bu
     waited_s, pause_s = 0.0, FIRST_WAIT_S
     while True:
         try:
-            return builder.make(shop, run_id, lease)
+            return builder.make(services, run_id, lease)
         except (UnavailableError, RateLimitedError) as error:
             wait_s = error.retry_after_s if isinstance(error, RateLimitedError) else pause_s
-            if waited_s + wait_s > MOST_S:
+            if waited_s + wait_s > MAX_S:
                 raise
             log.warning("run waits for GitHub run=%s for_s=%.0f reason=%s", run_id, wait_s, error)
-        _wait(shop, lease, wait_s)
+        _wait(services, lease, wait_s)
         waited_s, pause_s = waited_s + wait_s, min(pause_s * 2, LONGEST_WAIT_S)
 
 
-def _wait(shop: "Shop", lease: Lease, wait_s: float) -> None:
+def _wait(services: "Services", lease: Lease, wait_s: float) -> None:
     """Let the time go by without losing the claim; raises StaleClaimError when it was lost."""
     left_s = wait_s
     while left_s > 0:
-        nap_s = min(left_s, claim_s(shop) / 3)
+        nap_s = min(left_s, claim_s(services) / 3)
         time.sleep(nap_s)
         left_s -= nap_s
-        with event_store.writing(shop.engine) as db:
-            leases.renew(db, lease, now=shop.now(), ttl_s=claim_s(shop))
+        with event_store.writing(services.engine) as db:
+            leases.renew(db, lease, now=services.now(), ttl_s=claim_s(services))

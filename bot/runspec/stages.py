@@ -13,7 +13,7 @@ from rules.policy.persona import Persona, parse_persona
 from rules.policy.stages import Permission, Stage, strictest
 from runner.run import run_spec
 from runner.run.run_spec import Tools
-from runner.text.visible import shown
+from runner.text.visible import strip_hidden
 
 BUILT_IN = "built in"
 
@@ -85,7 +85,7 @@ def _stage(stage: Stage, found: Found, tools: Tools) -> run_spec.Stage:
     return run_spec.Stage(
         name=stage.name,
         persona=persona.name,
-        text=shown(persona.text, paths=True),
+        text=strip_hidden(persona.text, paths=True),
         digest=persona.digest,
         source=found.source,
         next=stage.follows,

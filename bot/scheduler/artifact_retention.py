@@ -11,40 +11,40 @@ from ledger.views.artifacts import ArtifactRow
 from runner.artifacts.store import Store
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 BYTES_PER_MB = 1_000_000
 YOUNG_S = 3_600.0  # a run may be writing the same file just now, and tell of it in a moment
 ORPHAN_S = 86_400.0
 
 
-def drop(shop: "Shop") -> tuple[str, ...]:
+def drop(services: "Services") -> tuple[str, ...]:
     """Remove what is too old, then what is too much, the oldest first; say how many, and why."""
-    store = Store(builder.artifacts_of(shop.config))
-    too_old = _too_old(shop)
-    said = [_removed(shop, store, too_old, "age")] if too_old else []
-    too_much = _too_much(shop)
-    said += [_removed(shop, store, too_much, "space")] if too_much else []
-    orphans = _orphans(shop, store)
+    store = Store(builder.artifacts_of(services.config))
+    too_old = _too_old(services)
+    said = [_removed(services, store, too_old, "age")] if too_old else []
+    too_much = _too_much(services)
+    said += [_removed(services, store, too_much, "space")] if too_much else []
+    orphans = _orphans(services, store)
     said += [f"{orphans} files of no run"] if orphans else []
     return tuple(said)
 
 
-def _too_old(shop: "Shop") -> tuple[ArtifactRow, ...]:
-    before = shop.now() - timedelta(days=shop.config.artifact_days)
-    with event_store.reading(shop.engine) as db:
-        return artifacts.oldest(db, MOST_AT_ONCE, before)
+def _too_old(services: "Services") -> tuple[ArtifactRow, ...]:
+    before = services.now() - timedelta(days=services.config.artifact_days)
+    with event_store.reading(services.engine) as db:
+        return artifacts.oldest(db, MAX_AT_ONCE, before)
 
 
-def _too_much(shop: "Shop") -> tuple[ArtifactRow, ...]:
-    most = shop.config.artifact_mb * BYTES_PER_MB
-    with event_store.reading(shop.engine) as db:
+def _too_much(services: "Services") -> tuple[ArtifactRow, ...]:
+    most = services.config.artifact_mb * BYTES_PER_MB
+    with event_store.reading(services.engine) as db:
         over = artifacts.total_bytes(db) - most
         if over <= 0:
             return ()
         found: list[ArtifactRow] = []
-        for row in artifacts.oldest(db, MOST_AT_ONCE):
+        for row in artifacts.oldest(db, MAX_AT_ONCE):
             if over <= 0:
                 break
             found.append(row)
@@ -52,11 +52,11 @@ def _too_much(shop: "Shop") -> tuple[ArtifactRow, ...]:
         return tuple(found)
 
 
-def _removed(shop: "Shop", store: Store, rows: tuple[ArtifactRow, ...], reason: str) -> str:
+def _removed(services: "Services", store: Store, rows: tuple[ArtifactRow, ...], reason: str) -> str:
     """Tell it first: a file without a row is found as an orphan, a row without its file would be a lie."""
-    with event_store.writing(shop.engine) as db:
+    with event_store.writing(services.engine) as db:
         dropped = (ArtifactDropped(row.run_id, row.name, row.digest, reason) for row in rows)
-        event_store.append(db, *dropped, at=shop.now())
+        event_store.append(db, *dropped, at=services.now())
         gone = {row.digest for row in rows if not artifacts.is_kept(db, row.digest)}
     for digest in gone:
         if not store.young(digest, YOUNG_S):
@@ -64,11 +64,11 @@ def _removed(shop: "Shop", store: Store, rows: tuple[ArtifactRow, ...], reason: 
     return f"{len(rows)} artifacts ({reason})"
 
 
-def _orphans(shop: "Shop", store: Store) -> int:
+def _orphans(services: "Services", store: Store) -> int:
     """Remove files that no run tells of: of a run that was killed while it wrote, or dropped ones."""
     count = 0
     for name in store.older_than(ORPHAN_S):
-        with event_store.reading(shop.engine) as db:
+        with event_store.reading(services.engine) as db:
             needed = artifacts.is_kept(db, name)
         if not needed:
             store.remove(name)

@@ -30,7 +30,7 @@ from runner.workspaces.contract import Backend, Tenancy
 from runner.workspaces.tenant import LOOK
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
 log = logging.getLogger(__name__)
 
@@ -40,14 +40,14 @@ _CHAT = "chat-"
 _FINISHED = (CardState.DONE, CardState.ARCHIVED)
 
 
-def tidy(shop: "Shop") -> tuple[str, ...]:
+def tidy(services: "Services") -> tuple[str, ...]:
     """Remove what is left over and return a sentence for each; what cannot be removed now stays for the next
     time.
     """
-    places = builder.places(shop)
+    places = builder.places(services)
 
     def alive(run_id: RunId, generation: int) -> bool:
-        with event_store.reading(shop.engine) as db:
+        with event_store.reading(services.engine) as db:
             return _is_alive(db, places, run_id, generation)
 
     done: list[str] = []
@@ -57,13 +57,13 @@ def tidy(shop: "Shop") -> tuple[str, ...]:
             continue  # the folders are the same for all: another backend removes them
         try:
             done += backend.sweep(places, alive)
-            done += _places(shop, backend, places)
+            done += _places(services, backend, places)
         except RunnerError as error:
             log.warning("not tidied backend=%s reason=%s", name, error)
     done += _gateways(places, alive)
     done += _exports(places, alive)
-    done += artifact_retention.drop(shop)
-    done += _refs(shop, places)  # the last: it may wait for mirrors
+    done += artifact_retention.drop(services)
+    done += _refs(services, places)  # the last: it may wait for mirrors
     for sentence in done:
         log.info("tidied %s", sentence)
     return tuple(done)
@@ -84,11 +84,11 @@ def _is_old(folder: Path) -> bool:
         return True
 
 
-def _places(shop: "Shop", backend: Backend, places: Places) -> list[str]:
+def _places(services: "Services", backend: Backend, places: Places) -> list[str]:
     """Remove the places of one backend in which nobody will work again."""
     gone = []
     for card_id in backend.cards(places):
-        with event_store.reading(shop.engine) as db:
+        with event_store.reading(services.engine) as db:
             over = _is_over(db, places, card_id)
         if over:
             backend.open(places, Tenancy(card_id)).destroy()
@@ -124,17 +124,17 @@ def _exports(places: Places, alive: Callable[[RunId, int], bool]) -> list[str]:
     return gone
 
 
-def _refs(shop: "Shop", places: Places) -> list[str]:
+def _refs(services: "Services", places: Places) -> list[str]:
     """Remove the refs of runs that nobody goes on with; what git refuses stays for the next time."""
     gone = []
     for mirror in cleanup.mirrors_in(places.mirrors):
         try:
             known = cleanup.runs_in(mirror)
-            with event_store.reading(shop.engine) as db:
-                over = [one for one in known if _is_forgotten(db, places, one, shop.now())]
+            with event_store.reading(services.engine) as db:
+                over = [one for one in known if _is_forgotten(db, places, one, services.now())]
             if over:
                 cleanup.forget(mirror, over)
-                gone.append(f"the refs of {min(len(over), cleanup.MOST_RUNS)} runs in {mirror.name}")
+                gone.append(f"the refs of {min(len(over), cleanup.MAX_RUNS)} runs in {mirror.name}")
         except RunnerError as error:
             log.warning("refs not tidied mirror=%s reason=%s", mirror.name, error)
     return gone

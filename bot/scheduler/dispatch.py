@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Connection, Engine
 
 from bot.reactor import reactor
-from bot.state import budgets as purses
+from bot.state import budgets as shared_budgets
 from bot.state import policies, snapshots
 from bot.system import liveness
 from ledger.errors import CardinalError
@@ -28,7 +28,7 @@ from rules.runs.queue import Choice, Load, Waiting, choose
 from rules.snapshot import LEAVE
 from runner.errors import KilledError
 
-MOST_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
+MAX_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
 LEASE_PREFIX = "run:"
 
 
@@ -90,7 +90,7 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Cho
         by_repository[run.repository] = by_repository.get(run.repository, 0) + 1
         by_column[run.column] = by_column.get(run.column, 0) + 1
     spent = totals.of_board(db, board_id, now.date(), {run.card_id for run in queue})
-    load = Load(len(agents), by_repository, by_column, spent, purses.reserved(db, board_id))
+    load = Load(len(agents), by_repository, by_column, spent, shared_budgets.reserved(db, board_id))
     load = replace(load, halt=snapshots.halt_of(db, board_id), checks=len(held) - len(agents))
     return choose(
         policy,
@@ -120,7 +120,7 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
             queued_at=row.queued_at,
             leaving=row.run_id in leaving,
             by=dollars[row.run_id].by,
-            wish_usd=purses.wish_usd(dollars[row.run_id]),
+            wish_usd=shared_budgets.wish_usd(dollars[row.run_id]),
             models=row.kind != CHECK,
         )
         for row in queued
@@ -136,9 +136,9 @@ def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.Que
     board = boards.get(db, board_id)
     names = [one.name for one in board.columns] if board else []
     working = [name for name in names if policy.archetype(name) is Archetype.EXECUTION]
-    heads = [run_queue.free(db, board_id, name, limit=MOST_WAITING) for name in working]
-    heads.append(run_queue.free_elsewhere(db, board_id, working, limit=MOST_WAITING))
-    heads.append(run_queue.checks(db, board_id, limit=MOST_WAITING))
+    heads = [run_queue.free(db, board_id, name, limit=MAX_WAITING) for name in working]
+    heads.append(run_queue.free_elsewhere(db, board_id, working, limit=MAX_WAITING))
+    heads.append(run_queue.checks(db, board_id, limit=MAX_WAITING))
     return tuple(row for head in heads for row in head)
 
 

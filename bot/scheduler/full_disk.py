@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.admin.doctor.host import FULL_BYTES, free_bytes
-from bot.bootstrap import Shop
+from bot.bootstrap import Services
 from bot.reactor import reactor
 from bot.sync import board
 from ledger.events.board import DiskWasFull
@@ -17,15 +17,15 @@ MARK = "run/disk.full"  # an empty file: its time is when the disk was found ful
 log = logging.getLogger(__name__)
 
 
-def watch(shop: Shop, free_in: Callable[[Path], int] = free_bytes) -> None:
+def watch(services: Services, free_in: Callable[[Path], int] = free_bytes) -> None:
     """Log that the home's disk is as good as full; record it once there is room again."""
-    home = shop.config.home
+    home = services.config.home
     mark, free = home / MARK, free_in(home)
     if free < FULL_BYTES:
         log.error("disk full home=%s free_mb=%d step=make_room", home, free // 10**6)
-        _remember(mark, shop.now())
+        _remember(mark, services.now())
     elif mark.exists():
-        _record(shop, datetime.fromtimestamp(mark.stat().st_mtime, UTC))
+        _record(services, datetime.fromtimestamp(mark.stat().st_mtime, UTC))
         mark.unlink()
 
 
@@ -40,10 +40,10 @@ def _remember(mark: Path, now: datetime) -> None:
         log.error("disk full mark=%s error=%s", mark, error)
 
 
-def _record(shop: Shop, since: datetime) -> None:
-    board_id = board.served(shop)
+def _record(services: Services, since: datetime) -> None:
+    board_id = board.served(services)
     if board_id is None:
         return  # no board was ever seen, so there is none to say it on
-    with event_store.writing(shop.engine) as db:
-        event_store.append(db, DiskWasFull(board_id, since), at=shop.now())
-        reactor.advance(db, now=shop.now())
+    with event_store.writing(services.engine) as db:
+        event_store.append(db, DiskWasFull(board_id, since), at=services.now())
+        reactor.advance(db, now=services.now())

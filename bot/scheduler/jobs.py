@@ -2,14 +2,14 @@
 
 import logging
 
-from bot.bootstrap import WALL, Shop, current
+from bot.bootstrap import WALL, Services, current
 from bot.github.errors import GithubError
 from bot.ingest import delivery
 from bot.outbox import publisher
 from bot.runspec import builder, retry
 from bot.scheduler import cleanup, dispatch
 from bot.scheduler.wakeups import settle, wake
-from bot.sync import card as looking
+from bot.sync import card as card_sync
 from bot.sync import checks, sweep
 from ledger.ids import CardId, DeliveryId, RunId
 from rules.errors import PolicyError
@@ -24,40 +24,40 @@ PUBLISH_S = 20  # one publishing job hands over to the next after this long, so 
 
 def ingest(delivery_id: str) -> None:
     """Turn one stored delivery into events and let the rules answer."""
-    shop = current()
-    for card_id in delivery.ingest(shop, DeliveryId(delivery_id)):
-        look(card_id)
-    wake(shop)
+    services = current()
+    for card_id in delivery.ingest(services, DeliveryId(delivery_id)):
+        sync_card(card_id)
+    wake(services)
 
 
-def look(card_id: str) -> None:
+def sync_card(card_id: str) -> None:
     """Answer a card's doorbell."""
-    shop = current()
-    looking.look(shop, CardId(card_id))
-    wake(shop)
+    services = current()
+    card_sync.sync_card(services, CardId(card_id))
+    wake(services)
 
 
 def late_checks(card_id: str) -> None:
     """Look at the checks of a card's pull request without having been told."""
-    shop = current()
-    checks.look_again(shop, CardId(card_id))
-    wake(shop)
+    services = current()
+    checks.look_again(services, CardId(card_id))
+    wake(services)
 
 
 def publish(lane: str) -> None:
     """Carry out what is due in a lane of the outbox."""
-    shop = current()
-    counts = publisher.publish_due(shop.hub, shop.desk, lane, within_s=PUBLISH_S)
+    services = current()
+    counts = publisher.publish_due(services.hub, services.context, lane, within_s=PUBLISH_S)
     if counts.settled or counts.given_up:
-        settle(shop)
+        settle(services)
 
 
 def sweep_board() -> None:
     """Compare the board with what is known, and ask GitHub for deliveries that failed."""
-    shop = current()
-    for card_id in sweep.sweep(shop):
-        look(card_id)
-    wake(shop)
+    services = current()
+    for card_id in sweep.sweep(services):
+        sync_card(card_id)
+    wake(services)
 
 
 def tidy() -> None:
@@ -70,39 +70,44 @@ def execute(run_id: str) -> None:
     carry_out(current(), RunId(run_id))
 
 
-def carry_out(shop: Shop, run_id: RunId) -> None:
+def carry_out(services: Services, run_id: RunId) -> None:
     """Do what `execute` says, for this shop."""
     lease = dispatch.claim(
-        shop.engine,
+        services.engine,
         run_id,
-        worker=shop.name,
-        now=shop.now(),
-        ttl_s=retry.claim_s(shop),
-        slots=shop.config.run_workers,
+        worker=services.name,
+        now=services.now(),
+        ttl_s=retry.claim_s(services),
+        slots=services.config.run_workers,
     )
     if lease is None:
         log.info("run not claimed run=%s reason=not_ready", run_id)
         return
-    wake(shop)
+    wake(services)
     try:
-        order, remote = retry.make_order(shop, run_id, lease)
+        order, remote = retry.make_order(services, run_id, lease)
         run_log = RunLog(
-            shop.engine, run_id, lease, WALL, ttl_s=shop.config.lease_s, on_append=lambda: settle(shop)
+            services.engine,
+            run_id,
+            lease,
+            WALL,
+            ttl_s=services.config.lease_s,
+            on_append=lambda: settle(services),
         )
         supervisor.execute(
             order,
             run_log,
             remote,
             WALL,
-            allow_unsandboxed=shop.config.allow_unsandboxed,
-            providers=builder.providers(shop.config),
+            allow_unsandboxed=services.config.allow_unsandboxed,
+            providers=builder.providers(services.config),
         )
     except (GithubError, PolicyError) as error:
         log.warning("run not prepared run=%s reason=%s", run_id, error)
-        dispatch.hand_back(shop.engine, run_id, lease, error, now=shop.now())
+        dispatch.hand_back(services.engine, run_id, lease, error, now=services.now())
     except KilledError as error:
         log.warning("run taken back run=%s reason=%s", run_id, error)
-        dispatch.take_back(shop.engine, run_id, lease, error, now=shop.now())
+        dispatch.take_back(services.engine, run_id, lease, error, now=services.now())
     finally:
-        dispatch.let_go(shop.engine, run_id, lease, now=shop.now())
-        settle(shop)
+        dispatch.let_go(services.engine, run_id, lease, now=services.now())
+        settle(services)

@@ -6,7 +6,7 @@ from bot.system import liveness
 from ledger.queue.leases import Lease
 
 
-class Doubts:
+class LeaseGrace:
     """Remembers since when leases are seen to have run out.
 
     After a laptop's sleep, or a step of its clock, every lease has run out although its worker lives and

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 # A wake-up whose worker was killed before it began stops being in the way of the next one after this long.
 LOST_AFTER_S = 10
-MOST_BYTES = 10_000  # of what a wake-up says
+MAX_BYTES = 10_000  # of what a wake-up says
 LABEL = re.compile(r"[A-Za-z0-9_=-]{1,200}")
 
 
@@ -69,7 +69,7 @@ class WakeUp(Job):
 
 def _call(raw: bytes, label: bytes) -> Call | None:
     try:
-        plain = zlib.decompressobj().decompress(raw, MOST_BYTES)  # not more, however little it was
+        plain = zlib.decompressobj().decompress(raw, MAX_BYTES)  # not more, however little it was
         function, instance, arguments, keywords = json.loads(plain)
         job_id = label.decode("ascii")
     except (zlib.error, ValueError, TypeError, RecursionError):

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Engine
 
-from bot.bootstrap import Shop
+from bot.bootstrap import Services
 from bot.reactor import reactor
 from bot.scheduler import dispatch
 from ledger.event import Event
@@ -37,26 +37,26 @@ class Watched:
 _watched: WeakKeyDictionary[Engine, Watched] = WeakKeyDictionary()  # between two ticks
 
 
-def watch(shop: Shop) -> None:
+def watch(services: Services) -> None:
     """Record which runs have been ready for a minute without being claimed, and when that is over.
 
     It reads nothing while `dispatch.ready`, which every tick asks before, has nothing new and no run is due.
     """
-    now, before = shop.now(), _watched.get(shop.engine, Watched({}))
+    now, before = services.now(), _watched.get(services.engine, Watched({}))
     late_now = before.due is not None and before.due <= now
-    if before.answer is not None and before.answer is dispatch.last_answer(shop.engine) and not late_now:
+    if before.answer is not None and before.answer is dispatch.last_answer(services.engine) and not late_now:
         return
-    ready = dispatch.ready(shop.engine, now=now, slots=shop.config.run_workers)
+    ready = dispatch.ready(services.engine, now=now, slots=services.config.run_workers)
     since = {run.run_id: before.since.get(run.run_id, now) for run in ready}
-    _watched[shop.engine] = Watched(since)  # should recording fail, the next tick tries again
-    answer = dispatch.last_answer(shop.engine)
-    _record(shop, now, {run_id: at for run_id, at in since.items() if now - at >= STALLED})
+    _watched[services.engine] = Watched(since)  # should recording fail, the next tick tries again
+    answer = dispatch.last_answer(services.engine)
+    _record(services, now, {run_id: at for run_id, at in since.items() if now - at >= STALLED})
     due = min((at + STALLED for at in since.values() if now - at < STALLED), default=None)
-    _watched[shop.engine] = Watched(since, answer, due)
+    _watched[services.engine] = Watched(since, answer, due)
 
 
-def _record(shop: Shop, now: datetime, late: Mapping[RunId, datetime]) -> None:
-    with event_store.reading(shop.engine) as db:
+def _record(services: Services, now: datetime, late: Mapping[RunId, datetime]) -> None:
+    with event_store.reading(services.engine) as db:
         known = stalls.counts(db)
         if not late and not known:
             return
@@ -73,6 +73,6 @@ def _record(shop: Shop, now: datetime, late: Mapping[RunId, datetime]) -> None:
             news.append(CardExplained(card.card_id, because))
     if news:
         log.warning("ready work starts nowhere runs=%s", len(found))
-        with event_store.writing(shop.engine) as db:
+        with event_store.writing(services.engine) as db:
             event_store.append(db, *news, at=now)
             reactor.advance(db, now=now)

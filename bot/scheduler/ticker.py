@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from bot.bootstrap import Shop
+from bot.bootstrap import Services
 from bot.scheduler import dispatch, full_disk, halt_probe, queues, stalled_work, wakeups
-from bot.scheduler.lease_grace import Doubts
+from bot.scheduler.lease_grace import LeaseGrace
 from bot.scheduler.queues import QueueName
 from bot.sync import checks
 from bot.system import liveness
@@ -25,56 +25,56 @@ from ledger.queue import inbox, refresh_requests
 
 log = logging.getLogger(__name__)
 
-MOST_AT_ONCE = 100
+MAX_AT_ONCE = 100
 TIDY_EVERY = timedelta(minutes=1)
 EAGER_S, PATIENT_S = 5, 10  # a doorbell is looked after at every tick at first, later in every tenth second
-Step = Callable[[Shop], None]
-_doubts: WeakKeyDictionary[Engine, Doubts] = WeakKeyDictionary()  # of each ledger's leases, between ticks
+Step = Callable[[Services], None]
+_doubts: WeakKeyDictionary[Engine, LeaseGrace] = WeakKeyDictionary()  # of each ledger's leases, between ticks
 
 
-def run_forever(shop: Shop, stop: threading.Event) -> None:
+def run_forever(services: Services, stop: threading.Event) -> None:
     """Tick until `stop` is set; an error of one tick is logged and the next one goes on."""
-    every = timedelta(seconds=shop.config.sweep_s)
-    swept = shop.now() - every
-    tidied = shop.now() - TIDY_EVERY
+    every = timedelta(seconds=services.config.sweep_s)
+    swept = services.now() - every
+    tidied = services.now() - TIDY_EVERY
     while not stop.is_set():
         try:
-            if shop.now() - swept >= every:
+            if services.now() - swept >= every:
                 queues.enqueue(
-                    shop.redis, QueueName.CONTROL, "bot.scheduler.jobs.sweep_board", job_id="sweep"
+                    services.redis, QueueName.CONTROL, "bot.scheduler.jobs.sweep_board", job_id="sweep"
                 )
-                swept = shop.now()
-            if shop.now() - tidied >= TIDY_EVERY:
-                _tidy(shop)
-                full_disk.watch(shop)
-                tidied = shop.now()
-            tick(shop)
+                swept = services.now()
+            if services.now() - tidied >= TIDY_EVERY:
+                _tidy(services)
+                full_disk.watch(services)
+                tidied = services.now()
+            tick(services)
         except (CardinalError, OperationalError) as error:  # the latter: somebody holds the ledger's lock
             log.warning("tick failed error=%s", error)
-        stop.wait(shop.config.tick_s)
+        stop.wait(services.config.tick_s)
 
 
-def mourn(shop: Shop) -> None:
+def expire_dead_holders(services: Services) -> None:
     """Let the claims of dead processes run out."""
-    liveness.mourn(shop.engine, shop.now())
+    liveness.expire_dead_holders(services.engine, services.now())
 
 
-def reap(shop: Shop) -> None:
+def reap(services: Services) -> None:
     """Take back the runs whose worker is gone."""
-    doubts = _doubts.setdefault(shop.engine, Doubts(time.monotonic, shop.config.lease_s / 2))
-    if dispatch.reap(shop.engine, now=shop.now(), sure=doubts.sure):
-        _tidy(shop)  # a dead worker's containers live on
+    doubts = _doubts.setdefault(services.engine, LeaseGrace(time.monotonic, services.config.lease_s / 2))
+    if dispatch.reap(services.engine, now=services.now(), sure=doubts.sure):
+        _tidy(services)  # a dead worker's containers live on
 
 
-def _tidy(shop: Shop) -> None:
-    queues.enqueue(shop.redis, QueueName.CONTROL, "bot.scheduler.jobs.tidy", job_id="tidy")
+def _tidy(services: Services) -> None:
+    queues.enqueue(services.redis, QueueName.CONTROL, "bot.scheduler.jobs.tidy", job_id="tidy")
 
 
-def ingest(shop: Shop) -> None:
+def ingest(services: Services) -> None:
     """Wake who ingests the deliveries that wait."""
-    for delivery_id in inbox.due(shop.engine, now=shop.now(), limit=MOST_AT_ONCE):
+    for delivery_id in inbox.due(services.engine, now=services.now(), limit=MAX_AT_ONCE):
         queues.enqueue(
-            shop.redis,
+            services.redis,
             QueueName.CONTROL,
             "bot.scheduler.jobs.ingest",
             delivery_id,
@@ -82,42 +82,55 @@ def ingest(shop: Shop) -> None:
         )
 
 
-def look(shop: Shop) -> None:
+def sync_cards(services: Services) -> None:
     """Wake who answers the doorbells that rang; one that nobody could answer for long is tried less often."""
-    with event_store.reading(shop.engine) as db:
-        bells = refresh_requests.waiting(db, limit=MOST_AT_ONCE)
+    with event_store.reading(services.engine) as db:
+        bells = refresh_requests.waiting(db, limit=MAX_AT_ONCE)
     for bell in bells:
-        waited_s = (shop.now() - bell.rung_at).total_seconds()
+        waited_s = (services.now() - bell.rung_at).total_seconds()
         if waited_s > EAGER_S and int(waited_s) % PATIENT_S:
             continue  # GitHub is away: a look every half second would only spend the budget
         queues.enqueue(
-            shop.redis,
+            services.redis,
             QueueName.CONTROL,
-            "bot.scheduler.jobs.look",
+            "bot.scheduler.jobs.sync_card",
             bell.card_id,
             job_id=f"look-{bell.card_id}",
         )
 
 
-def probe(shop: Shop) -> None:
+def probe(services: Services) -> None:
     """Let a run try on a board that waits since several failed for one cause."""
-    halt_probe.probe(shop.engine, shop.now())
+    halt_probe.probe(services.engine, services.now())
 
 
-def late_checks(shop: Shop) -> None:
+def late_checks(services: Services) -> None:
     """Wake who looks at checks that nobody told of, or that take too long; not at every tick."""
     if int(time.monotonic()) % PATIENT_S:
         return
-    for card_id in checks.overdue(shop, shop.now()):
+    for card_id in checks.overdue(services, services.now()):
         queues.enqueue(
-            shop.redis, QueueName.CONTROL, "bot.scheduler.jobs.late_checks", card_id, job_id=f"ci-{card_id}"
+            services.redis,
+            QueueName.CONTROL,
+            "bot.scheduler.jobs.late_checks",
+            card_id,
+            job_id=f"ci-{card_id}",
         )
 
 
-STEPS: tuple[Step, ...] = (mourn, reap, ingest, look, probe, late_checks, wakeups.settle, stalled_work.watch)
+STEPS: tuple[Step, ...] = (
+    expire_dead_holders,
+    reap,
+    ingest,
+    sync_cards,
+    probe,
+    late_checks,
+    wakeups.settle,
+    stalled_work.watch,
+)
 
 
-def tick(shop: Shop, steps: Sequence[Step] = STEPS) -> None:
+def tick(services: Services, steps: Sequence[Step] = STEPS) -> None:
     """Wake everything that is due once.
 
     A step that fails keeps no other from its turn: the errors are logged, and the first one is raised then.
@@ -125,7 +138,7 @@ def tick(shop: Shop, steps: Sequence[Step] = STEPS) -> None:
     failed: list[Exception] = []
     for step in steps:
         try:
-            step(shop)
+            step(services)
         except Exception as error:  # raised below, after the other steps
             log.warning("tick step failed step=%s error=%s", step.__name__, error)
             failed.append(error)

@@ -9,35 +9,39 @@ from ledger.log import event_store
 from ledger.queue import outbox
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
-MOST_TURNS = 20  # then the next tick goes on
+MAX_TURNS = 20  # then the next tick goes on
 LANES = (
     ("github", QueueName.PUBLISH),
     ("assist", QueueName.ASSIST),
 )  # a lane of the outbox and the queue that carries it out
 
 
-def settle(shop: "Shop") -> None:
+def settle(services: "Services") -> None:
     """Let the rules see what was appended, then wake whoever has to act on it."""
-    for _ in range(MOST_TURNS):
-        with event_store.reading(shop.engine) as db:
+    for _ in range(MAX_TURNS):
+        with event_store.reading(services.engine) as db:
             if not reactor.behind(db):
                 break
         with event_store.writing(
-            shop.engine
+            services.engine
         ) as db:  # a part of a backlog each time, so that others get their turn
-            reactor.advance(db, now=shop.now())
-    wake(shop)
+            reactor.advance(db, now=services.now())
+    wake(services)
 
 
-def wake(shop: "Shop") -> None:
+def wake(services: "Services") -> None:
     """Wake the publishers for what is due, and workers for the runs that may start."""
-    now = shop.now()
+    now = services.now()
     for lane, queue in LANES:
-        due = outbox.next_due(shop.engine, lane)
+        due = outbox.next_due(services.engine, lane)
         if due is not None and due <= now:
-            queues.enqueue(shop.redis, queue, "bot.scheduler.jobs.publish", lane, job_id=f"publish-{lane}")
-    for run in dispatch.ready(shop.engine, now=now, slots=shop.config.run_workers):
+            queues.enqueue(
+                services.redis, queue, "bot.scheduler.jobs.publish", lane, job_id=f"publish-{lane}"
+            )
+    for run in dispatch.ready(services.engine, now=now, slots=services.config.run_workers):
         job_id = f"run-{run.run_id}-{run.generation}"
-        queues.enqueue(shop.redis, QueueName.RUNS, "bot.scheduler.jobs.execute", run.run_id, job_id=job_id)
+        queues.enqueue(
+            services.redis, QueueName.RUNS, "bot.scheduler.jobs.execute", run.run_id, job_id=job_id
+        )

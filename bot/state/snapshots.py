@@ -42,7 +42,7 @@ from rules.chatops.parser import chosen_question
 from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
 from rules.runs.plan_approval import plan_digest
-from rules.runs.start import MOST_KEPT
+from rules.runs.start import MAX_KEPT
 from rules.snapshot import (
     LEAVE,
     AnsweredQuestion,
@@ -64,8 +64,8 @@ from rules.snapshot import (
 )
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-MOST_CHECKS = 30  # runs that only check, of a card; no policy lets as many begin by themselves in an hour
-MOST_HELD = 20  # held comments that a command can choose from
+MAX_CHECKS = 30  # runs that only check, of a card; no policy lets as many begin by themselves in an hour
+MAX_HELD = 20  # held comments that a command can choose from
 
 
 def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
@@ -149,7 +149,7 @@ def held(db: Connection, card_id: CardId) -> tuple[Held, ...]:
     """Return the newest comments that wait for a word by somebody with write access."""
     return tuple(
         Held(one.comment_id, one.place, one.author, one.text, one.changed, at=one.at)
-        for one in messages.held(db, card_id, MOST_HELD)
+        for one in messages.held(db, card_id, MAX_HELD)
     )
 
 
@@ -157,7 +157,7 @@ def released(db: Connection, card_id: CardId) -> tuple[Held, ...]:
     """Return the newest comments that somebody with write access let through."""
     return tuple(
         Held(one.comment_id, one.place, one.author, one.text, one.changed, one.vouched_by, one.at)
-        for one in messages.held(db, card_id, MOST_HELD, vouched=True)
+        for one in messages.held(db, card_id, MAX_HELD, vouched=True)
     )
 
 
@@ -215,7 +215,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         circle=_circle(db, row) if any(one.standing is not Standing.DONE for one in blockers) else (),
         approved_head=row.approved_head,
         put_back=row.put_back,
-        begun=attempts.begun(db, row.card_id, MOST_KEPT),
+        begun=attempts.begun(db, row.card_id, MAX_KEPT),
         board_owner=boards.owner_of(db, row.board_id),
         policy_digest=policies.digest(db, row.board_id),
         checking=_checking(db, row),
@@ -224,7 +224,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
 
 
 def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
-    found = attempts.checking(db, row.card_id, MOST_CHECKS) if row.pull_number is not None else ()
+    found = attempts.checking(db, row.card_id, MAX_CHECKS) if row.pull_number is not None else ()
     if not found:
         return None
     alive = found[0].state is not RunState.ENDED
@@ -241,7 +241,7 @@ def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:
     placed = placements.get(db, row.card_id)
     if placed is None:
         return None
-    past = runs.of_card(db, row.card_id, limit=MOST_KEPT)
+    past = runs.of_card(db, row.card_id, limit=MAX_KEPT)
     began = (run.repository for run in past if run.mode != INVESTIGATE and run.claimed_at is not None)
     return TargetSeen(placed.repository, placed.problem, next(began, ""))
 

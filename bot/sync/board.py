@@ -20,51 +20,51 @@ from rules.errors import PolicyError
 from rules.policy.model import parse
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
 log = logging.getLogger(__name__)
 
 
-def ready(shop: "Shop") -> bool:
+def ready(services: "Services") -> bool:
     """Make sure that the served board and its policy are known, before the first event of a card; return
     whether cards can be looked at: a policy is in force, and the board has its field Status.
 
     What happens to a card is decided by the board's own policy, or later: never by one that nobody wrote.
     """
-    board_id = served(shop) or refresh(shop, *shop.config.board)
-    with event_store.reading(shop.engine) as db:
+    board_id = served(services) or refresh(services, *services.config.board)
+    with event_store.reading(services.engine) as db:
         unread = policies.current(db, board_id) is None
     if unread:
-        load_policy(shop, board_id)
-    with event_store.reading(shop.engine) as db:
+        load_policy(services, board_id)
+    with event_store.reading(services.engine) as db:
         return policies_in_force.is_known(db, board_id) and structure.lost_status(db, board_id) is None
 
 
-def agrees(shop: "Shop", seen: github_board.CardLook) -> bool:
+def agrees(services: "Services", seen: github_board.CardLook) -> bool:
     """Tell whether the board's columns are those that the card was just seen among; if not, read them.
 
     Else a column that was renamed or deleted would look like people's drags.
     """
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         known = boards.get(db, seen.board_id)
     if known is not None and seen.status == tuple((one.option_id, one.name) for one in known.columns):
         return True
     try:
-        note(shop, github_board.read_board(shop.hub, *shop.config.board))
+        note(services, github_board.read_board(services.hub, *services.config.board))
     except StatusMissingError as error:
-        note_lost(shop, error)
+        note_lost(services, error)
     return False
 
 
-def refresh(shop: "Shop", owner: str, number: int) -> BoardId:
+def refresh(services: "Services", owner: str, number: int) -> BoardId:
     """Read the board's shape and its policy file, append what differs, and return the board's id."""
-    found = github_board.read_board(shop.hub, owner, number)
-    note(shop, found)
-    load_policy(shop, found.board_id)
+    found = github_board.read_board(services.hub, owner, number)
+    note(services, found)
+    load_policy(services, found.board_id)
     return found.board_id
 
 
-def note(shop: "Shop", found: github_board.BoardLook) -> None:
+def note(services: "Services", found: github_board.BoardLook) -> None:
     """Append the board's shape where it differs from what is known, and first what became of its columns."""
     seen = BoardSeen(
         found.board_id,
@@ -75,7 +75,7 @@ def note(shop: "Shop", found: github_board.BoardLook) -> None:
         found.columns,
         found.fields,
     )
-    with event_store.writing(shop.engine) as db:
+    with event_store.writing(services.engine) as db:
         known = boards.get(db, found.board_id)
         events: list[Event] = []
         if structure.lost_status(db, found.board_id) is not None:
@@ -85,21 +85,21 @@ def note(shop: "Shop", found: github_board.BoardLook) -> None:
         if known is None or _shape(known) != _shape(seen):
             events.append(seen)
         if events:
-            event_store.append(db, *events, at=shop.now())
-            reactor.advance(db, now=shop.now())
+            event_store.append(db, *events, at=services.now())
+            reactor.advance(db, now=services.now())
 
 
-def note_lost(shop: "Shop", error: StatusMissingError) -> None:
+def note_lost(services: "Services", error: StatusMissingError) -> None:
     """Append that the board's field Status is gone or renamed, once."""
-    board_id = served(shop)
+    board_id = served(services)
     if board_id is None:
         raise error
-    with event_store.writing(shop.engine) as db:
+    with event_store.writing(services.engine) as db:
         known = boards.get(db, board_id)
         now = error.fields.get(known.status_field_id, "") if known is not None else ""
         if structure.lost_status(db, board_id) != now:
-            event_store.append(db, StatusLost(board_id, now), at=shop.now())
-            reactor.advance(db, now=shop.now())
+            event_store.append(db, StatusLost(board_id, now), at=services.now())
+            reactor.advance(db, now=services.now())
 
 
 def _changed(known: boards.BoardRow, found: github_board.BoardLook) -> Iterator[ColumnsChanged]:
@@ -115,23 +115,23 @@ def _changed(known: boards.BoardRow, found: github_board.BoardLook) -> Iterator[
         yield ColumnsChanged(known.board_id, renamed, removed)
 
 
-def follow_policy(shop: "Shop", board_id: BoardId, *, newest: str | None, last: str | None) -> None:
+def follow_policy(services: "Services", board_id: BoardId, *, newest: str | None, last: str | None) -> None:
     """Read the policy file where its repository's `newest` commit is not the `last` one that was followed.
 
     Without a repository (None) the built-in policy applies until one was there; later its last one stays.
     """
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         known = policies.current(db, board_id)
     sound = known is not None and (bool(known.problems) or policies_in_force.is_readable(known.text))
     if not sound or (newest is not None and newest != last):
-        load_policy(shop, board_id)
+        load_policy(services, board_id)
 
 
-def served(shop: "Shop") -> BoardId | None:
+def served(services: "Services") -> BoardId | None:
     """Return the id of the board that Cardinal serves; None before it was seen."""
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         known = boards.all_boards(db)
-    owner, number = shop.config.board
+    owner, number = services.config.board
     mine = (one.board_id for one in known if (one.owner.casefold(), one.number) == (owner.casefold(), number))
     return next(mine, None)
 
@@ -140,23 +140,23 @@ def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:
     return board.title, board.status_field_id, board.columns, board.fields
 
 
-def load_policy(shop: "Shop", board_id: BoardId) -> None:
+def load_policy(services: "Services", board_id: BoardId) -> None:
     """Read the home repository's policy file; a bad one leaves the last good one in force and is said.
 
     So does a repository that is gone or out of reach; where there never was one, the built-in policy applies.
     """
     try:
-        text, commit = policy_file.read(shop.hub, shop.config.home_repository)
+        text, commit = policy_file.read(services.hub, services.config.home_repository)
     except NotFoundError as error:
-        log.warning("policy not read repository=%s reason=%s", shop.config.home_repository, error)
-        with event_store.reading(shop.engine) as db:
+        log.warning("policy not read repository=%s reason=%s", services.config.home_repository, error)
+        with event_store.reading(services.engine) as db:
             if policies.current(db, board_id) is not None:
                 return
         text, commit = None, ""
-    home = shop.config.home_repository
-    own = profiles.own_names(shop.hub, home, commit, text) if text else ()
+    home = services.config.home_repository
+    own = profiles.own_names(services.hub, home, commit, text) if text else ()
     digest = hashlib.sha256((text or "").encode()).hexdigest()
-    with event_store.writing(shop.engine) as db:
+    with event_store.writing(services.engine) as db:
         known = policies.current(db, board_id)
         told = known is not None and digest == (known.rejected_digest or known.digest)
         # One that was good for another version of Cardinal is judged again by this one.
@@ -166,7 +166,9 @@ def load_policy(shop: "Shop", board_id: BoardId) -> None:
             if text is not None:
                 parse(text, home=home, profiles=own)
         except PolicyError as error:
-            event_store.append(db, PolicyRejected(board_id, digest, commit, error.problems), at=shop.now())
+            event_store.append(
+                db, PolicyRejected(board_id, digest, commit, error.problems), at=services.now()
+            )
         else:
-            event_store.append(db, PolicyLoaded(board_id, digest, text or "", commit), at=shop.now())
-        reactor.advance(db, now=shop.now())
+            event_store.append(db, PolicyLoaded(board_id, digest, text or "", commit), at=services.now())
+        reactor.advance(db, now=services.now())

@@ -19,7 +19,7 @@ from ledger.events import board as on_board
 from ledger.events.related import Blocker, LinksSeen
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.queries import cards as listing
+from ledger.queries import cards as card_queries
 from ledger.queue import change_reports, leases, outbox, refresh_requests
 from ledger.states import Archetype, CardState
 from ledger.views import boards as known_boards
@@ -28,102 +28,105 @@ from rules.card.move_rights import may_move
 from rules.snapshot import NOBODY, Mover
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
 LOOK_TTL_S = 30
 HIDDEN, HIDDEN_S = "Redacted", 180  # how GitHub calls a card whose issue Cardinal may not see
-MOST_LOOKS = 5  # a card that rings without end is left to the next wake-up
+MAX_LOOKS = 5  # a card that rings without end is left to the next wake-up
 
 
-def look(shop: "Shop", card_id: CardId) -> bool:
+def sync_card(services: "Services", card_id: CardId) -> bool:
     """Read the card until no ring waits; return False when somebody else is reading it already, and while the
     board is not ready: the ring waits for that.
 
     Readers of one card exclude each other from the read to the commit, so an older reading never overwrites a
     newer one; rings that wait together cost one read. Whoever holds the lease looks again before letting go.
     """
-    with event_store.writing(shop.engine) as db:
-        lease = leases.take(db, f"look:{card_id}", shop.name, now=shop.now(), ttl_s=LOOK_TTL_S)
+    with event_store.writing(services.engine) as db:
+        lease = leases.take(db, f"look:{card_id}", services.name, now=services.now(), ttl_s=LOOK_TTL_S)
     if lease is None:
         return False
     try:
-        for _ in range(MOST_LOOKS):
-            if not boards.ready(shop):
+        for _ in range(MAX_LOOKS):
+            if not boards.ready(services):
                 return False
-            if _answer(shop, card_id, lease):
+            if _answer(services, card_id, lease):
                 return True
     finally:
-        with event_store.writing(shop.engine) as db:
+        with event_store.writing(services.engine) as db:
             leases.release(db, lease)
     return True
 
 
-def _answer(shop: "Shop", card_id: CardId, lease: leases.Lease) -> bool:
+def _answer(services: "Services", card_id: CardId, lease: leases.Lease) -> bool:
     """Read the card once and record it; return whether nobody rang meanwhile, and if so let the lease go."""
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         rung, _answered = refresh_requests.rung(db, card_id)
-    seen = github_board.read_card(shop.hub, card_id)
+    seen = github_board.read_card(services.hub, card_id)
     if seen is None:  # a board that is out of sight as well says nothing about its cards: that raises
-        github_board.read_board(shop.hub, shop.config.board_owner, shop.config.board_number)
-    if seen is not None and not _is_served(shop, seen):
+        github_board.read_board(services.hub, services.config.board_owner, services.config.board_number)
+    if seen is not None and not _is_served(services, seen):
         seen = None  # it stands on a board of the organisation that Cardinal does not serve
-    if seen is not None and not boards.agrees(shop, seen):
+    if seen is not None and not boards.agrees(services, seen):
         return False  # columns were renamed or deleted: look at the card again, by what they are now
-    ranked = _order(shop, seen)
-    closing, placed = _closing(shop, seen), target_repository.decide(shop, seen)
-    came_at = _came_at(shop, card_id, seen)
-    moved, labels = movers.find(shop, card_id, seen, came=came_at is not None), _labels(shop, card_id, seen)
-    with event_store.writing(shop.engine) as db:
-        leases.renew(db, lease, now=shop.now(), ttl_s=LOOK_TTL_S)
+    ranked = _order(services, seen)
+    closing, placed = _closing(services, seen), target_repository.decide(services, seen)
+    came_at = _came_at(services, card_id, seen)
+    moved, labels = (
+        movers.find(services, card_id, seen, came=came_at is not None),
+        _labels(services, card_id, seen),
+    )
+    with event_store.writing(services.engine) as db:
+        leases.renew(db, lease, now=services.now(), ttl_s=LOOK_TTL_S)
         if placed is not None:
-            event_store.append(db, placed, at=shop.now())  # before the drag that asks for it
-        _record(db, card_id, seen, ranked, closing, moved, came_at, now=shop.now())
+            event_store.append(db, placed, at=services.now())  # before the drag that asks for it
+        _record(db, card_id, seen, ranked, closing, moved, came_at, now=services.now())
         known = cards.get(db, card_id)
         if labels and known is not None and not known.archived:
-            event_store.append(db, *labels, at=shop.now())
-        change_reports.drop(db, card_id, moved.told, shop.now() - movers.KEPT)
+            event_store.append(db, *labels, at=services.now())
+        change_reports.drop(db, card_id, moved.told, services.now() - movers.KEPT)
         refresh_requests.answered(db, card_id, rung)
-        reactor.advance(db, now=shop.now())
+        reactor.advance(db, now=services.now())
         quiet = refresh_requests.rung(db, card_id)[0] == rung
         if quiet:
             leases.release(db, lease)
     return quiet
 
 
-def _came_at(shop: "Shop", card_id: CardId, seen: github_board.CardLook | None) -> datetime | None:
+def _came_at(services: "Services", card_id: CardId, seen: github_board.CardLook | None) -> datetime | None:
     """Return when deliveries say that the card came to where it is seen; None where that is no news."""
     if seen is None or seen.column is None:
         return None
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         return refresh_requests.came_to(db, card_id, seen.option_id)
 
 
 def _labels(
-    shop: "Shop", card_id: CardId, seen: github_board.CardLook | None
+    services: "Services", card_id: CardId, seen: github_board.CardLook | None
 ) -> tuple[on_board.LabelJudged, ...]:
     if seen is None or seen.archived:
         return ()
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         policy = policies.in_force(db, seen.board_id)
-    return movers.labels(shop, card_id, policy, seen)
+    return movers.labels(services, card_id, policy, seen)
 
 
-def _is_served(shop: "Shop", seen: github_board.CardLook) -> bool:
-    owner, number = shop.config.board
+def _is_served(services: "Services", seen: github_board.CardLook) -> bool:
+    owner, number = services.config.board
     return (seen.owner.casefold(), seen.board_number) == (owner.casefold(), number)
 
 
-def _order(shop: "Shop", seen: github_board.CardLook | None) -> on_board.ColumnRanked | None:
+def _order(services: "Services", seen: github_board.CardLook | None) -> on_board.ColumnRanked | None:
     """Return the column's order where it decides who starts first: another card waits in the same column."""
     if seen is None or seen.column is None or seen.archived:
         return None
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         column = policies.in_force(db, seen.board_id).column(seen.column)
         if column is None or column.archetype is not Archetype.EXECUTION:
             return None
         if not runs.queued(db, seen.board_id, seen.column, limit=1):
             return None
-    order = github_board.read_column(shop.hub, seen.board_id, seen.column)
+    order = github_board.read_column(services.hub, seen.board_id, seen.column)
     return on_board.ColumnRanked(seen.board_id, seen.column, order)
 
 
@@ -151,7 +154,7 @@ def _record(
         event_store.append(db, *events, at=now)
     if upto is not None:
         refresh_requests.recorded(db, card_id, seen.board_id, upto)
-    if ranked is not None and ranked.order != listing.order_of(db, seen.board_id, ranked.column):
+    if ranked is not None and ranked.order != card_queries.order_of(db, seen.board_id, ranked.column):
         event_store.append(db, ranked, at=now)
 
 
@@ -250,21 +253,21 @@ def _first_sight(
     )
 
 
-def _closing(shop: "Shop", seen: github_board.CardLook | None) -> on_board.IssueClosed | None:
+def _closing(services: "Services", seen: github_board.CardLook | None) -> on_board.IssueClosed | None:
     """Return that the issue is closed, where that is news, and by whom: only a trusted one gives work up."""
     if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
         return None
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         known, policy = cards.get(db, seen.card_id), policies.in_force(db, seen.board_id)
     reason = seen.state_reason or "completed"
     if known is None or seen.repository is None or seen.number is None:
         return on_board.IssueClosed(seen.card_id, reason, "")
     if known.closed == reason:
         return None
-    by = github_issues.closed_by(shop.hub, seen.repository, seen.number)
+    by = github_issues.closed_by(services.hub, seen.repository, seen.number)
     trusted = False
     if by and reason in on_board.ABANDONED:  # nothing depends on it otherwise
-        trusted = may_move(policy, Mover(by, roles.role(shop.hub, seen.repository, by)))
+        trusted = may_move(policy, Mover(by, roles.role(services.hub, seen.repository, by)))
     return on_board.IssueClosed(seen.card_id, reason, by, trusted)
 
 

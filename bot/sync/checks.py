@@ -1,6 +1,5 @@
 """Looks how the checks of a card's pull request stand, and says which events that comes to."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from ledger.event import Event
 from ledger.events.pull import CheckFailure, ChecksAwaited, ChecksSettled
 from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.log.event_store import EventFactory
 from ledger.queue import leases
 from ledger.views import cards, ci
 from runner.text.invisible import without_invisible
@@ -23,14 +23,13 @@ from runner.text.redact import redact
 from runner.text.truncate import tail
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
-Maker = Callable[[Connection], tuple[Event, ...]]
 OURS = frozenset(
     {gate_check.NAME, report_policy.NAME}
 )  # Cardinal's own may be required; it waits for none of them
-MOST_FAILURES = 20  # of one commit; the rest is as red
-MOST_LOGS = 5  # job logs that are fetched for one commit
+MAX_FAILURES = 20  # of one commit; the rest is as red
+MAX_LOGS = 5  # job logs that are fetched for one commit
 LOG_BYTES = 4_000
 NAME_CHARACTERS = 200
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 60, 3600  # between two looks that nobody asked for
@@ -39,7 +38,7 @@ FIRST_LOOK = timedelta(
 )  # after a push: checks that finish before the pull request is there are missed
 
 
-def look(shop: "Shop", card: cards.CardRow, *, patient: bool = True) -> Maker:
+def look(services: "Services", card: cards.CardRow, *, patient: bool = True) -> EventFactory:
     """Read the checks of the card's pull request; return what is new about them.
 
     Those count that the base branch requires, or all where it requires none. While some of them are not
@@ -47,9 +46,9 @@ def look(shop: "Shop", card: cards.CardRow, *, patient: bool = True) -> Maker:
     Raises a GithubError.
     """
     repository, head = card.pull_repository or "", card.pull_head
-    base_branch = repositories.default_branch(shop.hub, repository)
-    required = checks.required(shop.hub, repository, base_branch)
-    found = {one.name: one for one in checks.of_commit(shop.hub, repository, head)}
+    base_branch = repositories.default_branch(services.hub, repository)
+    required = checks.required(services.hub, repository, base_branch)
+    found = {one.name: one for one in checks.of_commit(services.hub, repository, head)}
     counted = {name: found.get(name) for name in sorted(required - OURS or found)}
     pending = tuple(
         name[:NAME_CHARACTERS] for name, one in counted.items() if one is None or one.light is Light.PENDING
@@ -57,35 +56,37 @@ def look(shop: "Shop", card: cards.CardRow, *, patient: bool = True) -> Maker:
     red = tuple(one for one in counted.values() if one is not None and one.light is Light.RED)
     if pending and patient:
         return _awaited(card.card_id, head, pending)
-    failures = _failures(shop, repository, red[:MOST_FAILURES]) if red and _is_news(shop, card, red) else None
+    failures = (
+        _failures(services, repository, red[:MAX_FAILURES]) if red and _is_news(services, card, red) else None
+    )
     return _settled(card.card_id, head, failures, pending, is_red=bool(red))
 
 
-def overdue(shop: "Shop", now: datetime) -> tuple[CardId, ...]:
+def overdue(services: "Services", now: datetime) -> tuple[CardId, ...]:
     """Return the cards whose checks nobody looked at yet, or that take longer than the policy waits."""
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         return tuple(row.card_id for row in ci.waiting(db) if _is_due(db, row, now))
 
 
-def look_again(shop: "Shop", card_id: CardId) -> None:
+def look_again(services: "Services", card_id: CardId) -> None:
     """Look without having been told; checks that take too long are taken as they are.
 
     One look at a time, and where GitHub shows nothing less and less often. Raises a GithubError.
     """
-    with event_store.writing(shop.engine) as db:
+    with event_store.writing(services.engine) as db:
         card, row = cards.get(db, card_id), ci.of_card(db, card_id)
         if card is None or row is None or card.pull_repository is None or card.pull_state != "open":
             return
-        late, waited_s = _is_late(db, row, shop.now()), (shop.now() - row.since).total_seconds()
+        late, waited_s = _is_late(db, row, services.now()), (services.now() - row.since).total_seconds()
         pause_s = min(max(waited_s / 4, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
-        if not leases.due(db, f"checks:{card_id}", now=shop.now(), every_s=pause_s):
+        if not leases.due(db, f"checks:{card_id}", now=services.now(), every_s=pause_s):
             return
-    make = look(shop, card, patient=not late)
-    with event_store.writing(shop.engine) as db:
+    make = look(services, card, patient=not late)
+    with event_store.writing(services.engine) as db:
         events = make(db)
         if events:
-            event_store.append(db, *events, at=shop.now())
-        reactor.advance(db, now=shop.now())
+            event_store.append(db, *events, at=services.now())
+        reactor.advance(db, now=services.now())
 
 
 def _is_due(db: Connection, row: ci.CiRow, now: datetime) -> bool:
@@ -103,7 +104,7 @@ def _is_late(db: Connection, row: ci.CiRow, now: datetime) -> bool:
     return now - row.since >= timedelta(minutes=limits.ci_wait_minutes)
 
 
-def _awaited(card_id: CardId, head: str, pending: tuple[str, ...]) -> Maker:
+def _awaited(card_id: CardId, head: str, pending: tuple[str, ...]) -> EventFactory:
     def make(db: Connection) -> tuple[Event, ...]:
         known = ci.of_card(db, card_id)
         if _is_elsewhere(db, card_id, head):
@@ -122,7 +123,7 @@ def _settled(
     pending: tuple[str, ...],
     *,
     is_red: bool,
-) -> Maker:
+) -> EventFactory:
     def make(db: Connection) -> tuple[Event, ...]:
         known = ci.of_card(db, card_id)
         if _is_elsewhere(db, card_id, head) or (is_red and failures is None):
@@ -141,22 +142,24 @@ def _is_elsewhere(db: Connection, card_id: CardId, head: str) -> bool:
     return card is None or card.pull_head != head or card.pull_state != "open"
 
 
-def _is_news(shop: "Shop", card: cards.CardRow, red: tuple[Check, ...]) -> bool:
+def _is_news(services: "Services", card: cards.CardRow, red: tuple[Check, ...]) -> bool:
     """Whether the same checks were not told to be red on that commit already: logs are fetched once."""
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         known = ci.of_card(db, card.card_id)
         told = {failure.name for failure in ci.failures_of(db, card.card_id, card.pull_head)}
     return known is None or not known.settled or told != {one.name[:NAME_CHARACTERS] for one in red}
 
 
-def _failures(shop: "Shop", repository: str, red: tuple[Check, ...]) -> tuple[CheckFailure, ...]:
-    base = repositories.head(shop.hub, repository)
-    base_red = {one.name for one in checks.of_commit(shop.hub, repository, base) if one.light is Light.RED}
+def _failures(services: "Services", repository: str, red: tuple[Check, ...]) -> tuple[CheckFailure, ...]:
+    base = repositories.head(services.hub, repository)
+    base_red = {
+        one.name for one in checks.of_commit(services.hub, repository, base) if one.light is Light.RED
+    }
     told, fetched = [], 0
     for one in red:
         said = one.said
-        if one.name not in base_red and fetched < MOST_LOGS:
-            said, fetched = checks.log_tail(shop.hub, repository, one), fetched + 1
+        if one.name not in base_red and fetched < MAX_LOGS:
+            said, fetched = checks.log_tail(services.hub, repository, one), fetched + 1
         text = tail(redact(without_invisible(said)), LOG_BYTES)
         told.append(CheckFailure(one.name[:NAME_CHARACTERS], one.url[:500], text, one.name in base_red))
     return tuple(told)

@@ -21,7 +21,7 @@ from rules.policy.model import Policy
 from rules.snapshot import NOBODY, UNTOLD, Mover
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
 # GitHub's own workflows move cards when an issue is closed or reopened: they act for whoever did that.
 AUTOMATION = "github-project-automation[bot]"
@@ -39,12 +39,12 @@ class Moved:
     told: tuple[Report, ...] = ()
 
 
-def find(shop: "Shop", card_id: CardId, seen: CardLook | None, *, came: bool = False) -> Moved:
+def find(services: "Services", card_id: CardId, seen: CardLook | None, *, came: bool = False) -> Moved:
     """Return who moved the card, archived it or brought it back; nobody where nothing of it is news.
 
     `came`: deliveries tell that it came to its column anew.
     """
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         known, told = cards.get(db, card_id), change_reports.of_card(db, card_id)
     about = _news(known, seen) or ((About.COLUMN,) if came else None)
     if about is not None:
@@ -54,8 +54,8 @@ def find(shop: "Shop", card_id: CardId, seen: CardLook | None, *, came: bool = F
             by = on_timeline(seen.last_move, seen.column, known.moved_at if known else None)
         by = by or sender(mine, seen.column if seen is not None else None)
         if not by:
-            return Moved(unknown(shop, seen), told=mine)
-        return Moved(_with_role(shop, known, seen, told, by), told=mine)
+            return Moved(unknown(services, seen), told=mine)
+        return Moved(_with_role(services, known, seen, told, by), told=mine)
     if known is None or seen is None or known.archived:
         return Moved()
     if known.mover or known.own_move:  # what comes late about a move that was seen
@@ -63,7 +63,7 @@ def find(shop: "Shop", card_id: CardId, seen: CardLook | None, *, came: bool = F
     first, last = known.moved_at - LATE, known.moved_at + CLOCKS_APART
     late = tuple(one for one in told if one.about == About.COLUMN and first <= one.at <= last)
     by = on_timeline(seen.last_move, seen.column, first) or sender(late, seen.column)
-    mover = _with_role(shop, known, seen, told, by)
+    mover = _with_role(services, known, seen, told, by)
     return Moved(mover, late=bool(mover.login), told=late)
 
 
@@ -73,17 +73,19 @@ def _is_known(report: Report, known: CardRow) -> bool:
     return report.value == known.column or (not report.value and report.sender == known.mover)
 
 
-def labels(shop: "Shop", card_id: CardId, policy: Policy, seen: CardLook | None) -> tuple[LabelJudged, ...]:
+def labels(
+    services: "Services", card_id: CardId, policy: Policy, seen: CardLook | None
+) -> tuple[LabelJudged, ...]:
     """Return whose labels may choose and whose may not, as far as deliveries tell it anew."""
     if seen is None or seen.repository is None:
         return ()
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         known, told = cards.get(db, card_id), change_reports.of_card(db, card_id)
     newest = {one.value: one.sender for one in told if one.about == About.LABEL and one.value in seen.labels}
     barred, found = known.barred if known is not None else (), []
     for label, by in newest.items():
-        role = roles.role(shop.hub, seen.repository, by)
-        counts = may_move(policy, Mover(by, role, own=by == shop.hub.bot_login))
+        role = roles.role(services.hub, seen.repository, by)
+        counts = may_move(policy, Mover(by, role, own=by == services.hub.bot_login))
         if counts == (label in barred):
             found.append(LabelJudged(card_id, label, by, role, counts))
     return tuple(found)
@@ -100,10 +102,10 @@ def _news(known: CardRow | None, seen: CardLook | None) -> tuple[About, ...] | N
     return (About.COLUMN,) if known.column != seen.column else None
 
 
-def unknown(shop: "Shop", seen: CardLook | None) -> Mover:
+def unknown(services: "Services", seen: CardLook | None) -> Mover:
     """Return the mover of whom nothing is known; it is told apart where GitHub tells Cardinal of nobody."""
     personal = seen is not None and seen.personal
-    return Mover(role=UNTOLD) if personal or not shop.config.webhooks else NOBODY
+    return Mover(role=UNTOLD) if personal or not services.config.webhooks else NOBODY
 
 
 def on_timeline(move: StatusChange | None, column: str | None, since: datetime | None) -> str:
@@ -132,30 +134,30 @@ def sender(told: Sequence[Report], column: str | None) -> str:
 
 
 def _with_role(
-    shop: "Shop", known: CardRow | None, seen: CardLook | None, told: Sequence[Report], login: str
+    services: "Services", known: CardRow | None, seen: CardLook | None, told: Sequence[Report], login: str
 ) -> Mover:
     """Return the mover with their role; whose workflow it was counts where GitHub's own moved the card."""
-    if not login or login == shop.hub.bot_login:
+    if not login or login == services.hub.bot_login:
         return Mover(own=bool(login))
     if login == AUTOMATION:
-        login = _behind(shop, seen, told)
-    home = shop.config.home_repository  # a draft has no repository of its own
+        login = _behind(services, seen, told)
+    home = services.config.home_repository  # a draft has no repository of its own
     repository = (seen.repository if seen else None) or (known.repository if known else None) or home
-    role = roles.role(shop.hub, repository, login)
-    if seen is None and role == roles.NONE and repository != home and _is_gone(shop, repository):
-        role = roles.role(shop.hub, home, login)  # the card went with its repository
+    role = roles.role(services.hub, repository, login)
+    if seen is None and role == roles.NONE and repository != home and _is_gone(services, repository):
+        role = roles.role(services.hub, home, login)  # the card went with its repository
     return Mover(login, role)
 
 
-def _is_gone(shop: "Shop", repository: str) -> bool:
+def _is_gone(services: "Services", repository: str) -> bool:
     try:
-        repositories.look_up(shop.hub, repository)
+        repositories.look_up(services.hub, repository)
     except NotFoundError:
         return True
     return False
 
 
-def _behind(shop: "Shop", seen: CardLook | None, told: Sequence[Report]) -> str:
+def _behind(services: "Services", seen: CardLook | None, told: Sequence[Report]) -> str:
     if seen is not None and seen.state == "closed" and seen.repository and seen.number is not None:
-        return github_issues.closed_by(shop.hub, seen.repository, seen.number) or AUTOMATION
+        return github_issues.closed_by(services.hub, seen.repository, seen.number) or AUTOMATION
     return sender([one for one in told if one.about == About.REOPENED], None) or AUTOMATION

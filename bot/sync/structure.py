@@ -9,7 +9,7 @@ from ledger.ids import BoardId
 from ledger.views import boards, cards, runs, structure
 from rules.text import code, count
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 FILE = "`.github/cardinal.yml`"
 
 
@@ -52,7 +52,7 @@ def unknown_to_policy(db: Connection, board_id: BoardId) -> tuple[str, ...]:
 def _waiting(db: Connection, board_id: BoardId, column: str) -> str:
     """Return how many queued runs wait for the column, with their cards."""
     queued = runs.queued(db, board_id, column)
-    found = [card for run in queued[:MOST_NAMED] if (card := cards.get(db, run.card_id)) is not None]
+    found = [card for run in queued[:MAX_NAMED] if (card := cards.get(db, run.card_id)) is not None]
     names = [f"{card.repository}#{card.number}" for card in found]
     if not names:
         return ""

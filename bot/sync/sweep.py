@@ -17,49 +17,51 @@ from ledger.queue import inbox, refresh_requests
 from ledger.states import Archetype
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
 MEMORY = "sweep.json"
 SPARING = 2  # the priority of its further requests: faces and reports go before them
 LOOK_AGAIN = timedelta(minutes=10)  # at what a card waits for, should nobody have told that it is done
-MOST_WAITING = 20  # cards of those in one sweep
+MAX_WAITING = 20  # cards of those in one sweep
 
 
-def sweep(shop: "Shop") -> tuple[CardId, ...]:
+def sweep(services: "Services") -> tuple[CardId, ...]:
     """Compare the board with the ledger and ask for failed deliveries; return the cards that differ, rung.
 
     Of a large board it compares as much as one point buys, more where the board changed; see `sweep_cursor`.
     """
-    if not access.check(shop, thoroughly=False):
+    if not access.check(services, thoroughly=False):
         return ()  # nothing can be asked, and one sentence has been said
-    rung = _compare(shop)
-    failed_deliveries.recover(shop.hub, shop.now(), lambda ids: _came(shop, ids))
+    rung = _compare(services)
+    failed_deliveries.recover(services.hub, services.now(), lambda ids: _came(services, ids))
     return rung
 
 
-def _came(shop: "Shop", ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
-    with event_store.reading(shop.engine) as db:
+def _came(services: "Services", ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
+    with event_store.reading(services.engine) as db:
         return frozenset(one for one in ids if inbox.known(db, one))
 
 
-def _compare(shop: "Shop") -> tuple[CardId, ...]:
-    board_id = board.served(shop) or board.refresh(shop, *shop.config.board)
-    quiet = _quiet(shop, board_id)
-    path = shop.config.home / "run" / MEMORY
-    memory = sweep_cursor.load(path, [*shop.config.board, *quiet])
-    turn = sweep_cursor.Round(memory, shop.now())
+def _compare(services: "Services") -> tuple[CardId, ...]:
+    board_id = board.served(services) or board.refresh(services, *services.config.board)
+    quiet = _quiet(services, board_id)
+    path = services.config.home / "run" / MEMORY
+    memory = sweep_cursor.load(path, [*services.config.board, *quiet])
+    turn = sweep_cursor.Round(memory, services.now())
     rung: dict[CardId, None] = {}
     try:
         while True:
-            sight = survey(shop.hub, shop.config.board, shop.config.home_repository, quiet, turn.starts())
-            board.note(shop, sight.board)
-            board.follow_policy(shop, sight.board.board_id, newest=sight.home, last=memory.home)
+            sight = survey(
+                services.hub, services.config.board, services.config.home_repository, quiet, turn.starts()
+            )
+            board.note(services, sight.board)
+            board.follow_policy(services, sight.board.board_id, newest=sight.home, last=memory.home)
             memory.home = sight.home
-            rung |= dict.fromkeys(_ring(shop, sight, turn.take(sight), quiet))
-            if not turn.goes_on() or (memory.whole and shop.hub.budget.spare(SPARING) > 0):
+            rung |= dict.fromkeys(_ring(services, sight, turn.take(sight), quiet))
+            if not turn.goes_on() or (memory.whole and services.hub.budget.spare(SPARING) > 0):
                 return tuple(rung)
     except StatusMissingError as error:
-        board.note_lost(shop, error)
+        board.note_lost(services, error)
         return ()
     except UnavailableError:
         sweep_cursor.slow_down(memory)
@@ -71,30 +73,30 @@ def _compare(shop: "Shop") -> tuple[CardId, ...]:
         sweep_cursor.save(path, memory)
 
 
-def _quiet(shop: "Shop", board_id: BoardId) -> tuple[str, ...]:
-    with event_store.reading(shop.engine) as db:
+def _quiet(services: "Services", board_id: BoardId) -> tuple[str, ...]:
+    with event_store.reading(services.engine) as db:
         columns = policies.in_force(db, board_id).board.columns
     return tuple(name for name, column in columns.items() if column.archetype is Archetype.TERMINAL)
 
 
 def _ring(
-    shop: "Shop", sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
+    services: "Services", sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
 ) -> tuple[CardId, ...]:
     """Ring for every card that differs; at a round's end also for those that no page had."""
     board_id = sight.board.board_id
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)
         issues = cards.issues_of(db, board_id)
-        late = run_queue.unlooked(db, board_id, shop.now() - LOOK_AGAIN, MOST_WAITING)
+        late = run_queue.unlooked(db, board_id, services.now() - LOOK_AGAIN, MAX_WAITING)
     stubs = [stub for page in sight.pages for stub in page.stubs]
     rung = [stub.card_id for stub in stubs if _differs(stub, known, closed, issues)]
     if all_seen is not None:
         rung += [one for one, column in known.items() if one not in all_seen and column not in quiet]
     rung += [card_id for card_id in late if card_id not in rung]
     if rung:
-        with event_store.writing(shop.engine) as db:
+        with event_store.writing(services.engine) as db:
             for card_id in rung:
-                refresh_requests.ring(db, card_id, board_id, shop.now())
+                refresh_requests.ring(db, card_id, board_id, services.now())
     return tuple(rung)
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bot.github.api.project_pages import MOST_PAGES, Page, Sight
+from bot.github.api.project_pages import MAX_PAGES, Page, Sight
 from bot.system import private_file
 from ledger.ids import CardId
 
@@ -22,7 +22,7 @@ PAGE = 100
 STRIDE = 95  # cards from one page's start to the next one's: five new ones may come between without a gap
 # Two per cent of GitHub's hour of 5,000 points: what flows in and the burst are 100 together.
 POINTS_PER_HOUR, BURST = 90.0, 10.0
-MOST_REQUESTS = 500  # of one sweep: GitHub's own limit is 50,000 cards on a board
+MAX_REQUESTS = 500  # of one sweep: GitHub's own limit is 50,000 cards on a board
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Memory:
     owed: int = 0
     touched_at: str = ""
     home: str | None = None
-    at_once: int = MOST_PAGES
+    at_once: int = MAX_PAGES
     credit: float = BURST
     counted_s: float = 0.0
 
@@ -79,7 +79,7 @@ class Round:
 
     def goes_on(self) -> bool:
         """Tell whether another request should follow in this sweep."""
-        if self._requests >= MOST_REQUESTS:
+        if self._requests >= MAX_REQUESTS:
             return False
         if not self.memory.whole:
             return True  # never read to its end: once, whatever it costs
@@ -115,7 +115,7 @@ class Round:
         cuts = range(STRIDE - 1, max(len(found) - (PAGE - STRIDE) - 1, 0), STRIDE)
         memory.starts = [(found[n][1], found[n][0]) for n in cuts]
         memory.place, memory.seen, memory.whole = 0, {}, True
-        memory.at_once = min(MOST_PAGES, memory.at_once + 1)
+        memory.at_once = min(MAX_PAGES, memory.at_once + 1)
         return frozenset(CardId(card_id) for card_id, _ in found)
 
 
@@ -132,7 +132,7 @@ def load(path: Path, scope: Sequence[object]) -> Memory:
         memory = Memory(**{one.name: found[one.name] for one in fields(Memory)})
         memory.starts = [(str(cursor), str(card_id)) for cursor, card_id in memory.starts]
         memory.seen = dict(memory.seen)
-        sound = 0 <= memory.place <= len(memory.starts) and 1 <= memory.at_once <= MOST_PAGES
+        sound = 0 <= memory.place <= len(memory.starts) and 1 <= memory.at_once <= MAX_PAGES
     except (OSError, ValueError, KeyError, TypeError):
         return Memory(scope=wanted)
     if not sound or memory.scope != wanted:

@@ -17,17 +17,17 @@ from rules.card.move_rights import may_move
 from rules.card.target_repository import Hints, Placed
 from rules.policy.model import Policy
 from rules.snapshot import Mover
-from runner.text.visible import shown
+from runner.text.visible import strip_hidden
 
 if TYPE_CHECKING:
-    from bot.bootstrap import Shop
+    from bot.bootstrap import Services
 
 
-def decide(shop: "Shop", seen: CardLook | None) -> RepositoryResolved | None:
+def decide(services: "Services", seen: CardLook | None) -> RepositoryResolved | None:
     """Return the decision where it is news; None for a card that is nothing but about its own repository."""
     if seen is None or seen.kind != "Issue" or seen.archived or seen.repository is None:
         return None
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         policy = policies.in_force(db, seen.board_id)
         known, card = placements.get(db, seen.card_id), cards.get(db, seen.card_id)
     shared = target_repository.is_shared(policy, seen.repository)
@@ -36,12 +36,12 @@ def decide(shop: "Shop", seen: CardLook | None) -> RepositoryResolved | None:
     # Of a draft that Cardinal made an issue of, GitHub calls Cardinal the author.
     author = card.author if card is not None else seen.author
     placed = (
-        target_repository.resolve(policy, _hints(shop, seen, author)) if shared else _own(seen.repository)
+        target_repository.resolve(policy, _hints(services, seen, author)) if shared else _own(seen.repository)
     )
     if known is not None and _is_kept(known, placed):
         return None  # what became of that repository since, access tells: renamed, archived, out of reach
-    placed = _chosen(shop, policy, known, seen, placed)
-    placed = _trusted(shop, _reached(shop, placed), author) if shared else placed
+    placed = _chosen(services, policy, known, seen, placed)
+    placed = _trusted(services, _reached(services, placed), author) if shared else placed
     now = RepositoryResolved(seen.card_id, placed.repository, placed.rule, placed.value, placed.problem)
     was = known and RepositoryResolved(seen.card_id, known.repository, known.rule, known.value, known.problem)
     return None if now == was else now
@@ -57,15 +57,19 @@ def _own(repository: str) -> Placed:
     return Placed(repository, "own", repository)
 
 
-def _hints(shop: "Shop", seen: CardLook, author: str) -> Hints:
-    lines = target_repository.lines_of(shown(seen.body))
+def _hints(services: "Services", seen: CardLook, author: str) -> Hints:
+    lines = target_repository.lines_of(strip_hidden(seen.body))
     # Whoever wrote the description is asked about only where it says something.
-    trusted = bool(lines) and roles.may_write(roles.role(shop.hub, seen.repository or "", author))
+    trusted = bool(lines) and roles.may_write(roles.role(services.hub, seen.repository or "", author))
     return Hints(seen.labels, lines, seen.repo_field, author, trusted)
 
 
 def _chosen(
-    shop: "Shop", policy: Policy, known: placements.PlacementRow | None, seen: CardLook, placed: Placed
+    services: "Services",
+    policy: Policy,
+    known: placements.PlacementRow | None,
+    seen: CardLook,
+    placed: Placed,
 ) -> Placed:
     """Return the decision, or a question where whoever set the field or the label may not move cards.
 
@@ -73,7 +77,7 @@ def _chosen(
     """
     if placed.rule not in ("field", "label"):
         return placed
-    with event_store.reading(shop.engine) as db:
+    with event_store.reading(services.engine) as db:
         told = change_reports.of_card(db, seen.card_id)
     named = ("", target_repository.FIELD) if placed.rule == "field" else (placed.value,)
     mine = [one for one in told if one.about == placed.rule and one.value in named]
@@ -83,32 +87,32 @@ def _chosen(
         return Placed("", placed.rule, placed.value, known.problem) if known.problem else placed
     if not by and placed.rule == "label":
         return placed
-    known_as = Mover(by, roles.role(shop.hub, seen.repository or "", by))
-    who = known_as if by else movers.unknown(shop, seen)
+    known_as = Mover(by, roles.role(services.hub, seen.repository or "", by))
+    who = known_as if by else movers.unknown(services, seen)
     return placed if may_move(policy, who) else target_repository.unchosen(placed, by)
 
 
-def _trusted(shop: "Shop", placed: Placed, author: str) -> Placed:
+def _trusted(services: "Services", placed: Placed, author: str) -> Placed:
     """Return the decision, or a question where a line names a repository that its author may not write to:
     what a run reads there is told in the home's issue.
     """
-    if placed.rule != "line" or roles.may_write(roles.role(shop.hub, placed.repository, author)):
+    if placed.rule != "line" or roles.may_write(roles.role(services.hub, placed.repository, author)):
         return placed
     why = "where its author has no write access: an owner gives it there, or name another one"
     return target_repository.unreachable(placed, why)
 
 
-def _reached(shop: "Shop", placed: Placed) -> Placed:
+def _reached(services: "Services", placed: Placed) -> Placed:
     """Return the decision, or a question where Cardinal cannot work in that repository."""
     if not placed.repository:
         return placed
     why = "where Cardinal is not installed: an owner adds it there, or name another one"
-    if placed.repository.partition("/")[0].casefold() != shop.config.board_owner.casefold():
+    if placed.repository.partition("/")[0].casefold() != services.config.board_owner.casefold():
         return target_repository.unreachable(
             placed, why
         )  # it may be readable by everybody, and is not Cardinal's
     try:
-        name, archived = repositories.look_up(shop.hub, placed.repository)
+        name, archived = repositories.look_up(services.hub, placed.repository)
     except (NotFoundError, RefusedError):
         return target_repository.unreachable(placed, why)
     if archived:

@@ -90,7 +90,7 @@ def _state_and_start(pid: int) -> tuple[str, str]:
     return words[0], words[19]
 
 
-def mourn(engine: Engine, now: datetime) -> int:
+def expire_dead_holders(engine: Engine, now: datetime) -> int:
     """Let the claims of dead processes run out; return how many did.
 
     What one was publishing waits a moment longer: its last write may still be on its way to GitHub, and

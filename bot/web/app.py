@@ -8,14 +8,14 @@ from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.web.capture import Keeper
 from bot.web.pages import pages
-from bot.web.webhook import MOST_BYTES, Wake, make_door
+from bot.web.webhook import MAX_BYTES, Wake, make_door
 from ledger.log import event_store
 
 
 def make_app(config: Config, engine: Engine, enqueue: Wake, clock: Clock) -> Flask:
     """Return the application; `enqueue` wakes a worker for one stored delivery and says whether it could."""
     app = Flask(__name__, static_folder=None, template_folder=None)  # not of the current folder
-    app.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
     if config.webhooks:  # else nobody is expected, and a stranger finds no door
         keep = Keeper(config.home, clock).take
         app.register_blueprint(make_door(engine, config.webhook_secret, enqueue, clock, keep))

@@ -13,7 +13,7 @@ from bot.system.clock import Clock
 from ledger.errors import CardinalError
 from ledger.queue.sign_ins import Visit
 
-KEPT_S, MOST_KEPT = 180, 2000
+KEPT_S, MAX_KEPT = 180, 2000
 EACH_A_MINUTE, ALL_AN_HOUR = 10, 1000
 LAST = 3  # the priority of these questions: what Cardinal does itself goes first
 TURN_S = 2.0  # that a thread waits for another's question: few serve, and deliveries need them, too
@@ -56,9 +56,7 @@ class Readers:
 
     def __init__(self, hub: Hub, clock: Clock) -> None:
         self._hub = hub
-        self._known: Timed[tuple[str, int, str], datetime | None] = Timed(
-            clock, keep_s=KEPT_S, most=MOST_KEPT
-        )
+        self._known: Timed[tuple[str, int, str], datetime | None] = Timed(clock, keep_s=KEPT_S, most=MAX_KEPT)
         self._pace = Pace(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
         self._turn = threading.Lock()
 

@@ -24,9 +24,9 @@ log = logging.getLogger(__name__)
 
 ORDER, FOLDER = "run/capture.json", "captured"
 LONGEST = timedelta(hours=24)
-MOST, DEFAULT_MOST = 1_000, 200
-MOST_BYTES = 512 * 1024  # of one delivery as it came; larger ones are left out
-MOST_BYTES_IN_ALL = 20 * 1024 * 1024
+MAX, DEFAULT_MOST = 1_000, 200
+MAX_BYTES = 512 * 1024  # of one delivery as it came; larger ones are left out
+MAX_BYTES_IN_ALL = 20 * 1024 * 1024
 DEEPEST = 40
 # What a text may show: closed vocabularies of GitHub's, and nothing that people write.
 SHOWN = frozenset(
@@ -52,7 +52,7 @@ class Order:
 
 def begin(home: Path, now: datetime, *, lasting: timedelta, most: int) -> Order:
     """Keep deliveries from now on; lasts and keeps no more than is allowed. What was kept before stays."""
-    order = Order(now + min(lasting, LONGEST), max(1, min(most, MOST)), secrets.token_hex(16))
+    order = Order(now + min(lasting, LONGEST), max(1, min(most, MAX)), secrets.token_hex(16))
     path = home / ORDER
     private_file.make_folder(path.parent)
     path.touch(mode=0o600)
@@ -90,7 +90,7 @@ class Keeper:
     def take(self, delivery: Delivery, headers: Mapping[str, str]) -> None:
         """Keep a redacted copy where that was asked for; header names are in lower case."""
         order = current(self.home, self.clock())
-        if order is None or len(delivery.payload) > MOST_BYTES:
+        if order is None or len(delivery.payload) > MAX_BYTES:
             return
         try:
             self._write(order, delivery, headers)
@@ -99,7 +99,7 @@ class Keeper:
 
     def _write(self, order: Order, delivery: Delivery, headers: Mapping[str, str]) -> None:
         there = kept(self.home)
-        if len(there) >= order.most or sum(one.stat().st_size for one in there) >= MOST_BYTES_IN_ALL:
+        if len(there) >= order.most or sum(one.stat().st_size for one in there) >= MAX_BYTES_IN_ALL:
             return
         words = {name: text for name, text in headers.items() if name in SHOWN_HEADERS}
         document = {

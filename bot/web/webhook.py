@@ -26,7 +26,7 @@ from ledger.queue.inbox import Delivery
 log = logging.getLogger(__name__)
 
 PATH = "/webhooks/github"
-MOST_BYTES = (
+MAX_BYTES = (
     25 * 1024 * 1024
 )  # GitHub sends nothing larger; source: docs.github.com/webhooks/webhook-events-and-payloads
 TOO_LARGE = "a delivery has at most 25 MB"
@@ -98,16 +98,14 @@ def read_delivery(incoming: Request, secret: Secret, *, now: datetime) -> Delive
 
 
 def _body(incoming: Request) -> bytes:
-    incoming.max_content_length = MOST_BYTES
-    if (incoming.content_length or 0) > MOST_BYTES:
+    incoming.max_content_length = MAX_BYTES
+    if (incoming.content_length or 0) > MAX_BYTES:
         raise RefusedDeliveryError(413, TOO_LARGE)
     try:
         body = incoming.get_data(cache=False)
     except RequestEntityTooLarge as error:
         raise RefusedDeliveryError(413, TOO_LARGE) from error
-    if (
-        incoming.content_length is None and len(body) >= MOST_BYTES
-    ):  # in chunks: werkzeug 3.1 just stops there
+    if incoming.content_length is None and len(body) >= MAX_BYTES:  # in chunks: werkzeug 3.1 just stops there
         raise RefusedDeliveryError(413, TOO_LARGE)
     return body
 

@@ -8,8 +8,8 @@ from forge.store.models import Issue, User
 
 # docs.github.com/issues/tracking-your-work-with-issues/using-issues/creating-issue-dependencies and
 # adding-sub-issues: 50 issues of each kind of dependency, 100 sub-issues.
-MOST_DEPENDENCIES = 50
-MOST_SUB_ISSUES = 100
+MAX_DEPENDENCIES = 50
+MAX_SUB_ISSUES = 100
 
 
 class Links(Part):
@@ -30,8 +30,8 @@ class Links(Part):
             raise UnprocessableError("Issue may not contain duplicate sub-issues")
         if child.parent is not None and not replace:
             raise UnprocessableError("Sub issue may only have one parent")
-        if len(parent.sub_issues) >= MOST_SUB_ISSUES:
-            raise UnprocessableError(f"Parent cannot have more than {MOST_SUB_ISSUES} sub-issues")
+        if len(parent.sub_issues) >= MAX_SUB_ISSUES:
+            raise UnprocessableError(f"Parent cannot have more than {MAX_SUB_ISSUES} sub-issues")
         if child.parent is not None:
             child.parent.sub_issues.remove(child)
         child.parent = parent
@@ -62,8 +62,8 @@ class Links(Part):
         """Make `issue` wait for `blocking`; raises UnprocessableError for itself, a repeat, or too many."""
         if issue is blocking or blocking in issue.blocked_by:
             raise UnprocessableError("The issue is already blocked by this issue, or is the same issue")
-        if len(issue.blocked_by) >= MOST_DEPENDENCIES:
-            raise UnprocessableError(f"An issue cannot be blocked by more than {MOST_DEPENDENCIES} issues")
+        if len(issue.blocked_by) >= MAX_DEPENDENCIES:
+            raise UnprocessableError(f"An issue cannot be blocked by more than {MAX_DEPENDENCIES} issues")
         issue.blocked_by.append(blocking)
         self._announce("added", issue, blocking, actor)
 

@@ -2,6 +2,7 @@
 deleted.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -17,6 +18,10 @@ from ledger.log.hash_chain import GENESIS, link
 from ledger.queue import leases
 
 __all__ = ["Fence", "append", "last_seq", "read", "reading", "version", "writing"]
+
+# Makes its events once the transaction is open in which they are appended.
+EventFactory = Callable[[Connection], tuple[Event, ...]]
+
 
 # Built once: building a statement costs more than SQLite takes to run it.
 _INSERT = events.insert()

@@ -5,7 +5,7 @@ import re
 SHARED = ("provider", "spawn_failed")  # reasons of RunEnded that say nothing about the card itself
 BY_ITSELF = "Cardinal"  # who lifts a halt when a run has shown that its cause is gone
 _PART = re.compile(r"[0-9a-f]{8,}|[0-9]+", re.IGNORECASE)
-_MOST = 120
+_MAX = 120
 
 
 def shared_cause(reason: str, detail: str) -> str:
@@ -15,4 +15,4 @@ def shared_cause(reason: str, detail: str) -> str:
     """
     if reason not in SHARED:
         return ""
-    return f"{reason}: {' '.join(_PART.sub('#', detail).split())[:_MOST]}"
+    return f"{reason}: {' '.join(_PART.sub('#', detail).split())[:_MAX]}"

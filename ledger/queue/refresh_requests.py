@@ -15,7 +15,7 @@ from ledger.db.rows import keep, many, pick
 from ledger.db.tables import doorbells
 from ledger.ids import BoardId, CardId
 
-MOST_TOLD = 20  # of a card's newest moves: only the newest of all decides
+MAX_TOLD = 20  # of a card's newest moves: only the newest of all decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def ring(db: Connection, card_id: CardId, board_id: BoardId, now: datetime, told
     if count == done:
         values["rung_at"] = now
     if told is not None:
-        moves = [*_told(db, card_id), told][-MOST_TOLD:]
+        moves = [*_told(db, card_id), told][-MAX_TOLD:]
         values["told"] = json.dumps([(stamp(move.at), move.to) for move in moves])
     keep(db, doorbells, {"card_id": card_id}, values if count else {**_NEW, "rung_at": now, **values})
     return count + 1

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 from ledger.db.rows import one, pick
 from ledger.db.tables import spent_states, visits
 
-MOST_OF_ONE = 20  # browsers of one person; with one more the visit that ends first does
+MAX_OF_ONE = 20  # browsers of one person; with one more the visit that ends first does
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ def begin(db: Connection, word: str, *, user_id: int, login: str, now: datetime,
     """Open a visit under the word that the browser keeps; the ledger keeps its digest only."""
     db.execute(visits.delete().where(visits.c.until <= now))
     mine = select(visits.c.word_digest).where(visits.c.user_id == user_id).order_by(visits.c.until.desc())
-    spare = tuple(db.scalars(mine.offset(MOST_OF_ONE - 1)))
+    spare = tuple(db.scalars(mine.offset(MAX_OF_ONE - 1)))
     db.execute(visits.delete().where(visits.c.word_digest.in_(spare)))
     until = now + timedelta(seconds=ttl_s)
     db.execute(visits.insert().values(word_digest=_digest(word), user_id=user_id, login=login, until=until))

@@ -12,7 +12,7 @@ from ledger.events.run import RunEvent
 from ledger.fold import Fold
 from ledger.ids import RunId
 
-MOST_HOSTS = 50  # that are kept by name, of each kind; the timeline has all
+MAX_HOSTS = 50  # that are kept by name, of each kind; the timeline has all
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def _reached(db: Connection, _it: Recorded, event: HostReached) -> None:
     row = get(db, event.run_id)
     name = "reached" if event.allowed else "unreached"
     hosts: tuple[str, ...] = getattr(row, name) if row else ()
-    if event.host not in hosts and len(hosts) < MOST_HOSTS:
+    if event.host not in hosts and len(hosts) < MAX_HOSTS:
         _note(db, event, **{name: (*hosts, event.host)})
 
 

@@ -29,7 +29,7 @@ from ledger.views import questions
 from ledger.views.cards import cards
 
 _OPEN = text("open_usd > 0")
-_MOST_USD = 1_000_000_000
+_MAX_USD = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _base_usd(settings: str) -> float:
     except (ValueError, RecursionError):
         return 0.0
     usd = found.get("budget_usd") if isinstance(found, dict) else None
-    return float(usd) if isinstance(usd, int | float) and 0 < usd < _MOST_USD else 0.0
+    return float(usd) if isinstance(usd, int | float) and 0 < usd < _MAX_USD else 0.0
 
 
 @fold.on(BudgetReserved)

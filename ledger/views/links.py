@@ -29,9 +29,9 @@ from ledger.states import CardState
 from ledger.views import cards as known_cards
 from ledger.views.cards import cards
 
-MOST_WALKED = 1000  # issues that are looked at for a circle
+MAX_WALKED = 1000  # issues that are looked at for a circle
 AT_ONCE = 100  # of them in one query
-MOST_HIDDEN = 50  # blockers out of sight: as many as GitHub allows in all
+MAX_HIDDEN = 50  # blockers out of sight: as many as GitHub allows in all
 Place = tuple[str, int]
 
 
@@ -100,7 +100,7 @@ def held() -> Select[tuple[str]]:
 def circle(db: Connection, card_id: CardId) -> tuple[Place, ...]:
     """Return the way on which the card waits for itself, from its issue to its issue; empty if there is none.
 
-    Only what the ledger knows is walked, and of that MOST_WALKED issues at most.
+    Only what the ledger knows is walked, and of that MAX_WALKED issues at most.
     """
     card = known_cards.get(db, card_id)
     if card is None or card.repository is None or card.number is None:
@@ -108,7 +108,7 @@ def circle(db: Connection, card_id: CardId) -> tuple[Place, ...]:
     home: Place = (card.repository, card.number)
     came_from: dict[Place, Place] = {}
     frontier: list[Place] = [home]
-    while frontier and len(came_from) < MOST_WALKED:
+    while frontier and len(came_from) < MAX_WALKED:
         reached: list[Place] = []
         for before, after in _steps(db, frontier):
             if after == home:
@@ -146,7 +146,7 @@ def _holds() -> ColumnElement[bool]:
 def _seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
     db.execute(links.delete().where(links.c.card_id == event.card_id))
     rows = {(one.repository, one.number): asdict(one) for one in event.blocked_by}
-    rows |= {("", -n): _unseen(n) for n in range(1, min(event.hidden, MOST_HIDDEN) + 1)}
+    rows |= {("", -n): _unseen(n) for n in range(1, min(event.hidden, MAX_HIDDEN) + 1)}
     for row in rows.values():
         done = _is_done(db, row["repository"], row["number"])
         db.execute(links.insert().values(card_id=event.card_id, done=done, **row))

@@ -6,7 +6,7 @@ from rules.intents.outbound import Decision, Say
 from rules.snapshot import BlockerSeen, Snapshot, Standing
 from rules.text import count, plain, sentence
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 def waiting(snapshot: Snapshot) -> tuple[CardState, str] | None:
@@ -27,8 +27,8 @@ def waiting(snapshot: Snapshot) -> tuple[CardState, str] | None:
 
 def _named(blockers: list[BlockerSeen]) -> str:
     seen = [f"{one.name} ({plain(one.title, 60)})" if one.title else one.name for one in blockers if one.name]
-    more = len(seen) - MOST_NAMED
-    named = ", ".join(seen[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(seen) - MAX_NAMED
+    named = ", ".join(seen[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
     unseen = len(blockers) - len(seen)
     hidden = f"{count(unseen, 'issue')} out of Cardinal's sight" if unseen else ""
     return " and ".join(filter(None, (named, hidden)))

@@ -15,7 +15,7 @@ from rules.policy.model import Policy
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import code
 
-MOST_BACK = 5  # moves of Cardinal's own for one run: then something else keeps dragging, and it gives way
+MAX_BACK = 5  # moves of Cardinal's own for one run: then something else keeps dragging, and it gives way
 
 
 def is_leaving(event: CardMoved, run: RunSeen) -> bool:
@@ -76,7 +76,7 @@ def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, no
     if run.stop_asked == "cancel":
         return Decision((), (f"{run.run_id} is being cancelled already",))
     back = MoveCard(card, run.column, about=f"back:{run.run_id}:{stamp(now)}", source=wanted or "")
-    if snapshot.put_back >= MOST_BACK:
+    if snapshot.put_back >= MAX_BACK:
         return _given_way(snapshot, run, wanted)
     if wanted is None:
         text = f"The card lost its status while {run.run_id} {_doing(run)}, so it was put back. "
@@ -112,7 +112,7 @@ def _named(snapshot: Snapshot) -> str:
 
 
 def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision:
-    text = f"The card was dragged away {MOST_BACK} times while {run.run_id} {_doing(run)}, so it is not put "
+    text = f"The card was dragged away {MAX_BACK} times while {run.run_id} {_doing(run)}, so it is not put "
     text += "back any more: does an automation of the board move it? `/cardinal cancel` stops the run."
     hold: tuple[Intent, ...] = (HoldBack(snapshot.card_id, wanted, _who(snapshot)),) if wanted else ()
     return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))

@@ -19,7 +19,7 @@ from ledger.model.reasons import Reason
 from ledger.states import Archetype, CardState
 from rules.card.state import change, explain
 from rules.intents import halt, internal
-from rules.intents import outbound as asked
+from rules.intents import outbound as outbound
 from rules.intents.outbound import Decision, Intent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of
@@ -60,17 +60,17 @@ ACTS: tuple[type[Intent], ...] = (
     internal.AnswerQuestion,
     halt.HaltBoard,
     halt.LiftHalt,
-    asked.MoveCard,
-    asked.ConvertDraft,
-    asked.CreateCard,
-    asked.AskAssistant,
-    asked.RunTask,
-    asked.MarkReady,
-    asked.MergePull,
-    asked.CancelMerge,
-    asked.OpenPull,
-    asked.ClosePull,
-    asked.DeleteBranch,
+    outbound.MoveCard,
+    outbound.ConvertDraft,
+    outbound.CreateCard,
+    outbound.AskAssistant,
+    outbound.RunTask,
+    outbound.MarkReady,
+    outbound.MergePull,
+    outbound.CancelMerge,
+    outbound.OpenPull,
+    outbound.ClosePull,
+    outbound.DeleteBranch,
 )
 
 
@@ -118,7 +118,7 @@ def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, n
 def _acts(snapshot: Snapshot, intent: Intent) -> bool:
     """Tell whether the intent is one that needs the right; the branch of what is merged is of no use."""
     merged = snapshot.pull is not None and snapshot.pull.state == "merged"
-    return isinstance(intent, ACTS) and not (merged and isinstance(intent, asked.DeleteBranch))
+    return isinstance(intent, ACTS) and not (merged and isinstance(intent, outbound.DeleteBranch))
 
 
 def refusal(policy: Policy, snapshot: Snapshot) -> str:

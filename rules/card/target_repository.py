@@ -16,7 +16,7 @@ from rules.text import alternatives, code, sentence
 ASKS = "which repository? "
 LOOKING = f"{ASKS}Cardinal looks at the card"  # it was not seen since such cards have to say it
 FIELD = "Repo"
-_MOST_CHOICES = 6
+_MAX_CHOICES = 6
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}"
 _LINE = re.compile(rf" {{0,3}}Repo:[ \t]*(?P<name>{_NAME})[ \t]*", re.IGNORECASE | re.ASCII)
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
@@ -76,13 +76,13 @@ def resolve(policy: Policy, hints: Hints) -> Placed:
     labels = [one for one in hints.labels if one.casefold() in by_label]
     targets = {by_label[one.casefold()].casefold(): one for one in labels}
     if len(targets) > 1:
-        named = [f"{code(one)} ({by_label[one.casefold()]})" for one in labels[:_MOST_CHOICES]]
+        named = [f"{code(one)} ({by_label[one.casefold()]})" for one in labels[:_MAX_CHOICES]]
         return _asked(f"labels name {' and '.join(named)}: leave only one of them")
     if labels:
         return Placed(by_label[labels[0].casefold()], "label", labels[0])
     if hints.lines and hints.trusted:
         if len(hints.lines) > 1:
-            lines = " and ".join(code(f"Repo: {one}") for one in hints.lines[:_MOST_CHOICES])
+            lines = " and ".join(code(f"Repo: {one}") for one in hints.lines[:_MAX_CHOICES])
             return _asked(f"the description says {lines}: leave only one of them")
         return Placed(hints.lines[0], "line", f"Repo: {hints.lines[0]}")
     field = hints.field.strip()
@@ -118,8 +118,8 @@ def _choices(policy: Policy) -> str:
     labels = [
         f"the label {code(label)} ({target})" for label, target in policy.board.repositories.labels.items()
     ]
-    more = len(labels) - _MOST_CHOICES
-    shown = [*labels[:_MOST_CHOICES], *([f"{more} more labels"] if more > 0 else [])]
+    more = len(labels) - _MAX_CHOICES
+    shown = [*labels[:_MAX_CHOICES], *([f"{more} more labels"] if more > 0 else [])]
     ways = [*shown, "a line `Repo: owner/name` in the description", f"the field {FIELD}"]
     return f"set {alternatives(ways)}"
 

@@ -19,7 +19,7 @@ from rules.text import code, plain
 USAGE = "/cardinal allow <pattern>|workflows"
 ROLE = Role.MAINTAIN
 TAKES = "optional"
-MOST_CHARACTERS = 200
+MAX_CHARACTERS = 200
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
@@ -32,9 +32,9 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if not any(char.isalnum() for char in pattern):
         text = f"{code(pattern)} would allow everything, so nothing was done: begin it with a command."
         return say(snapshot, given, text)
-    if plain(pattern, MOST_CHARACTERS) != " ".join(pattern.split()):
+    if plain(pattern, MAX_CHARACTERS) != " ".join(pattern.split()):
         text = (
-            f"Nothing was allowed: a pattern is one line of at most {MOST_CHARACTERS} characters that"
+            f"Nothing was allowed: a pattern is one line of at most {MAX_CHARACTERS} characters that"
             " can be seen."
         )
         return say(snapshot, given, text)

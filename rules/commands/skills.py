@@ -8,7 +8,7 @@ from rules.intents.internal import PinSkills
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.runs.skills import MOST_NAMED, names_of
+from rules.runs.skills import MAX_NAMED, names_of
 from rules.snapshot import Snapshot
 from rules.text import code
 
@@ -28,8 +28,8 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         return Decision((cleared,), (f"{given.by} chose no skills for this card",))
     names = names_of(given.argument)
     wrong = next((word for word in words if not names_of(word)), "")
-    if wrong or len(words) > MOST_NAMED:
-        because = f"{code(wrong, 40)} can be no skill" if wrong else f"at most {MOST_NAMED} can be named"
+    if wrong or len(words) > MAX_NAMED:
+        because = f"{code(wrong, 40)} can be no skill" if wrong else f"at most {MAX_NAMED} can be named"
         return say(snapshot, given, f"Nothing was chosen: {because}; {_HINT}.")
     pinned = PinSkills(snapshot.card_id, names, given.by)
     return Decision((pinned,), (f"{given.by} chose {', '.join(names)} for the card's next runs",))

@@ -17,7 +17,7 @@ from rules.runs.check_only import obstacle as obstacle_to_check
 from rules.runs.start import obstacle
 from rules.snapshot import RunSeen, Snapshot
 
-MOST = 3  # docs.github.com/rest/checks/runs (actions), like the lengths
+MAX = 3  # docs.github.com/rest/checks/runs (actions), like the lengths
 LABEL, IDENTIFIER, DESCRIPTION = 20, 20, 40
 
 
@@ -67,7 +67,7 @@ def fitting(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
     if not snapshot.open_pull.gate.lets_through and not obstacle_to_check(snapshot):
         found = (*found, CHECK)
     # One whose name GitHub does not take is left out: the same command can be written.
-    return (*(one for one in found if one.fits), EXPLAIN)[:MOST]
+    return (*(one for one in found if one.fits), EXPLAIN)[:MAX]
 
 
 def _may_try_again(policy: Policy, snapshot: Snapshot) -> bool:

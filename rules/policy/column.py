@@ -8,7 +8,7 @@ from ledger.states import Archetype
 from rules.policy.messages import unknown
 from rules.policy.network import Network
 from rules.policy.repository import Lines, Name, Part
-from rules.policy.stages import MOST, Permission, Stage
+from rules.policy.stages import MAX, Permission, Stage
 
 AGENTS = ("claude", "codex", "opencode", "scripted")
 Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
@@ -134,7 +134,7 @@ class ColumnPolicy(Part):
     )
     tools: Tools = Field(default=Tools(), description="What the agent may do.")
     resources: Resources = Field(default=Resources(), description="How much of the machine a run may use.")
-    stages: Annotated[tuple[Stage, ...], Field(max_length=MOST)] = Field(
+    stages: Annotated[tuple[Stage, ...], Field(max_length=MAX)] = Field(
         default=(), description="The stages of a run, the first one first; empty: plan, then work."
     )
     on_entry: Steps | None = Field(

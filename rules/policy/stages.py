@@ -15,7 +15,7 @@ from rules.text import alternatives, code
 Permission = Literal["allow", "ask", "deny"]
 END = "end"  # in `next`: the run may end here
 STRICTNESS: Sequence[Permission] = ("allow", "ask", "deny")
-MOST = 12
+MAX = 12
 _STAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _PERSONA = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 
@@ -42,7 +42,7 @@ class Stage(Part):
     persona: Name = Field(
         description="Who the agent is: a file of `.github/cardinal/personas/`, or a built-in one."
     )
-    next: Annotated[tuple[Name, ...], Field(max_length=MOST)] = Field(
+    next: Annotated[tuple[Name, ...], Field(max_length=MAX)] = Field(
         default=(),
         description="The stages that may follow, and `end` where the run may end, too; empty: it ends.",
     )

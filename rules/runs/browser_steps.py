@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from rules.text import code
 
-MOST_STEPS = 40
+MAX_STEPS = 40
 STEP_BYTES = 500
 _TEXT_CHARACTERS = 100_000
 _HEADING = re.compile(
@@ -91,8 +91,8 @@ def read(text: str, app: str, *, asked: bool = True) -> Script | None:
     listed = _listed(lines)
     if not listed or not (asked or any(map(_BEGINS.match, listed))):
         return None
-    if len(listed) > MOST_STEPS:
-        return Script(problem=f"The card has {len(listed)} steps, and at most {MOST_STEPS} are played.")
+    if len(listed) > MAX_STEPS:
+        return Script(problem=f"The card has {len(listed)} steps, and at most {MAX_STEPS} are played.")
     short = (line for line in lines if len(line) <= STEP_BYTES + 100)
     address = next((found[1] for line in short if (found := _ADDRESS.fullmatch(line))), "")
     opened = _inside(address or app, app)

@@ -13,7 +13,7 @@ from rules.runs.budget import Grant, Purse, Share
 from rules.snapshot import Halt, Loss, Stop, is_outside, outside
 from rules.text import code, count, ordinal, plain
 
-MOST_CHECKS = 2  # runs that only check, at the same time on a board: they cost a worker, and no dollars
+MAX_CHECKS = 2  # runs that only check, at the same time on a board: they cost a worker, and no dollars
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class _Gate:
             yield stopped
         if run.models:
             yield from self._no_place(run)
-        elif self._checks >= MOST_CHECKS:
+        elif self._checks >= MAX_CHECKS:
             yield f"{count(self._checks, 'check')} run already"
         if self._slots <= 0:
             yield "no worker is free"

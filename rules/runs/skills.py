@@ -9,10 +9,10 @@ from rules.policy.skill import NAME
 from rules.text import code, count
 
 REPOSITORY, OPERATOR = "repository", "operator"
-MOST_LOADED = 8
+MAX_LOADED = 8
 ALL_BYTES = 48_000
-MOST_NAMED = 12  # in one line of a description, or one command
-MOST_CONSIDERED = 100
+MAX_NAMED = 12  # in one line of a description, or one command
+MAX_CONSIDERED = 100
 _LINE = re.compile(r"^[ \t]{0,3}skills[ \t]*:[ \t]*(?P<names>.+)$", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]{0,3}(?:```|~~~)")
 
@@ -74,7 +74,7 @@ def names_of(text: str) -> tuple[str, ...]:
     """Return the names between commas and spaces, each once; what can be no skill's name is left out."""
     words = (word.strip("`*").rstrip(".").strip("`*").lower() for word in re.split(r"[,\s]+", text[:1000]))
     names = dict.fromkeys(word for word in words if NAME.fullmatch(word))
-    return tuple(names)[:MOST_NAMED]
+    return tuple(names)[:MAX_NAMED]
 
 
 def choose(rules: Skills, occasion: Occasion, offers: Iterable[Offer]) -> tuple[Choice, ...]:
@@ -95,7 +95,7 @@ def choose(rules: Skills, occasion: Occasion, offers: Iterable[Offer]) -> tuple[
         Choice(one, False, "the repository has one of the same name", asked=one.name in wanted)
         for one in shadowed
     ]
-    return tuple(choices[:MOST_CONSIDERED])
+    return tuple(choices[:MAX_CONSIDERED])
 
 
 def _by_name(offers: Iterable[Offer]) -> tuple[dict[str, Offer], list[Offer]]:
@@ -141,8 +141,8 @@ def _judged(wanted: Mapping[str, str], found: Mapping[str, Offer]) -> Iterator[C
             yield Choice(Offer(name, ""), False, f"{why}, but there is no skill of this name")
         elif offer.problem:
             yield Choice(offer, False, f"{why}, but {offer.problem}")
-        elif loaded == MOST_LOADED:
-            yield Choice(offer, False, f"{why}, but {count(MOST_LOADED, 'skill')} are the most")
+        elif loaded == MAX_LOADED:
+            yield Choice(offer, False, f"{why}, but {count(MAX_LOADED, 'skill')} are the most")
         elif size_bytes + offer.size_bytes > ALL_BYTES:
             yield Choice(offer, False, f"{why}, but all skills together have at most {ALL_BYTES} bytes")
         else:

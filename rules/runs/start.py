@@ -21,7 +21,7 @@ from rules.text import count
 
 # A telephone makes one long dash of two short ones.
 _REPRODUCE = re.compile(r"(?<!\S)(?:--|—|–)repro(?!\S)[ \t]*", re.IGNORECASE)
-MOST_KEPT = 100  # of a card's newest runs; no policy allows as many in an hour by themselves
+MAX_KEPT = 100  # of a card's newest runs; no policy allows as many in an hour by themselves
 
 
 def obstacle(policy: Policy, snapshot: Snapshot) -> str:

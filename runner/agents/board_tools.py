@@ -16,7 +16,7 @@ _TITLE_BYTES = 240  # GitHub takes 256 characters
 _NAME_BYTES = 100
 ATTACHED_BYTES = 32_000  # of one text: with its quotes it travels in one message of the gateway
 _ITEMS = 40
-_MOST_LINES = 10_000_000
+_MAX_LINES = 10_000_000
 _TARGET = r"^(#?[1-9][0-9]{0,8}|[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}#[1-9][0-9]{0,8})$"
 
 
@@ -109,8 +109,8 @@ class ReferenceInput(Tool):
     """A place in the repository."""
 
     path: Annotated[Words, Field(min_length=1, description="The file, from the repository's top.")]
-    line: Annotated[int, Field(ge=0, le=_MOST_LINES, description="Its line; 0: the whole file.")] = 0
-    end_line: Annotated[int, Field(ge=0, le=_MOST_LINES, description="The last line, of several.")] = 0
+    line: Annotated[int, Field(ge=0, le=_MAX_LINES, description="Its line; 0: the whole file.")] = 0
+    end_line: Annotated[int, Field(ge=0, le=_MAX_LINES, description="The last line, of several.")] = 0
 
 
 class FindingInput(Tool):

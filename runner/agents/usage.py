@@ -2,7 +2,7 @@
 
 from runner.agents.contract import Usage
 
-_MOST_USD, _MOST_TOKENS, _MOST_TURNS = 1e6, 10**12, 10**6  # at once
+_MAX_USD, _MAX_TOKENS, _MAX_TURNS = 1e6, 10**12, 10**6  # at once
 
 
 def believable(told: Usage) -> Usage:
@@ -11,8 +11,8 @@ def believable(told: Usage) -> Usage:
     A sum beyond all limits stays so: it must stop the run.
     """
     return Usage(
-        usd=min(max(0.0, told.usd), _MOST_USD),  # max() also drops what is not a number
-        input_tokens=min(max(0, told.input_tokens), _MOST_TOKENS),
-        output_tokens=min(max(0, told.output_tokens), _MOST_TOKENS),
-        turns=min(max(0, told.turns), _MOST_TURNS),
+        usd=min(max(0.0, told.usd), _MAX_USD),  # max() also drops what is not a number
+        input_tokens=min(max(0, told.input_tokens), _MAX_TOKENS),
+        output_tokens=min(max(0, told.output_tokens), _MAX_TOKENS),
+        turns=min(max(0, told.turns), _MAX_TURNS),
     )

@@ -9,12 +9,12 @@ from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from runner.artifacts import keep
 from runner.artifacts.store import Store
 from runner.errors import OversizedRepositoryError, WorkspaceError
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.workspaces.contract import Workspace
 
 SIZE, SHAPE = "size", "shape"
-MOST_BYTES = 40_000_000  # of all files of one reproduction
-MOST_STEPS = 40
+MAX_BYTES = 40_000_000  # of all files of one reproduction
+MAX_STEPS = 40
 _MB = 1_000_000
 _PNG, _ZIP, _WEBM = b"\x89PNG\r\n\x1a\n", b"PK\x03\x04", b"\x1aE\xdf\xa3"
 
@@ -35,17 +35,17 @@ FILES = (
     Expected("final.png", "screenshot", 2 * _MB, _PNG),
     Expected("trace.zip", "trace", 20 * _MB, _ZIP),
     Expected("video.webm", "video", 15 * _MB, _WEBM),
-    *(Expected(f"step-{number:02}.png", "screenshot", 2 * _MB, _PNG) for number in range(1, MOST_STEPS + 2)),
+    *(Expected(f"step-{number:02}.png", "screenshot", 2 * _MB, _PNG) for number in range(1, MAX_STEPS + 2)),
 )
 
 
-def keep_files(run: LiveRun, room: Workspace, phase: str) -> tuple[str, ...]:
+def keep_files(run: RunContext, room: Workspace, phase: str) -> tuple[str, ...]:
     """Put what is there into the store and return the kinds of what was kept, one for each.
 
     Only these names, only plain files, and of each only so much: one that is larger, or is not what its name
     says, is dropped with an event, and never cut. Text is redacted, also of what private skills say.
     """
-    kept, left = [], MOST_BYTES
+    kept, left = [], MAX_BYTES
     with tempfile.TemporaryDirectory(dir=run.order.places.workspaces.parent, prefix="browser-") as folder:
         for one in FILES:
             run.log.beat()
@@ -66,7 +66,9 @@ def keep_files(run: LiveRun, room: Workspace, phase: str) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def _stored(run: LiveRun, one: Expected, name: str, raw: bytes) -> Iterator[ArtifactKept | ArtifactDropped]:
+def _stored(
+    run: RunContext, one: Expected, name: str, raw: bytes
+) -> Iterator[ArtifactKept | ArtifactDropped]:
     if not raw:
         return
     if not raw.startswith(one.begins):

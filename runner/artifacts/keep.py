@@ -3,18 +3,18 @@
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.events.run import RunEvent
 from runner.artifacts.store import Store, Stored
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.text.truncate import one_line
 
 SHARE = "share"
 
 
-def keep(run: LiveRun, name: str, kind: str, text: str) -> tuple[RunEvent, ...]:
+def keep(run: RunContext, name: str, kind: str, text: str) -> tuple[RunEvent, ...]:
     """Put a text into the store and return the event that tells it; nothing where the run has it already."""
     return told(run, name, kind, Store(run.order.places.artifacts).keep(text))
 
 
-def told(run: LiveRun, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
+def told(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
     """Return the event about a file that was just put into the store."""
     run_id, known = run.order.run_id, run.history.artifacts
     name = one_line(name, 200)
@@ -27,12 +27,12 @@ def told(run: LiveRun, name: str, kind: str, stored: Stored) -> tuple[RunEvent, 
     return (ArtifactKept(run_id, name, kind, stored.digest, stored.size_bytes),)
 
 
-def patch(run: LiveRun, base: str, head: str) -> tuple[RunEvent, ...]:
+def patch(run: RunContext, base: str, head: str) -> tuple[RunEvent, ...]:
     """Keep what the branch changes against its base, as git shows it. Raises RepositoryError."""
     return keep(run, f"{run.order.branch}.patch", "patch", run.mirror.patch(base, head))
 
 
-def report(run: LiveRun) -> tuple[RunEvent, ...]:
+def report(run: RunContext) -> tuple[RunEvent, ...]:
     """Keep the final report, as the agent gave it."""
     said = run.history.finish or {}
     lists = (("What changed", "changed"), ("What to check", "check"), ("Open questions", "open_questions"))

@@ -4,12 +4,12 @@ and every commit of it becomes Cardinal's own.
 
 from runner.branch.rebase import note_head
 from runner.branch.rewrite_authors import stamp
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 
 _BUNDLE_CAP_BYTES = 500_000_000
 
 
-def bring_out(run: LiveRun) -> str:
+def bring_out(run: RunContext) -> str:
     """Return the commit that leaves; the mirror has it as refs/cardinal/<run>-head then, and the workspace's
     HEAD is the same one.
 
@@ -32,6 +32,6 @@ def bring_out(run: LiveRun) -> str:
     return head
 
 
-def head_name(run: LiveRun) -> str:
+def head_name(run: RunContext) -> str:
     """Return the name under which the mirror knows what was brought out last."""
     return f"{run.order.run_id}-head"

@@ -2,12 +2,12 @@
 
 from ledger.events.run import Progressed
 from ledger.model.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 
 _SHOWN = 10
 
 
-def take_in_pushes(run: LiveRun, known: str) -> bool:
+def take_in_pushes(run: RunContext, known: str) -> bool:
     """Put the work on what people pushed to the branch, which stands at `known` (empty: is not there), and
     remember up to which commit that is done. Return whether there was anything new.
 
@@ -37,20 +37,20 @@ def take_in_pushes(run: LiveRun, known: str) -> bool:
     return True
 
 
-def note_head(run: LiveRun) -> None:
+def note_head(run: RunContext) -> None:
     """Remember up to which push the work stands that is brought out: a checkout of it is no newer."""
     base = run.mirror.head(run.order.base_branch)
     run.mirror.remember(_seen_by_head(run), seen(run) or base)
 
 
-def go_back_to_head(run: LiveRun) -> None:
+def go_back_to_head(run: RunContext) -> None:
     """Forget what was taken in since the work was brought out last: the checkout is that one again."""
     then = run.mirror.recall(_seen_by_head(run))
     if then and seen(run):
         _stand_on(run, then)
 
 
-def take_in_base(run: LiveRun, head: str) -> None:
+def take_in_base(run: RunContext, head: str) -> None:
     """Put the branch on `head` of its base, unless people said to go on without. Raises Park."""
     asked = run.history.newest(Subject.REBASE)
     if asked is not None and asked.code is Code.WITHOUT_REBASE:
@@ -65,26 +65,26 @@ def take_in_base(run: LiveRun, head: str) -> None:
         )
 
 
-def seen(run: LiveRun) -> str:
+def seen(run: RunContext) -> str:
     """Return GitHub's newest head of the branch that the work stands on; empty when there is none."""
     return run.mirror.recall(_seen(run))
 
 
-def _seen(run: LiveRun) -> str:
+def _seen(run: RunContext) -> str:
     return f"{run.order.run_id}-seen"
 
 
-def _seen_by_head(run: LiveRun) -> str:
+def _seen_by_head(run: RunContext) -> str:
     return f"{run.order.run_id}-brought"
 
 
-def _stand_on(run: LiveRun, commit: str) -> None:
+def _stand_on(run: RunContext, commit: str) -> None:
     """Remember what of GitHub's branch is taken in, for this run and for the next one in its place."""
     run.workspace.stand_on(commit)  # first: what is seen is not looked at again
     run.mirror.remember(_seen(run), commit)
 
 
-def _written_anew(run: LiveRun, known: str) -> str:
+def _written_anew(run: RunContext, known: str) -> str:
     """Return the head that the work stands on when GitHub's does not go on from it, which is people's doing;
     else empty, also when all of the work is there, after a push that a crash came behind.
     """
@@ -94,7 +94,7 @@ def _written_anew(run: LiveRun, known: str) -> str:
     return before
 
 
-def _put_on(run: LiveRun, commit: str, *dropped: str) -> str:
+def _put_on(run: RunContext, commit: str, *dropped: str) -> str:
     """Rebase on `commit`; return the conflicting paths as a person reads them, empty when there are none."""
     conflicts = run.checkout.put_on(commit, f"Unfinished work before run {run.order.run_id}", *dropped)
     return ", ".join(conflicts[:_SHOWN]) + (" …" if len(conflicts) > _SHOWN else "")

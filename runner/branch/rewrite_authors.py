@@ -10,11 +10,11 @@ from dataclasses import replace
 from runner.branch.rebase import seen
 from runner.errors import LongHistoryError
 from runner.git.commits import Commit, git_time, own
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.run_spec import Committer
 
 
-def stamp(run: LiveRun, head: str) -> str:
+def stamp(run: RunContext, head: str) -> str:
     """Return `head` with every commit signed that GitHub does not have; what people pushed stays theirs, also
     where it was rebased. Raises LongHistoryError or GitError.
     """
@@ -40,31 +40,31 @@ def stamp(run: LiveRun, head: str) -> str:
     return stamped
 
 
-def _stamped(run: LiveRun) -> str:
+def _stamped(run: RunContext) -> str:
     """Return the name under which the mirror knows what was stamped last, and is not stamped again."""
     return f"{run.order.run_id}-stamped"
 
 
-def published(run: LiveRun) -> tuple[str, ...]:
+def published(run: RunContext) -> tuple[str, ...]:
     """Return commits that GitHub has with all before them, whatever its branches are moved to meanwhile."""
     order, mirror = run.order, run.mirror
     base, start = mirror.head(order.base_branch), mirror.recall(f"{order.run_id}-start")
     return tuple(dict.fromkeys(filter(None, (base, seen(run), start))))
 
 
-def peoples(run: LiveRun) -> tuple[Commit, ...]:
+def peoples(run: RunContext) -> tuple[Commit, ...]:
     """Return the commits of GitHub's branch, as far as the work stands on them."""
     known = seen(run)
     return run.mirror.commits(known, run.mirror.head(run.order.base_branch)) if known else ()
 
 
-def rebased(run: LiveRun, head: str) -> tuple[Commit, ...]:
+def rebased(run: RunContext, head: str) -> tuple[Commit, ...]:
     """Return those of people's commits that are not in `head` any more: a rebase made others of them."""
     known, base = seen(run), run.mirror.head(run.order.base_branch)
     return run.mirror.commits(known, base, head) if known else ()
 
 
-def missing(run: LiveRun, head: str) -> tuple[Commit, ...]:
+def missing(run: RunContext, head: str) -> tuple[Commit, ...]:
     """Return people's commits that `head` has neither as they are nor rebased: left out, or altered.
 
     A merge is not rebased, Cardinal's own commits are nobody's, and what the base has by now is not lost.
@@ -85,7 +85,7 @@ def missing(run: LiveRun, head: str) -> tuple[Commit, ...]:
     )
 
 
-def _new_in_base(run: LiveRun) -> tuple[Commit, ...]:
+def _new_in_base(run: RunContext) -> tuple[Commit, ...]:
     """Return the commits of the base that people's branch did not have, or none of more than can be read."""
     try:
         return run.mirror.commits(run.mirror.head(run.order.base_branch), seen(run))
@@ -101,7 +101,7 @@ def _signed(commit: Commit) -> tuple[str, str, str]:
     return commit.author, commit.authored, commit.message
 
 
-def _likeness(run: LiveRun, commit: Commit) -> tuple[str, ...]:
+def _likeness(run: RunContext, commit: Commit) -> tuple[str, ...]:
     """Return what a rebase leaves as it is: who, when, why, and which lines. A merge is like no other."""
     same = run.mirror.change_digest(commit.commit) if len(commit.parents) == 1 else commit.commit
     return *_signed(commit), same

@@ -19,7 +19,7 @@ from runner.checks.clean_checkout import BROWSER, clean_room
 from runner.checks.commands import note_hosts, start_command
 from runner.errors import CommandTimeoutError, KilledError, RunnerError, WorkspaceError
 from runner.exec.child import SIGKILLED, Child, finish
-from runner.run.context import LiveRun, Scales
+from runner.run.context import RunContext, Scales
 from runner.run.run_spec import Reproduction
 from runner.text.redact import redact
 from runner.text.truncate import one_line, tail
@@ -35,8 +35,8 @@ _NO_CONTAINER = (
 )
 
 
-def play_before(run: LiveRun, base: str) -> None:
-    """Play the steps on the base, once in a run, before any turn of an agent. Raises Obey."""
+def play_before(run: RunContext, base: str) -> None:
+    """Play the steps on the base, once in a run, before any turn of an agent. Raises StopRequested."""
     wanted, history = run.order.reproduction, run.history
     if wanted is None or history.turn is not None or history.played:
         return
@@ -47,8 +47,8 @@ def play_before(run: LiveRun, base: str) -> None:
         _play(run, wanted, BEFORE, base)
 
 
-def play_after(run: LiveRun, start: str) -> None:
-    """Play them on what the gate let pass, once for each such commit. Raises Obey."""
+def play_after(run: RunContext, start: str) -> None:
+    """Play them on what the gate let pass, once for each such commit. Raises StopRequested."""
     wanted = run.order.reproduction
     played = [one for one in run.history.played if isinstance(one, ReproductionPlayed)]
     if wanted is None or not played:
@@ -58,7 +58,7 @@ def play_after(run: LiveRun, start: str) -> None:
         _play(run, wanted, AFTER, head)
 
 
-def _play(run: LiveRun, wanted: Reproduction, phase: str, head: str) -> None:
+def _play(run: RunContext, wanted: Reproduction, phase: str, head: str) -> None:
     """Play the steps in a clean room and record how it went; whatever goes wrong there ends no run."""
     began = time.monotonic()
     seen, image = Browsed(len(wanted.steps), secrets.token_hex(16)), ""
@@ -96,7 +96,7 @@ def _play(run: LiveRun, wanted: Reproduction, phase: str, head: str) -> None:
     )
 
 
-def _in_room(run: LiveRun, room: Workspace, wanted: Reproduction, seen: Browsed, began: float) -> str:
+def _in_room(run: RunContext, room: Workspace, wanted: Reproduction, seen: Browsed, began: float) -> str:
     """Set up, then browse; return why the program did not get to its end, or nothing.
 
     Raises KilledError when somebody else ended it.

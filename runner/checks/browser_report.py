@@ -9,7 +9,7 @@ from ledger.events.reproduction import FAILED, KILLED, PASSED, UNPLAYABLE
 from runner.text.redact import redact
 from runner.text.truncate import one_line
 
-MOST_ERRORS = 10
+MAX_ERRORS = 10
 _SAID_BYTES = 400
 _LINE_BYTES = 20_000
 
@@ -55,7 +55,7 @@ class Browsed:
         elif "step" in told:
             self._step(told)
         elif isinstance(told.get("errors"), list):
-            self.errors = tuple(_short(one) for one in told["errors"][-MOST_ERRORS:])
+            self.errors = tuple(_short(one) for one in told["errors"][-MAX_ERRORS:])
             count = told.get("error_count")
             self.error_count = max(len(self.errors), count) if type(count) is int else len(self.errors)
         self.done = self.done or told.get("done") is True

@@ -7,8 +7,8 @@ from dataclasses import replace
 from ledger.ids import CardId
 from runner import workspaces
 from runner.git.checkout import Checkout
-from runner.run.context import LiveRun
-from runner.run.run_spec import WorkOrder
+from runner.run.context import RunContext
+from runner.run.run_spec import RunSpec
 from runner.workspaces.contract import Workspace
 from runner.workspaces.tenant import tenancy
 
@@ -16,7 +16,7 @@ GATE, BROWSER = "gate-", "repro-"  # begin the names of such places; no card has
 PURPOSES = (GATE, BROWSER)
 
 
-def clear_away(order: WorkOrder) -> None:
+def clear_away(order: RunSpec) -> None:
     """Remove what a killed claim left behind of this card's, if one did."""
     _place(order, GATE).destroy()
     if order.reproduction is not None:
@@ -24,7 +24,7 @@ def clear_away(order: WorkOrder) -> None:
 
 
 @contextmanager
-def clean_room(run: LiveRun, purpose: str, name: str, image: str = "") -> Iterator[Workspace]:
+def clean_room(run: RunContext, purpose: str, name: str, image: str = "") -> Iterator[Workspace]:
     """Give a place with the commit that the mirror remembers under `name`. Raises RunnerError."""
     order = run.order
     _place(order, purpose, image).destroy()
@@ -37,7 +37,7 @@ def clean_room(run: LiveRun, purpose: str, name: str, image: str = "") -> Iterat
         room.destroy()
 
 
-def _place(order: WorkOrder, purpose: str, image: str = "") -> Workspace:
+def _place(order: RunSpec, purpose: str, image: str = "") -> Workspace:
     """Return the place of the card for that purpose, made when it was not there."""
     tenant = tenancy(order)
     tenant = replace(tenant, card_id=CardId(f"{purpose}{order.card_id}"), image=image or tenant.image)

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from runner.exec.child import Child
 from runner.gateway.control.claim import hosts_asked
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.workspaces.contract import Workspace
 
 
 def start_command(
-    run: LiveRun,
+    run: RunContext,
     room: Workspace,
     command: str,
     *,
@@ -30,7 +30,7 @@ def start_command(
     )
 
 
-def note_hosts(run: LiveRun) -> None:
+def note_hosts(run: RunContext) -> None:
     """Write down which hosts the commands of the repository asked for; a turn hears of its own itself."""
     if run.gateway is not None:
         run.log.append(*hosts_asked(run.gateway, run.order.run_id))

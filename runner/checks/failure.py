@@ -8,19 +8,19 @@ from runner.checks.failure_patterns import BEGINS, ENDS, ERRORS, FILE, PROBLEMS,
 from runner.text.truncate import cut, one_line, tail
 
 USEFUL_BYTES = 6_000
-MOST_NAMES = 20
+MAX_NAMES = 20
 _NAME_BYTES = 200
 # Of an output, its beginning and its end. A million characters take a second, in which no claim is renewed
 # and no order to stop is heard.
 _READ_CHARS = 400_000
-_MOST_FOUND = 1_000
+_MAX_FOUND = 1_000
 _UNKNOWN_BYTES = 4_000  # of an output in which nothing is recognised
 _END_BYTES = 1_500  # of one in which something is
 _LEAST_END_BYTES = 200
 _BLOCK_BYTES = 1_500
 _BLOCK_LINES, _BLOCK_HEAD = 30, 8
-_MOST_BLOCKS = 20
-_MOST_ERRORS = 100
+_MAX_BLOCKS = 20
+_MAX_ERRORS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ def read(command: str, output: str) -> Failure:
     lines = [failure_signature.plain(line) for line in _window(output).split("\n")]
     tests, problems = _tests(lines), _problems(lines)
     found = tests or problems
-    errors = [line for line in lines if ERRORS.search(line)][:_MOST_ERRORS] if found else []
-    names = tuple(one_line(name, _NAME_BYTES) for name in found[:MOST_NAMES])
+    errors = [line for line in lines if ERRORS.search(line)][:_MAX_ERRORS] if found else []
+    names = tuple(one_line(name, _NAME_BYTES) for name in found[:MAX_NAMES])
     signature = failure_signature.signature(command, found, errors, lines)
     return Failure(len(found), names, _useful(lines, tests, problems), signature)
 
@@ -59,7 +59,7 @@ def _tests(lines: Sequence[str]) -> list[str]:
     for shapes in TESTS:
         for shape in shapes:
             named = [match["name"].strip() for line in lines if (match := shape.search(line))]
-            found |= dict.fromkeys(named[:_MOST_FOUND])
+            found |= dict.fromkeys(named[:_MAX_FOUND])
             if named:
                 break
     # Go names the test around a failing part as well.
@@ -76,7 +76,7 @@ def _problems(lines: Sequence[str]) -> list[str]:
         elif PROBLEMS.search(line):
             indented = line[:1].isspace()
             found[f"{file}: {line.strip()}" if indented and file else line.strip()] = None
-    return list(found)[:_MOST_FOUND]
+    return list(found)[:_MAX_FOUND]
 
 
 def _useful(lines: Sequence[str], tests: Sequence[str], problems: Sequence[str]) -> str:
@@ -102,8 +102,8 @@ def _useful(lines: Sequence[str], tests: Sequence[str], problems: Sequence[str])
 def _listed(title: str, found: Sequence[str]) -> str:
     if not found:
         return ""
-    rows = [f"- {one_line(name, _NAME_BYTES)}" for name in found[:MOST_NAMES]]
-    more = [f"- and {len(found) - MOST_NAMES} more"] if len(found) > MOST_NAMES else []
+    rows = [f"- {one_line(name, _NAME_BYTES)}" for name in found[:MAX_NAMES]]
+    more = [f"- and {len(found) - MAX_NAMES} more"] if len(found) > MAX_NAMES else []
     return cut("\n".join([f"{title} ({len(found)}):", *rows, *more]), USEFUL_BYTES - _END_BYTES)
 
 
@@ -115,7 +115,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
         begins = bool(BEGINS.search(line))
         if block and (begins or ENDS.search(line)):
             text = _shortened(block)
-            if text not in shown and len(shown) < _MOST_BLOCKS:
+            if text not in shown and len(shown) < _MAX_BLOCKS:
                 shown.add(text)
                 yield text
             block = []

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from runner.branch.export import bring_out, head_name
 from runner.checks.clean_checkout import GATE, clean_room
 from runner.checks.tier import Tier, run_tier
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 
 
-def pass_gate(run: LiveRun, iteration: int, name: str, commands: Sequence[str]) -> bool:
+def pass_gate(run: RunContext, iteration: int, name: str, commands: Sequence[str]) -> bool:
     """Run set-up and a tier's checks on a clean checkout of what the workspace's HEAD really is.
 
-    Set-up runs there as well, as part of the evidence. Raises RepositoryError, WorkspaceError or Obey.
+    Set-up runs there as well, as part of the evidence. Raises RepositoryError,
+    WorkspaceError or StopRequested.
     """
     head = bring_out(run)
     tier = Tier(name, iteration, head, run.mirror.head(run.order.base_branch), clean=True)

@@ -9,7 +9,7 @@ from ledger.model.limit_answers import GO_ON, PUBLISH, STOP, Size, Subject
 from runner.git.mirror import DiffStat
 from runner.guards.report import listed
 from runner.run.check_history import Rounds
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.run_spec import Limits
 from runner.text.truncate import one_line
 
@@ -20,7 +20,7 @@ _MEGABYTE = 1_000_000
 _NAME_BYTES = 120
 
 
-def bound_size(run: LiveRun, change: DiffStat) -> None:
+def bound_size(run: RunContext, change: DiffStat) -> None:
     """Raise Park when the change is over the limits of its size and nobody said that it may be."""
     over = oversize(change, run.order.limits, run.published(Subject.SIZE))
     if over.said:
@@ -59,7 +59,7 @@ def _over(found: int, most: int, agreed: list[int]) -> int:
     return found if most and found > max([most, *(2 * number for number in agreed)]) else 0
 
 
-def bound_repairs(run: LiveRun) -> None:
+def bound_repairs(run: RunContext) -> None:
     """Raise Park when another repair leads nowhere, or there were as many as the policy allows."""
     rounds, limits = run.history.rounds, run.order.limits
     why = _hopeless(rounds, limits)
@@ -70,7 +70,7 @@ def bound_repairs(run: LiveRun) -> None:
         run.ask(Subject.REPAIRS, f"{why} {findings(rounds)} Shall the agent go on?", (GO_ON, STOP))
 
 
-def bound_refusals(run: LiveRun, judged: GuardsJudged) -> None:
+def bound_refusals(run: RunContext, judged: GuardsJudged) -> None:
     """Raise Park when the agent is to undo what guards refuse, and its iterations are used up."""
     if run.history.iterations > run.order.limits.iterations * run.allowance.times(Subject.REPAIRS):
         said = f"The guardrails refuse the change: {listed(run.history.guards.denied, judged.left_out)}."
@@ -78,7 +78,7 @@ def bound_refusals(run: LiveRun, judged: GuardsJudged) -> None:
         run.ask(Subject.REPAIRS, f"{why} Shall the agent go on, and undo that?", (GO_ON, STOP))
 
 
-def ask_about_standstill(run: LiveRun, iteration: int) -> None:
+def ask_about_standstill(run: RunContext, iteration: int) -> None:
     """Park: the agent was given what failed in that iteration, and the files are as they were then."""
     newest = run.history.rounds.newest
     again = newest is None or newest.iteration == iteration

@@ -13,14 +13,14 @@ from runner.checks.commands import note_hosts, start_command
 from runner.checks.log import CheckLog
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.text.redact import redact
 from runner.text.truncate import tail
 from runner.workspaces.contract import Workspace
 
 _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "GIT_CONFIG_NOSYSTEM": "1"}
 _TAIL_BYTES = 4_000
-_MOST_S = 3600.0  # for one command, where the policy sets no time
+_MAX_S = 3600.0  # for one command, where the policy sets no time
 TIMED_OUT = 124  # as timeout(1) says it
 
 
@@ -39,7 +39,7 @@ class Tier:
 
 
 def run_tier(
-    run: LiveRun,
+    run: RunContext,
     room: Workspace,
     tier: Tier,
     commands: Sequence[str],
@@ -67,7 +67,7 @@ def run_tier(
     return True
 
 
-def _ended(run: LiveRun, room: Workspace, tier: Tier, *, passed: bool) -> ValidationEnded:
+def _ended(run: RunContext, room: Workspace, tier: Tier, *, passed: bool) -> ValidationEnded:
     return ValidationEnded(
         run_id=run.order.run_id,
         iteration=tier.iteration,
@@ -81,7 +81,9 @@ def _ended(run: LiveRun, room: Workspace, tier: Tier, *, passed: bool) -> Valida
     )
 
 
-def _failed(run: LiveRun, tier: Tier, checked: CommandChecked, output: str, *, set_up: bool) -> RoundFailed:
+def _failed(
+    run: RunContext, tier: Tier, checked: CommandChecked, output: str, *, set_up: bool
+) -> RoundFailed:
     said = failure.read(checked.command, output)
     change = run.mirror.diff(tier.base, tier.head)
     return RoundFailed(
@@ -103,14 +105,14 @@ def _failed(run: LiveRun, tier: Tier, checked: CommandChecked, output: str, *, s
     )
 
 
-def _check(run: LiveRun, room: Workspace, tier: Tier, command: str) -> tuple[CommandChecked, str, Stored]:
+def _check(run: RunContext, room: Workspace, tier: Tier, command: str) -> tuple[CommandChecked, str, Stored]:
     """Run one command and return its outcome with its redacted output, and what the store has of that; one
     that takes too long or writes too much has failed like any other.
     """
     cap_bytes = run.order.limits.output_bytes
     child = start_command(run, room, command, cap_bytes=cap_bytes, env=_ENVIRONMENT, of_column=tier.clean)
     output = CheckLog()
-    timeout_s = run.order.limits.timeout_s or _MOST_S
+    timeout_s = run.order.limits.timeout_s or _MAX_S
     began = time.monotonic()
     try:
         ran = finish(

@@ -11,7 +11,7 @@ from runner.git.cli import run_git
 from runner.text.redact import redact
 from runner.text.truncate import one_line
 
-MOST_RUNS = 500  # whose refs are removed at once, of one mirror
+MAX_RUNS = 500  # whose refs are removed at once, of one mirror
 _REFS = "refs/cardinal/"
 _EXPORTS = ("*.bundle", "*.quarantine")
 _GIT_S = 60.0
@@ -44,8 +44,8 @@ def runs_in(mirror: Path) -> tuple[RunId, ...]:
 
 
 def forget(mirror: Path, run_ids: Iterable[RunId]) -> None:
-    """Remove all refs of these runs, at most MOST_RUNS of them. Raises GitError."""
-    gone = set(list(run_ids)[:MOST_RUNS])
+    """Remove all refs of these runs, at most MAX_RUNS of them. Raises GitError."""
+    gone = set(list(run_ids)[:MAX_RUNS])
     rows = "".join(f"delete {ref}\n" for run_id, ref in _refs(mirror) if run_id in gone)
     _git(mirror, "update-ref", "--stdin", given=rows.encode(), lock=mirror / "cardinal.lock")
 

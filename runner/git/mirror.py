@@ -32,8 +32,8 @@ _FETCH_S = 600.0
 _LOOK_S = 60.0
 _SIZE_CAP_BYTES = 4_000_000_000
 _FILE_BYTES = 4_000_000
-_MOST_LINES = 1_000_000_000
-_MOST_COMMITS = 1_000
+_MAX_LINES = 1_000_000_000
+_MAX_COMMITS = 1_000
 _GONE = re.compile(
     r"not found|does not appear to be a git repository|could not read (?:Username|from remote)|does not exist"
     r"|Authentication failed|returned error: (?:401|403|404|410)|Could not resolve host|unable to access",
@@ -207,7 +207,7 @@ class Mirror:
         if size.exit_code != 0 or kind.out.strip() != "blob":
             return None
         if int(size.out.strip()) > _FILE_BYTES:
-            return _MOST_LINES
+            return _MAX_LINES
         text = self._git("cat-file", "blob", name)
         self._must("read a file", text)
         return len(text.out.removesuffix("\n").split("\n")) if text.out else 0
@@ -223,8 +223,8 @@ class Mirror:
         """
         wanted = (head, *(f"^{commit}" for commit in known if commit))
         listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--").split()
-        if len(listed) > _MOST_COMMITS:
-            raise LongHistoryError(len(listed), _MOST_COMMITS)
+        if len(listed) > _MAX_COMMITS:
+            raise LongHistoryError(len(listed), _MAX_COMMITS)
         return tuple(commits.parsed(one, self.look("cat-file", "commit", one)) for one in listed)
 
     def change_digest(self, commit: str) -> str:

@@ -6,7 +6,7 @@ from runner.errors import GitLimitError
 
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _AT_ONCE = 2_000
-MOST_ENTRIES = 2_000_000
+MAX_ENTRIES = 2_000_000
 Look = Callable[..., str]
 
 
@@ -29,8 +29,8 @@ def check_entries(look: Look, commit: str) -> None:
                 waiting += uncounted
                 continue
             counted[waiting.pop()] = sum(counted.get(one, 1) for one in children[tree])
-            if counted[tree] > MOST_ENTRIES:
-                raise GitLimitError("diff-tree", f"{MOST_ENTRIES:,} files")
+            if counted[tree] > MAX_ENTRIES:
+                raise GitLimitError("diff-tree", f"{MAX_ENTRIES:,} files")
 
 
 def _children(look: Look, trees: list[str]) -> dict[str, list[str]]:

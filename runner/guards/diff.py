@@ -18,7 +18,7 @@ _READ_ALL_BYTES = 20_000_000
 _READ_FILES = 200  # each costs a start of git; nobody reviews a change of more
 _READ_WHOLE = 50  # files that are judged by their sections
 _WHOLE_BYTES = 1_000_000
-_MOST_PATHS = 20_000
+_MAX_PATHS = 20_000
 _TARGET_CHARS = 4_000
 _OBJECTS_AT_ONCE = 2_000
 
@@ -117,8 +117,8 @@ def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:
 
     What is gone has an allowance of its own: many files taken away leave no new one unread.
     """
-    if len(touched) > _MOST_PATHS:
-        raise GitError("read the change", f"{len(touched):,} changed files are more than {_MOST_PATHS:,}")
+    if len(touched) > _MAX_PATHS:
+        raise GitError("read the change", f"{len(touched):,} changed files are more than {_MAX_PATHS:,}")
     sizes = _sizes(mirror, set(_wanted(touched)))
     new, old = _Allowance(_READ_ALL_BYTES, _READ_FILES), _Allowance(_READ_ALL_BYTES, _READ_FILES)
     sections = _Allowance(_READ_ALL_BYTES, _READ_WHOLE)

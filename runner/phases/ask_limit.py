@@ -3,13 +3,13 @@
 from typing import NoReturn
 
 from ledger.model.limit_answers import AS_FAR, GO_ON, STOP, Subject
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.limits import Spent, Verdict
 
 _SUBJECTS = {Verdict.TIME: Subject.TIME, Verdict.TURNS: Subject.TURNS}
 
 
-def ask_limit(run: LiveRun, verdict: Verdict, spent: Spent) -> NoReturn:
+def ask_limit(run: RunContext, verdict: Verdict, spent: Spent) -> NoReturn:
     """Ask whether the run may go on, and park. More dollars of its own help only where its own ran out."""
     allowance = run.allowance
     text = f"The run reached {allowance.reached(verdict, spent)}{_plan(run)}."
@@ -20,7 +20,7 @@ def ask_limit(run: LiveRun, verdict: Verdict, spent: Spent) -> NoReturn:
     run.ask(Subject.BUDGET, f"{text} Shall it go on?", (GO_ON, STOP))
 
 
-def _plan(run: LiveRun) -> str:
+def _plan(run: RunContext) -> str:
     plan = run.history.plan
     if plan is None or not plan.steps:
         return ""

@@ -17,18 +17,18 @@ from runner.guards.diff import Known, change_of
 from runner.guards.path_patterns import is_workflow
 from runner.guards.report import question, reason
 from runner.phases.work import repair_change
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.exits import Finish, failed
 from runner.run.run_spec import Guards
 from runner.text.truncate import one_line
 
-_MOST = 100  # findings in one event
+_MAX = 100  # findings in one event
 _JUDGE_S = 180.0  # searching 20 MB of text: nothing can renew the claim meanwhile
 _PATH_BYTES = 1_000
 _RULE_BYTES = 2_500
 
 
-def clear(run: LiveRun, start: str) -> bool:
+def enforce_guards(run: RunContext, start: str) -> bool:
     """Let the agent undo what the guards deny, and return whether it had to. Publishing judges once more what
     really leaves.
 
@@ -50,7 +50,7 @@ def clear(run: LiveRun, start: str) -> bool:
         worked = True
 
 
-def judge(run: LiveRun, head: str) -> GuardsJudged:
+def judge(run: RunContext, head: str) -> GuardsJudged:
     """Return what all guards say of a commit of the mirror; an event, unless it was said of the very same."""
     lines = run.order.validation
     rules = replace(run.order.guards, checks=(*lines.setup, *lines.fast, *lines.full))
@@ -67,15 +67,15 @@ def judge(run: LiveRun, head: str) -> GuardsJudged:
         head,
         base,
         rules_digest,
-        found[:_MOST],
-        max(0, len(found) - _MOST),
+        found[:_MAX],
+        max(0, len(found) - _MAX),
         _digest([asdict(one) | {"commit": ""} for one in found]),
     )
     run.log.append(judged)
     return judged
 
 
-def ask_people(run: LiveRun, head: str) -> None:
+def ask_people(run: RunContext, head: str) -> None:
     """Return once a person agreed to every finding that is to be asked about, and nothing is denied.
 
     Files of CI are a question of their own, since not everybody may answer it. Raises Park and Finish.

@@ -8,22 +8,22 @@ from runner.checks.browser_replay import play_before
 from runner.git.mirror import Heads
 from runner.phases.prepare import admit, forget_session, set_up
 from runner.phases.work import work
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.text.truncate import one_line
 
-MOST_DISCARDED = 50  # paths that are named
+MAX_DISCARDED = 50  # paths that are named
 _BEFORE = "refs/cardinal/before"  # in its place: what set-up left there
 _MESSAGE = "Left behind"
 
 
-def investigate(run: LiveRun, *, allow_unsandboxed: bool) -> None:
+def investigate(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """Take an investigation to its ending. Raises Leave for every other way out, and RunnerError."""
     base = _prepare(run, allow_unsandboxed=allow_unsandboxed)
     work(run)
     _hand_in(run, base)
 
 
-def _prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
+def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     """Check the base out where no run works, and return its commit: the same after a crash or an answer."""
     order = run.order
     admit(run, allow_unsandboxed=allow_unsandboxed)
@@ -43,12 +43,12 @@ def _prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
     return base
 
 
-def _hand_in(run: LiveRun, base: str) -> None:
+def _hand_in(run: RunContext, base: str) -> None:
     """Write findings, report and ending in one transaction; what its place had changed is only named."""
     run_id = run.order.run_id
     said = FindingsInput.model_validate(run.history.finish)
     changed = run.checkout.changed_since(_BEFORE, _MESSAGE)
-    discarded = tuple(one_line(path) for path in changed.names[:MOST_DISCARDED])
+    discarded = tuple(one_line(path) for path in changed.names[:MAX_DISCARDED])
     omitted = len(changed.names) - len(discarded) + changed.more
     seen = _Reader(run, base)
     findings = tuple(seen.finding(one) for one in said.findings)
@@ -63,7 +63,7 @@ def _hand_in(run: LiveRun, base: str) -> None:
 class _Reader:
     """Looks up in the host's mirror whether what an agent names is there."""
 
-    def __init__(self, run: LiveRun, base: str) -> None:
+    def __init__(self, run: RunContext, base: str) -> None:
         self._run, self._base = run, base
         self._lines: dict[str, int | None] = {}
 

@@ -19,7 +19,7 @@ from runner.exec.child import finish
 from runner.git.mirror import Heads
 from runner.phases.stage_transitions import stands_at
 from runner.prompts.briefing import digest_of
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.instructions import told
 from runner.run.stage_machine import may_edit
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 _SETUP_OUTPUT_BYTES = 20_000_000
 
 
-def admit(run: LiveRun, *, allow_unsandboxed: bool) -> None:
+def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """Write down what the agent is told, and let nobody in who may not work in such a place.
 
     Raises Park on an open question, BackendError, NetworkError or UnsandboxedError.
@@ -57,7 +57,7 @@ def admit(run: LiveRun, *, allow_unsandboxed: bool) -> None:
             raise UnsandboxedError("what the repository's policy runs", run.workspace.locked)
 
 
-def prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
+def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     """Make everything ready and return the commit that the run began at: GitHub's head of the branch, or the
     base, as the run's first claim found it.
 
@@ -76,7 +76,7 @@ def prepare(run: LiveRun, *, allow_unsandboxed: bool) -> str:
     return _start(run, heads.branch or heads.base)
 
 
-def _check_out(run: LiveRun, heads: Heads) -> None:
+def _check_out(run: RunContext, heads: Heads) -> None:
     """Fill an empty place."""
     if not _bring_back(run, heads):
         run.checkout.clone(run.order.branch, run.order.base_branch, heads)
@@ -85,14 +85,14 @@ def _check_out(run: LiveRun, heads: Heads) -> None:
     _put_on(run, heads)
 
 
-def _take_over(run: LiveRun, heads: Heads) -> None:
+def _take_over(run: RunContext, heads: Heads) -> None:
     """Go on in a place where an agent has been. Raises WorkspaceError where that is not possible."""
     run.checkout.fetch(run.order.branch, run.order.base_branch, heads)
     _clear_after_commands(run)
     _put_on(run, heads)
 
 
-def _put_on(run: LiveRun, heads: Heads) -> None:
+def _put_on(run: RunContext, heads: Heads) -> None:
     """Put the work on what people pushed, and before the agent's first turn on the base. Raises Park."""
     if take_in_pushes(run, heads.branch) and run.history.stages.open is not None:
         bring_out(run)  # a stage that may not edit is left at that commit
@@ -100,7 +100,7 @@ def _put_on(run: LiveRun, heads: Heads) -> None:
         take_in_base(run, heads.base)
 
 
-def _clear_after_commands(run: LiveRun) -> None:
+def _clear_after_commands(run: RunContext) -> None:
     """Take away what checks and clean-up commands left in the workspace or did to the branch, where a claim
     was killed before it could: nothing else was at work there.
     """
@@ -112,7 +112,7 @@ def _clear_after_commands(run: LiveRun) -> None:
         go_back_to_head(run)
 
 
-def _bring_back(run: LiveRun, heads: Heads) -> bool:
+def _bring_back(run: RunContext, heads: Heads) -> bool:
     """Check out what the stages so far handed over, or else what the run brought out last, from the mirror;
     False when there is nothing of the kind that a new checkout would not have.
 
@@ -135,7 +135,7 @@ def _bring_back(run: LiveRun, heads: Heads) -> bool:
     return True
 
 
-def _instruct(run: LiveRun) -> None:
+def _instruct(run: RunContext) -> None:
     """Record what the agent is instructed with, where that is new, and give it the files of its skills."""
     order, history = run.order, run.history.instructed
     if order.considered != history.considered:
@@ -146,7 +146,7 @@ def _instruct(run: LiveRun) -> None:
     run.workspace.equip({one.path: one.content for one in order.skill_files})
 
 
-def forget_session(run: LiveRun) -> None:
+def forget_session(run: RunContext) -> None:
     """Note that no session of the run can go on: its place was removed with the agents' home, for the card
     was done, or worked on elsewhere.
     """
@@ -155,7 +155,7 @@ def forget_session(run: LiveRun) -> None:
     run.log.append(*(SessionLost(run.order.run_id, one) for one in gone))
 
 
-def _start(run: LiveRun, now: str) -> str:
+def _start(run: RunContext, now: str) -> str:
     """Remember the start over crashes: after one that came just behind the push, GitHub's head is our own."""
     name = f"{run.order.run_id}-start"
     start = run.mirror.recall(name)
@@ -164,7 +164,7 @@ def _start(run: LiveRun, now: str) -> str:
     return start or now
 
 
-def set_up(run: LiveRun, base: str) -> None:
+def set_up(run: RunContext, base: str) -> None:
     """Run the repository's own set-up once, or bring back what it left elsewhere under the same key; a
     failure ends the run, since nothing could be checked after it.
 
@@ -198,7 +198,7 @@ def setup_key(repository: str, commands: tuple[str, ...], locks: tuple[str, ...]
     return sha256(json.dumps([repository, commands, locks]).encode()).hexdigest()
 
 
-def take_in_again(run: LiveRun) -> None:
+def take_in_again(run: RunContext) -> None:
     """Put the finished work on what people pushed while it was made. Raises Park on a conflict."""
     order = run.order
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)

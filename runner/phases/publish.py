@@ -12,7 +12,7 @@ from runner.checks.repair_limits import oversize
 from runner.errors import MovedBranchError
 from runner.git.mirror import DiffStat
 from runner.phases.guard import ask_people
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.instructions import digest_of
 from runner.session.tool_effects import report
@@ -21,7 +21,7 @@ from runner.text.truncate import one_line
 _SHOWN = 3
 
 
-def publish(run: LiveRun, start: str) -> None:
+def publish(run: RunContext, start: str) -> None:
     """Push the branch if it moved, then write answers, report and ending in one transaction.
 
     Raises Park when the change is over the size limits or touches what is protected, MovedBranchError when
@@ -39,7 +39,7 @@ def publish(run: LiveRun, start: str) -> None:
     run.log.append(*events, *report(order, run.history), *keep.report(run), ended)
 
 
-def _export(run: LiveRun) -> str:
+def _export(run: RunContext) -> str:
     """Bring HEAD into the mirror and record what it changes; return its commit."""
     order, mirror = run.order, run.mirror
     base, head = mirror.head(order.base_branch), bring_out(run)
@@ -64,7 +64,7 @@ def _export(run: LiveRun) -> str:
     return head
 
 
-def _stands_as_checked(run: LiveRun, head: str) -> None:
+def _stands_as_checked(run: RunContext, head: str) -> None:
     """Raise Finish unless the commit that leaves is the very one that the gate let pass."""
     passed = run.history.validation
     if run.order.validation.waived and run.history.waived == head:
@@ -73,7 +73,7 @@ def _stands_as_checked(run: LiveRun, head: str) -> None:
         raise failed("validation", f"the branch stands at {head}, which is not what passed the full checks")
 
 
-def _guard(run: LiveRun, change: DiffStat, head: str) -> None:
+def _guard(run: RunContext, change: DiffStat, head: str) -> None:
     """Ask people about a change that is large, and about odd commits: of these by what is said of them."""
     over = oversize(change, run.order.limits, run.published(Subject.SIZE))
     odd = _odd_commits(run, head)
@@ -85,7 +85,7 @@ def _guard(run: LiveRun, change: DiffStat, head: str) -> None:
         run.ask(Subject.SIZE, text, (PUBLISH, STOP), size=over.size, digest=digest)
 
 
-def _odd_commits(run: LiveRun, head: str) -> tuple[str, ...]:
+def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
     """Return what is to be said of the commits that GitHub does not have yet."""
     said = concerns(run.mirror.commits(head, *published(run)), rebased(run, head), run.order.own_number)
     lost = tuple(
@@ -95,7 +95,7 @@ def _odd_commits(run: LiveRun, head: str) -> tuple[str, ...]:
     return (*said, *lost[:_SHOWN])
 
 
-def _push(run: LiveRun, head: str) -> None:
+def _push(run: RunContext, head: str) -> None:
     """Push with a lease on what the run has taken in; a push that was made before a crash is not
     repeated.
     """

@@ -14,10 +14,10 @@ from runner.errors import NetworkError, UnsandboxedError
 from runner.gateway.control.claim import gateway_for
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.run.context import LiveRun
-from runner.run.exits import Obey, failed
+from runner.run.context import RunContext
+from runner.run.exits import StopRequested, failed
 from runner.run.log import RunLog
-from runner.run.run_spec import Clock, Provider, Remote, WorkOrder
+from runner.run.run_spec import Clock, Provider, Remote, RunSpec
 from runner.workspaces.contract import Workspace
 from runner.workspaces.tenant import tenancy
 
@@ -25,7 +25,7 @@ PREFIX = "check-"  # begins the names of the places in which such runs stand
 _NO_PROVIDERS: Mapping[str, Provider] = {}
 
 
-def recheck(order: WorkOrder, log: RunLog, remote: Remote, clock: Clock, *, allow_unsandboxed: bool) -> None:
+def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_unsandboxed: bool) -> None:
     """Check GitHub's head of the branch on a clean checkout, and end the run by what came of it.
 
     A claim after a crash begins again, unless the result is written already. Raises Leave and RunnerError.
@@ -36,7 +36,7 @@ def recheck(order: WorkOrder, log: RunLog, remote: Remote, clock: Clock, *, allo
         log.beat()
         asked = log.stop_asked()
         if asked is not None:
-            raise Obey(asked.how, asked.by)
+            raise StopRequested(asked.how, asked.by)
 
     beat()
     mirror = Mirror(order.places.mirrors, order.repository, remote, beat)
@@ -55,7 +55,7 @@ def recheck(order: WorkOrder, log: RunLog, remote: Remote, clock: Clock, *, allo
     )
     with granted as gateway, _place(order) as room:
         checkout = Checkout(room, mirror.path, order.committer, beat)
-        run = LiveRun(order, log, clock, agent, room, mirror, checkout, gateway)
+        run = RunContext(order, log, clock, agent, room, mirror, checkout, gateway)
         run.step(RunState.PREPARING)
         _must_be_locked(run, allow_unsandboxed=allow_unsandboxed)
         heads = mirror.fetch_heads(order.branch, order.base_branch)
@@ -67,7 +67,7 @@ def recheck(order: WorkOrder, log: RunLog, remote: Remote, clock: Clock, *, allo
     log.append(RunEnded(order.run_id, Ending.SUCCEEDED, "", "", "validating"))
 
 
-def _passes(run: LiveRun, head: str, base: str) -> bool:
+def _passes(run: RunContext, head: str, base: str) -> bool:
     """Check the commit, unless an earlier claim of this run did; where they are waived, nothing can fail."""
     known, wanted = run.history.validation, run.order.validation
     same = known is not None and (known.head, known.definition) == (head, wanted.definition)
@@ -86,7 +86,7 @@ def _passes(run: LiveRun, head: str, base: str) -> bool:
     return run_tier(run, run.workspace, tier, wanted.full or wanted.fast, set_up=wanted.setup)
 
 
-def _must_be_locked(run: LiveRun, *, allow_unsandboxed: bool) -> None:
+def _must_be_locked(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """Raise UnsandboxedError or NetworkError where the place cannot hold the commands."""
     room, order = run.workspace, run.order
     if order.tools.network not in room.networks:
@@ -96,7 +96,7 @@ def _must_be_locked(run: LiveRun, *, allow_unsandboxed: bool) -> None:
 
 
 @contextmanager
-def _place(order: WorkOrder) -> Iterator[Workspace]:
+def _place(order: RunSpec) -> Iterator[Workspace]:
     """Give an empty place of this run's own, gone afterwards: the next run may have a gate meanwhile."""
     tenant = replace(tenancy(order), card_id=CardId(f"{PREFIX}{order.run_id}"))
     backend = workspaces.load(order.workspace)

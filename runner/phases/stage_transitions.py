@@ -20,7 +20,7 @@ from runner.checks.commands import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
 from runner.prompts.compose import of_stage
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.exits import Park
 from runner.run.instructions import digest_of
 from runner.run.run_spec import Stage
@@ -39,7 +39,7 @@ _TAIL_BYTES = 1_000
 TIMED_OUT = 124  # as timeout(1) says it
 
 
-def enter(run: LiveRun, due: Enter) -> None:
+def enter(run: RunContext, due: Enter) -> None:
     """Open the stage that is due; the host's mirror knows the commit that it begins at then."""
     log, stage = run.history.stages, due.stage
     head = run.checkout.commit()
@@ -63,13 +63,13 @@ def enter(run: LiveRun, due: Enter) -> None:
     )
 
 
-def brief(run: LiveRun, visit: Visit) -> None:
+def brief(run: RunContext, visit: Visit) -> None:
     """Write down what the agent of the entry is told, before its first turn; again after a kill there."""
     told = cut(run.secrecy.hush(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
     run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(told), told))
 
 
-def ask(run: LiveRun, due: Ask) -> None:
+def ask(run: RunContext, due: Ask) -> None:
     """Ask people how the stages go on, with what was handed over, and park. Raises Park."""
     run_id, log = run.order.run_id, run.history.stages
     last = log.visits[-1] if log.visits else None
@@ -83,7 +83,7 @@ def ask(run: LiveRun, due: Ask) -> None:
     raise Park("question")
 
 
-def leave(run: LiveRun, visit: Visit) -> None:
+def leave(run: RunContext, visit: Visit) -> None:
     """Tidy up, commit, and write down what the entry changed, used and hands over."""
     order, stage, begun = run.order, named(run.order.stages, visit.stage), visit.head
     _tidy(run, visit, stage)
@@ -128,7 +128,7 @@ def leave(run: LiveRun, visit: Visit) -> None:
     )
 
 
-def reopen(run: LiveRun, why: str) -> None:
+def reopen(run: RunContext, why: str) -> None:
     """Let the newest entry that may change files go on in its session; nothing for a run without stages."""
     log = run.history.stages
     if log.open is not None or not log.visits:
@@ -140,19 +140,19 @@ def reopen(run: LiveRun, why: str) -> None:
     )
 
 
-def close(run: LiveRun) -> None:
+def close(run: RunContext) -> None:
     """Leave the entry that was reopened; nothing for a run without stages."""
     visit = run.history.stages.open
     if visit is not None:
         leave(run, visit)
 
 
-def stands_at(run: LiveRun, visit: Visit) -> str:
+def stands_at(run: RunContext, visit: Visit) -> str:
     """Return the commit of an entry that may not edit: as it was entered, or on what people pushed since."""
     return run.mirror.recall(head_name(run)) or visit.head
 
 
-def _changed(run: LiveRun, before: str, head: str) -> tuple[str, tuple[str, ...], int, int]:
+def _changed(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, ...], int, int]:
     """Return HEAD as the mirror has it under its name, the paths that differ from the commit `before`, as one
     line each, how many lines, and how many of them are new.
     """
@@ -166,12 +166,12 @@ def _changed(run: LiveRun, before: str, head: str) -> tuple[str, tuple[str, ...]
     return head, paths, change.lines_changed, change.lines_added
 
 
-def _open_steps(run: LiveRun) -> tuple[str, ...]:
+def _open_steps(run: RunContext) -> tuple[str, ...]:
     plan = run.history.plan
     return plan.steps[plan.done :] if plan is not None else ()
 
 
-def _tidy(run: LiveRun, visit: Visit, stage: Stage) -> None:
+def _tidy(run: RunContext, visit: Visit, stage: Stage) -> None:
     """Run the clean-up commands that did not run yet, in order; each is an event, and none ends the run."""
     for command in stage.cleanup[len(visit.tidied) :]:
         began = time.monotonic()

@@ -2,14 +2,14 @@
 
 from runner.agents.contract import Phase
 from runner.phases.stage_transitions import ask, brief, close, enter, leave
-from runner.phases.work import at_work, cut_short, detail_of, heed, phase_of, take_turn
-from runner.run.context import LiveRun
+from runner.phases.work import at_work, cut_short, deliver_answer, detail_of, phase_of, take_turn
+from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.stage_history import Visit
 from runner.run.stage_machine import Enter, admit
 
 
-def play_stages(run: LiveRun) -> None:
+def play_stages(run: RunContext) -> None:
     """Return once a stage has ended the work, and nothing of it is cut short or left unsaid.
 
     It goes on where the events stop. Raises Park when people are to decide, and Finish when an agent leaves
@@ -29,11 +29,11 @@ def play_stages(run: LiveRun) -> None:
             ask(run, due)
     if log.open is not None:
         _resume(run, log.open)
-    heed(run)
+    deliver_answer(run)
     close(run)
 
 
-def _play(run: LiveRun, visit: Visit) -> None:
+def _play(run: RunContext, visit: Visit) -> None:
     """Return once the agent of this entry said where the work goes."""
     _resume(run, visit)
     if visit.target is None and visit.turn not in run.history.turns:
@@ -49,7 +49,7 @@ def _play(run: LiveRun, visit: Visit) -> None:
         raise failed("gave_up", f"the agent of stage {visit.stage} left without saying how to go on: {said}")
 
 
-def _resume(run: LiveRun, visit: Visit) -> None:
+def _resume(run: RunContext, visit: Visit) -> None:
     """Take up the entry's newest turn again when it did not end by itself, unless it has handed over."""
     cut = cut_short(run, since=visit.seq)
     unheard = run.history.undelivered_answer() is not None

@@ -8,12 +8,12 @@ from runner.checks.gate import pass_gate
 from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, findings
 from runner.checks.tier import Tier, run_tier
 from runner.phases.work import repair
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.exits import failed
-from runner.run.run_spec import WorkOrder
+from runner.run.run_spec import RunSpec
 
 
-def validate(run: LiveRun, start: str) -> None:
+def validate(run: RunContext, start: str) -> None:
     """Return once HEAD passes, letting the agent repair what fails, within bounds.
 
     `start` is the commit that the run began at. Raises Finish when there is no change, Park at a limit and
@@ -36,14 +36,14 @@ def validate(run: LiveRun, start: str) -> None:
         repair(run, number, run.history.rounds.told())
 
 
-def demand_checks(order: WorkOrder) -> None:
+def demand_checks(order: RunSpec) -> None:
     """Raise Finish (no_validation) where a run would change files and nothing could check them."""
     wanted = order.validation
     if order.mode == "fix" and not (wanted.fast or wanted.full or wanted.waived):
         raise failed("no_validation", wanted.absent or "the repository's policy names no checks")
 
 
-def has_changes(run: LiveRun, head: str, start: str) -> bool:
+def has_changes(run: RunContext, head: str, start: str) -> bool:
     """Whether there is something to offer; False when no change is what the agent says to be right.
 
     Raises Finish (no_changes) when the agent claims work that is not there.
@@ -56,14 +56,14 @@ def has_changes(run: LiveRun, head: str, start: str) -> bool:
     raise failed("no_changes", "the agent reported that it is done, but the branch has no new commit")
 
 
-def _waive(run: LiveRun) -> None:
+def _waive(run: RunContext) -> None:
     """Record that nothing checks this commit, because the policy says so."""
     head, base = bring_out(run), run.mirror.head(run.order.base_branch)
     if run.history.waived != head:
         run.log.append(ValidationWaived(run.order.run_id, head, base, run.order.validation.definition))
 
 
-def _passed_already(run: LiveRun, head: str) -> bool:
+def _passed_already(run: RunContext, head: str) -> bool:
     ended, wanted = run.history.validation, run.order.validation
     last_tier = "full" if wanted.full else "fast"
     if ended is None or not ended.clean or ended.definition != wanted.definition:
@@ -71,7 +71,7 @@ def _passed_already(run: LiveRun, head: str) -> bool:
     return ended.passed and ended.head == head and ended.tier == last_tier
 
 
-def _pass(run: LiveRun) -> bool:
+def _pass(run: RunContext) -> bool:
     """Return whether the work passes. What failed and was not given back to the agent yet is not run again.
 
     The host's mirror says what the work is, not the workspace. Raises Park where the change is too large, or
@@ -89,12 +89,12 @@ def _pass(run: LiveRun) -> bool:
     return _check(run, head)
 
 
-def _given_back(run: LiveRun, iteration: int) -> bool:
+def _given_back(run: RunContext, iteration: int) -> bool:
     """Whether the agent had its turn to repair what failed in that iteration."""
     return f"repair-{iteration}" in run.history.turns
 
 
-def _check(run: LiveRun, head: str) -> bool:
+def _check(run: RunContext, head: str) -> bool:
     """Run both tiers as the next iteration: the fast one in the workspace, then the gate, only so often.
 
     Where there is only the fast one it is the gate: the agent's place can make any command pass.

@@ -13,8 +13,8 @@ from runner.guards.report import refusal
 from runner.phases.ask_limit import ask_limit
 from runner.phases.stage_transitions import close, reopen
 from runner.prompts.compose import CI_TURN, compose
-from runner.run.context import LiveRun
-from runner.run.exits import AwaitApproval, Obey, Park, failed
+from runner.run.context import RunContext
+from runner.run.exits import AwaitApproval, Park, StopRequested, failed
 from runner.run.guard_history import GUARD_TURN
 from runner.run.limits import ASKS, Verdict
 from runner.run.question import Question
@@ -25,7 +25,7 @@ _FIRST = {"revision": (Phase.REVISE, "revise"), "repair": (Phase.REPAIR, CI_TURN
 REPORTS = 1  # how often an agent that ended without a word is asked for its report
 
 
-def needs_plan(run: LiveRun) -> bool:
+def needs_plan(run: RunContext) -> bool:
     """Whether a plan comes before the work: not for a revision, nor for a retry that goes on in its
     session.
     """
@@ -36,7 +36,7 @@ def needs_plan(run: LiveRun) -> bool:
     return order.kind not in ("revision", "repair") and not goes_on
 
 
-def make_plan(run: LiveRun) -> None:
+def make_plan(run: RunContext) -> None:
     """Return once a plan is approved. Raises AwaitApproval when people are to approve it."""
     if not needs_plan(run):
         return
@@ -59,7 +59,7 @@ def make_plan(run: LiveRun) -> None:
             raise failed("gave_up", "the agent ended its turn without proposing a plan")
 
 
-def work(run: LiveRun) -> None:
+def work(run: RunContext) -> None:
     """Return once the agent has said that it is finished, and no turn of it is cut short."""
     phase, turn = _first(run)
     cut = cut_short(run)
@@ -69,7 +69,7 @@ def work(run: LiveRun) -> None:
     elif turn not in run.history.turns:
         run.step(RunState.WORKING)
         take_turn(run, phase, turn)
-    heed(run)
+    deliver_answer(run)
     for number in range(1, REPORTS + 1):
         if run.history.finish is not None:
             return
@@ -79,18 +79,18 @@ def work(run: LiveRun) -> None:
         raise failed("gave_up", "the agent ended without a report, and gave none when it was asked for one")
 
 
-def _first(run: LiveRun) -> tuple[Phase, str]:
+def _first(run: RunContext) -> tuple[Phase, str]:
     if run.order.investigates:
         return Phase.INVESTIGATE, str(Phase.INVESTIGATE)
     return _FIRST.get(run.order.kind, (Phase.WORK, "work"))
 
 
-def at_work(run: LiveRun) -> None:
+def at_work(run: RunContext) -> None:
     """Say that the agent is about to work."""
     run.step(RunState.WORKING)
 
 
-def heed(run: LiveRun) -> None:
+def deliver_answer(run: RunContext) -> None:
     """Give people's words on a limit to the agent, when no turn that went on has carried them."""
     words = run.history.unheeded_words()
     turn = f"heed-{words.question_id}" if words else ""
@@ -100,7 +100,7 @@ def heed(run: LiveRun) -> None:
         take_turn(run, Phase.HEED, turn, detail=words.words)
 
 
-def detail_of(run: LiveRun, phase: Phase) -> str:
+def detail_of(run: RunContext, phase: Phase) -> str:
     """Return what a turn that was cut short was about: people's words, or what failed."""
     words = run.history.unheeded_words()
     if phase is Phase.HEED:
@@ -109,7 +109,7 @@ def detail_of(run: LiveRun, phase: Phase) -> str:
     return _refused(run) if turn and turn.turn.startswith(GUARD_TURN) else run.history.rounds.told()
 
 
-def repair(run: LiveRun, iteration: int, failing: str) -> None:
+def repair(run: RunContext, iteration: int, failing: str) -> None:
     """Give the failing output back to the same session, or to that of the last stage that may edit."""
     run.step(RunState.WORKING)
     reopen(run, "repair")
@@ -117,7 +117,7 @@ def repair(run: LiveRun, iteration: int, failing: str) -> None:
     close(run)
 
 
-def repair_change(run: LiveRun) -> None:
+def repair_change(run: RunContext) -> None:
     """Let the same session, or that of the last stage that may edit, undo what the guards refuse."""
     run.step(RunState.WORKING)
     reopen(run, "repair")
@@ -125,14 +125,14 @@ def repair_change(run: LiveRun) -> None:
     close(run)
 
 
-def _refused(run: LiveRun) -> str:
+def _refused(run: RunContext) -> str:
     return refusal(run.history.guards.denied, seen(run) or run.mirror.head(run.order.base_branch))
 
 
-def take_turn(run: LiveRun, phase: Phase, turn: str, *, detail: str = "") -> None:
+def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> None:
     """Play one turn, as an answer when a question of it was answered; return when the agent is done with it.
 
-    Raises Park, Obey, Finish or what `play` raises.
+    Raises Park, StopRequested, Finish or what `play` raises.
     """
     order, history, stage = run.order, run.history, run.stage
     read_only = order.investigates or phase in READ_ONLY
@@ -167,7 +167,7 @@ def told(answered: Question) -> str:
     return f"{answered.text}\n\n{answer}" if answered.subject is Subject.TOOL else answer
 
 
-def _granted(run: LiveRun, answered: Question | None) -> tuple[str, ...]:
+def _granted(run: RunContext, answered: Question | None) -> tuple[str, ...]:
     """Return the commands that people allowed: for the card, and the one that was just asked about.
 
     Leave for the whole card is an event of its own, so that later runs of the card know it, too.
@@ -182,10 +182,10 @@ def _granted(run: LiveRun, answered: Question | None) -> tuple[str, ...]:
     return (*run.order.granted, *history.granted, *((once,) if leave else ()))
 
 
-def _judge(run: LiveRun, result: TurnResult) -> None:
+def _judge(run: RunContext, result: TurnResult) -> None:
     """Return when the turn is through; raise how the run leaves when it is not."""
     if result.stop is not None:
-        raise Obey(result.stop.how, result.stop.by, result.took_s)
+        raise StopRequested(result.stop.how, result.stop.by, result.took_s)
     if result.verdict is Verdict.PROVIDER:
         raise failed("provider", result.problem)
     if result.verdict is Verdict.DISK:
@@ -200,7 +200,7 @@ def _judge(run: LiveRun, result: TurnResult) -> None:
         raise failed("agent_error", result.problem)
 
 
-def _finished_now(run: LiveRun) -> bool:
+def _finished_now(run: RunContext) -> bool:
     """Whether the agent said in this very turn that it is finished, or where the work goes: what its program
     did after that is its own.
     """
@@ -209,7 +209,7 @@ def _finished_now(run: LiveRun) -> bool:
     return turn is not None and (run.history.finish_seq > turn.seq or handed)
 
 
-def _bitten(run: LiveRun, result: TurnResult, verdict: Verdict) -> NoReturn:
+def _bitten(run: RunContext, result: TurnResult, verdict: Verdict) -> NoReturn:
     if verdict in ASKS:
         ask_limit(run, verdict, result.spent)
     reached = run.allowance.reached(verdict, result.spent)
@@ -217,7 +217,7 @@ def _bitten(run: LiveRun, result: TurnResult, verdict: Verdict) -> NoReturn:
     raise failed(reason, f"the agent reached {reached}; it was stopped in {result.took_s:.1f} s")
 
 
-def cut_short(run: LiveRun, since: int = 0) -> str:
+def cut_short(run: RunContext, since: int = 0) -> str:
     """Return the newest turn of the work, begun after the event `since`, when it did not end by itself, else
     nothing.
     """

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from runner.text.redact import redact
 from runner.text.truncate import cut
-from runner.text.untrusted import fence, flat
+from runner.text.untrusted import delimit_untrusted, flat
 from runner.text.visible import clean, clean_line
 
 BODY_BYTES = 8_000
@@ -23,7 +23,7 @@ _REVIEWS = {
     "dismissed": "reviewed; the verdict was dismissed since",
     "review_requested": "asked for a review by",
 }
-_MOST_NAMED = 20  # places from which hidden text was taken, by name; the rest is counted
+_MAX_NAMED = 20  # places from which hidden text was taken, by name; the rest is counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ class _Desk:
 
     def all_omitted(self) -> tuple[str, ...]:
         """Return what is left out; hidden text by the places that it stood in."""
-        named = tuple(f"hidden text in {place}" for place in self._hidden[:_MOST_NAMED])
-        more = len(self._hidden) - _MOST_NAMED
+        named = tuple(f"hidden text in {place}" for place in self._hidden[:_MAX_NAMED])
+        more = len(self._hidden) - _MAX_NAMED
         return (*self.omitted, *named, *((f"hidden text in {more} more places",) if more > 0 else ()))
 
 
@@ -153,7 +153,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
     title = desk.title(source.title)
     sections = [*_asked(source, desk), *_sections(source, desk, tag)]
     if not source.author_trusted:  # in the heading a stranger's words would speak for the board
-        sections.insert(0, f"## Title, by {source.author}\n{fence(title, tag)}")
+        sections.insert(0, f"## Title, by {source.author}\n{delimit_untrusted(title, tag)}")
         title = "The card"
     omitted = desk.all_omitted()
     rule = (
@@ -187,7 +187,7 @@ def _asked(source: BriefingSource, desk: _Desk) -> Iterable[str]:
 
 def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     def fenced(text: str, *, trusted: bool) -> str:
-        return text if trusted or not text else fence(text, tag)
+        return text if trusted or not text else delimit_untrusted(text, tag)
 
     def spoken(one: Said, what: str) -> str:
         text = desk.clean(one.text, COMMENT_BYTES, f"{what} by {one.author}")

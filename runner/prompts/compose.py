@@ -8,9 +8,9 @@ from runner.prompts.stage import core, intro, last_call
 from runner.run.guard_history import GUARD_TURN
 from runner.run.history import History, Plan
 from runner.run.instructions import news, whole
-from runner.run.run_spec import WorkOrder
+from runner.run.run_spec import RunSpec
 from runner.text.untrusted import flat
-from runner.text.visible import shown
+from runner.text.visible import strip_hidden
 
 _LOOK = (
     "Investigate this card, and change nothing: the repository is read-only, and nothing that you write is "
@@ -50,7 +50,7 @@ _HEEDS, _REPORTS = (_HEED, _LOOK), (_REPORT, _LOOK_REPORT)
 
 
 def compose(
-    phase: Phase, order: WorkOrder, history: History, *, turn: str = "", detail: str = "", skills: str = ""
+    phase: Phase, order: RunSpec, history: History, *, turn: str = "", detail: str = "", skills: str = ""
 ) -> str:
     """Return the prompt of one turn; its first line names run, turn and phase.
 
@@ -71,26 +71,26 @@ def compose(
             _core(phase, order, history, detail) if turn != CI_TURN or phase is not Phase.REPAIR else _CI
         ]
     if order.asked and session_id and turn in _FIRST_TURNS:
-        parts += [f"This is what {order.asked_by} asks of this run:\n{shown(order.asked)}"]
+        parts += [f"This is what {order.asked_by} asks of this run:\n{strip_hidden(order.asked)}"]
     if not history.session(order.session_id) or turn in _FIRST_TURNS or phase is Phase.STAGE:
         parts += [reproduction.told(order, history)]
     if order.failing and (phase is Phase.STAGE or turn in (CI_TURN, *_FIRST_TURNS[1:])):
         parts += [f"This is what the red checks of the pull request said:\n\n{order.failing}"]
     words = history.unheeded_words()
     if words is not None and phase is not Phase.HEED:
-        parts += [f"{_WORDS}:\n{shown(words.words)}"]
+        parts += [f"{_WORDS}:\n{strip_hidden(words.words)}"]
     if history.steering:
-        parts += ["People wrote meanwhile:\n" + "\n\n".join(map(shown, history.steering.values()))]
+        parts += ["People wrote meanwhile:\n" + "\n\n".join(map(strip_hidden, history.steering.values()))]
     return "\n\n".join(part for part in parts if part)
 
 
-def of_stage(order: WorkOrder, history: History) -> str:
+def of_stage(order: RunSpec, history: History) -> str:
     """Return what the agent of the stage that is open is told besides the layers of its instructions."""
     matter = core(order, history, _matter(order, history))
     return "\n\n".join(part for part in (intro(order, history), matter) if part)
 
 
-def _core(phase: Phase, order: WorkOrder, history: History, detail: str) -> str:
+def _core(phase: Phase, order: RunSpec, history: History, detail: str) -> str:
     match phase:
         case Phase.PLAN | Phase.REDIRECT | Phase.INVESTIGATE:
             return _reading(phase, detail)
@@ -101,11 +101,11 @@ def _core(phase: Phase, order: WorkOrder, history: History, detail: str) -> str:
         case Phase.REVISE:
             return f"{_REVIEWED}\n\n{_threads(order)}{_WORK}"
         case Phase.ANSWER:
-            return f"Your question was answered:\n{shown(detail)}\n\nGo on from where you stopped."
+            return f"Your question was answered:\n{strip_hidden(detail)}\n\nGo on from where you stopped."
         case Phase.REPAIR:
             return f"The repository's checks fail. Repair the cause, commit, and end the turn.\n\n{detail}"
         case Phase.HEED:
-            return f"{_WORDS}:\n{shown(detail)}\n\n{_HEEDS[order.investigates]}"
+            return f"{_WORDS}:\n{strip_hidden(detail)}\n\n{_HEEDS[order.investigates]}"
         case Phase.REPORT:
             return last_call(order, history) or _REPORTS[order.investigates]
         case Phase.CHAT:
@@ -114,10 +114,10 @@ def _core(phase: Phase, order: WorkOrder, history: History, detail: str) -> str:
 
 
 def _redirected(said: str) -> str:
-    return f"The plan was not approved. Make another one; this is what was said:\n{shown(said)}"
+    return f"The plan was not approved. Make another one; this is what was said:\n{strip_hidden(said)}"
 
 
-def _matter(order: WorkOrder, history: History) -> str:
+def _matter(order: RunSpec, history: History) -> str:
     """Return what all stages of the run are about, besides its briefing."""
     match order.kind:
         case "revision":
@@ -137,16 +137,16 @@ def _approved(plan: Plan | None) -> str:
     if plan is None:
         return ""
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(plan.steps, start=1))
-    steps = shown(steps, tags=False)
-    return f"The plan is approved:\n{shown(plan.summary, tags=False)}\n{steps}\n\n"
+    steps = strip_hidden(steps, tags=False)
+    return f"The plan is approved:\n{strip_hidden(plan.summary, tags=False)}\n{steps}\n\n"
 
 
-def _threads(order: WorkOrder) -> str:
+def _threads(order: RunSpec) -> str:
     if not order.threads:
         return ""
     asked = (
         f"[{thread.thread_id}] {flat(thread.path)}{f':{thread.line}' if thread.line else ''}\n"
-        f"{shown(thread.text)}"
+        f"{strip_hidden(thread.text)}"
         for thread in order.threads
     )
     return "Answer each of these review threads with `thread`:\n\n" + "\n\n".join(asked) + "\n\n"

@@ -1,14 +1,14 @@
 """What the agent of a stage is told: who it is, what earlier stages handed over, how it leaves. Pure."""
 
 from runner.run.history import History
-from runner.run.run_spec import Stage, WorkOrder
+from runner.run.run_spec import RunSpec, Stage
 from runner.run.stage_calls import ways
 from runner.run.stage_history import Visit
 from runner.run.stage_machine import may_edit, named
 from runner.text.redact import redact
 from runner.text.truncate import cut
 from runner.text.untrusted import flat
-from runner.text.visible import shown
+from runner.text.visible import strip_hidden
 
 SNAPSHOTS_BYTES = 16_000  # of all hand-overs together; the newest come first
 _SUMMARY_BYTES = 4_000
@@ -17,7 +17,7 @@ _FILES = 30
 _POINTS = 15
 
 
-def intro(order: WorkOrder, history: History) -> str:
+def intro(order: RunSpec, history: History) -> str:
     """Return what a stage's agent is told before its work: persona and hand-overs; empty outside a stage."""
     visit = history.stages.open
     if visit is None or not order.stages:
@@ -27,7 +27,7 @@ def intro(order: WorkOrder, history: History) -> str:
     return "\n\n".join(part for part in (who, handed_over(history, visit)) if part)
 
 
-def core(order: WorkOrder, history: History, matter: str) -> str:
+def core(order: RunSpec, history: History, matter: str) -> str:
     """Return the work of the stage that is open; `matter` is what the run as a whole is about."""
     visit = history.stages.open
     if visit is None:
@@ -47,7 +47,7 @@ def core(order: WorkOrder, history: History, matter: str) -> str:
 _TIMES = ("", ", entered for the second time", ", entered for the third time")
 
 
-def last_call(order: WorkOrder, history: History) -> str:
+def last_call(order: RunSpec, history: History) -> str:
     """Return what an agent is told that ended its turn without leaving its stage; empty outside a stage."""
     visit = history.stages.open
     if visit is None or history.stages.over:
@@ -100,11 +100,13 @@ def _snapshot(visit: Visit) -> str:
 
 
 def _quoted(text: str, cap_bytes: int) -> str:
-    return "\n".join(f"> {row}" for row in cut(shown(redact(text), tags=False), cap_bytes).splitlines())
+    return "\n".join(
+        f"> {row}" for row in cut(strip_hidden(redact(text), tags=False), cap_bytes).splitlines()
+    )
 
 
 def _line(text: str) -> str:
-    return cut(" ".join(shown(redact(text), tags=False).split()), _NOTE_BYTES)
+    return cut(" ".join(strip_hidden(redact(text), tags=False).split()), _NOTE_BYTES)
 
 
 def _listed(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:
@@ -116,7 +118,7 @@ def _listed(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:
     )
 
 
-def _limits(stage: Stage, order: WorkOrder) -> str:
+def _limits(stage: Stage, order: RunSpec) -> str:
     said = "Commit in small steps." if may_edit(stage) else "You cannot change files here: read, run, judge."
     if stage.tools.network == "none" and order.tools.network != "none":
         return f"{said} You have no network here."

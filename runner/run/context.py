@@ -14,11 +14,11 @@ from runner.agents.contract import Agent
 from runner.gateway.control.link import Gateway
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.run.exits import Obey, Park, failed
+from runner.run.exits import Park, StopRequested, failed
 from runner.run.history import History
 from runner.run.limits import Allowance
 from runner.run.log import RunLog
-from runner.run.run_spec import Clock, Stage, WorkOrder
+from runner.run.run_spec import Clock, RunSpec, Stage
 from runner.run.secrecy import Secrecy
 from runner.workspaces.contract import Workspace
 
@@ -35,13 +35,13 @@ class Scales:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveRun:
+class RunContext:
     """One claimed run with its parts; every write of it is fenced by its log.
 
     `gateway` is None where the agent pays for nothing and the policy grants no network.
     """
 
-    order: WorkOrder
+    order: RunSpec
     log: RunLog
     clock: Clock
     agent: Agent
@@ -89,8 +89,8 @@ class LiveRun:
         return any(asked.digest == digest for asked in self.published(subject))
 
     def beat(self) -> None:
-        """Keep the claim alive while a command runs; raises Obey when the run was told to stop, and Finish
-        when its place grew too large.
+        """Keep the claim alive while a command runs; raises StopRequested when the run was told to stop, and
+        Finish when its place grew too large.
         """
         self.log.beat()
         overweight = self.overweight()
@@ -141,10 +141,10 @@ class LiveRun:
         return at | {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
 
     def obey(self) -> None:
-        """Raise Obey when the run was told to stop."""
+        """Raise StopRequested when the run was told to stop."""
         stop = self.log.stop_asked()
         if stop is not None:
-            raise Obey(stop.how, stop.by)
+            raise StopRequested(stop.how, stop.by)
 
     def step(self, after: RunState) -> None:
         """Move the run's state, unless it is there already."""

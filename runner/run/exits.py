@@ -3,11 +3,11 @@
 from ledger.states import Ending
 
 
-class Leave(Exception):  # no error: the ordinary way out of a stage
+class StageExit(Exception):  # no error: the ordinary way out of a stage
     """The base of the ways out."""
 
 
-class Park(Leave):
+class Park(StageExit):
     """The process ended, the session is kept. `why`: question, limit or pause."""
 
     def __init__(self, why: str) -> None:
@@ -15,11 +15,11 @@ class Park(Leave):
         super().__init__(why)
 
 
-class AwaitApproval(Leave):
+class AwaitApproval(StageExit):
     """The plan waits for a person."""
 
 
-class Finish(Leave):
+class Finish(StageExit):
     """The run has its ending. `reason` is one of RunEnded's; empty for succeeded."""
 
     def __init__(self, ending: Ending, reason: str = "", detail: str = "") -> None:
@@ -27,7 +27,7 @@ class Finish(Leave):
         super().__init__(f"{ending} {reason} {detail}")
 
 
-class Obey(Leave):
+class StopRequested(StageExit):
     """Somebody told the run to stop. `took_s`: how long stopping the agent took, 0 when none ran; `commits`:
     how many of the run's commits its workspace keeps, None before they are counted.
     """

@@ -187,7 +187,7 @@ class Committer:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkOrder:
+class RunSpec:
     """One bounded attempt at a card. `kind`: first, revision, retry or repair; `briefing` is what
     the agent reads.
 

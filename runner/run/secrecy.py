@@ -18,7 +18,7 @@ _NAMES = frozenset(
 )
 _NAMES_IN_CALLS = frozenset(("stage", "thread_id"))
 _LEAST_CHARACTERS = 16  # a shorter line is not worth hiding: half the words of the language would go
-_MOST_PHRASES = 4_000
+_MAX_PHRASES = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def secrecy_of(layers: Iterable[Layer], files: Iterable[SkillContent], before: I
         for line in map(str.strip, text.splitlines()):
             if len(line) >= _LEAST_CHARACTERS:
                 phrases |= dict.fromkeys((line, json.dumps(line)[1:-1], _unescaped(line)))
-    kept = tuple(dict.fromkeys((*phrases, *before)))[:_MOST_PHRASES]
+    kept = tuple(dict.fromkeys((*phrases, *before)))[:_MAX_PHRASES]
     return Secrecy(tuple(sorted(kept, key=len, reverse=True)))
 
 

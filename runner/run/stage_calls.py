@@ -2,11 +2,11 @@
 
 from runner.agents.board_tools import AskInput, BlockInput, FinishInput, GoToStageInput, Tool
 from runner.run.history import History
-from runner.run.run_spec import Stage, WorkOrder
+from runner.run.run_spec import RunSpec, Stage
 from runner.run.stage_machine import named
 
 
-def refusal_of_stage(given: Tool, order: WorkOrder, history: History) -> str:
+def refusal_of_stage(given: Tool, order: RunSpec, history: History) -> str:
     """Return why the call does not fit the stage that is open, for its agent; empty when it does."""
     visit = history.stages.open
     if not order.stages or visit is None:

@@ -9,9 +9,9 @@ from runner.run.question import Question
 from runner.run.run_spec import Stage
 
 SAME_WAY = 3  # so often the work may go the same way from one stage to another, then people are asked
-MOST_ENTRIES = 20
+MAX_ENTRIES = 20
 ONCE_MORE = Choice(Code.GO_ON, f"Go on, up to {SAME_WAY} more times")
-AS_MANY = Choice(Code.GO_ON, f"Go on with {MOST_ENTRIES} more")
+AS_MANY = Choice(Code.GO_ON, f"Go on with {MAX_ENTRIES} more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def admit(stages: Sequence[Stage], history: History) -> Enter | Ask:
     if source and made >= SAME_WAY * (1 + _granted(history, "again", source, target)):
         said = f"This would be the time number {made + 1} that stage {source} hands the work to {target}:"
         return Ask("again", source, target, f"{said} it may be going round in a circle.", (ONCE_MORE, STOP))
-    if len(log.visits) >= MOST_ENTRIES * (1 + _granted(history, "entries")):
+    if len(log.visits) >= MAX_ENTRIES * (1 + _granted(history, "entries")):
         said = f"The run has been in {len(log.visits)} stages, and wants to begin {target}."
         return Ask("entries", source, target, said, (AS_MANY, STOP))
     stage = named(stages, target)

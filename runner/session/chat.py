@@ -31,7 +31,7 @@ from runner.text.redact import redact
 from runner.text.truncate import cut
 from runner.workspaces.contract import Tenancy, Workspace
 
-MOST_USD = 1.0  # for one answer
+MAX_USD = 1.0  # for one answer
 _ANSWER_BYTES = 16_000
 _OUTPUT_BYTES = 4_000_000
 Write = Callable[[bytes], object]
@@ -81,7 +81,7 @@ def ask_once(
         model=model,
         read_only=True,
         max_turns=1,
-        budget_usd=MOST_USD,
+        budget_usd=MAX_USD,
         scenarios=places.scenarios,
     )
     try:

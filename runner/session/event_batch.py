@@ -4,11 +4,11 @@ from ledger.events.run import AgentSaid, RunEvent, UsageMetered
 from runner.agents.contract import Usage
 from runner.agents.usage import believable
 from runner.exec.child import BEAT_S
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.text.redact import redact
 from runner.text.truncate import cut
 
-MOST = 20
+MAX = 20
 METER_S = 15.0
 _SAID_BYTES = 4_000
 
@@ -16,7 +16,7 @@ _SAID_BYTES = 4_000
 class Batch:
     """Events that wait for one append, and what was used and how long the agent worked since the last."""
 
-    def __init__(self, run: LiveRun) -> None:
+    def __init__(self, run: RunContext) -> None:
         self._run = run
         self._flushed_at = self._metered_at = run.clock.monotonic()
         self._waiting: list[RunEvent] = []
@@ -25,7 +25,7 @@ class Batch:
     def add(self, *events: RunEvent) -> None:
         """Take events in; full, they are written."""
         self._waiting += events
-        self.flush(now=len(self._waiting) >= MOST)
+        self.flush(now=len(self._waiting) >= MAX)
 
     def say(self, text: str) -> None:
         """Take chatter in: what comes between two other events becomes one event."""

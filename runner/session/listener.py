@@ -17,11 +17,11 @@ from ledger.events.run import Progressed, SessionStarted, ToolUsed
 from ledger.ids import QuestionId
 from ledger.model import limit_answers
 from ledger.model.limit_answers import Subject
-from runner.agents import contract as said
+from runner.agents import contract as contract
 from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offered
 from runner.gateway.control import messages
-from runner.gateway.control.claim import MOST_HOSTS, host_reached
-from runner.run.context import LiveRun
+from runner.gateway.control.claim import MAX_HOSTS, host_reached
+from runner.run.context import RunContext
 from runner.run.limits import Verdict
 from runner.session import permission
 from runner.session.attach import attached
@@ -36,13 +36,15 @@ _REFUSALS = 20
 _WORDS = 10  # board calls in one thing said
 Reply = Callable[[str, Mapping[str, object]], None]
 Write = Callable[[bytes], object]
-Noted = said.Session | said.Text | said.ToolEnd | said.TodoShown | said.Usage
+Noted = contract.Session | contract.Text | contract.ToolEnd | contract.TodoShown | contract.Usage
 
 
-class Hearing:
+class AgentListener:
     """Takes in what one turn's agent and gateway say; `asked`, `verdict` and `end` say how it shall go on."""
 
-    def __init__(self, run: LiveRun, task: said.Task, dialogue: said.Dialogue, write: Write) -> None:
+    def __init__(
+        self, run: RunContext, task: contract.Task, dialogue: contract.Dialogue, write: Write
+    ) -> None:
         self._run, self._task, self._dialogue, self._write = run, task, dialogue, write
         self.batch = Batch(run)
         self._session_id = task.session_id
@@ -50,7 +52,7 @@ class Hearing:
         self._hosts: set[HostReached] = set()
         self._spoken: Counter[tuple[str, str]] = Counter()
         self._refusals = 0
-        self.end: said.TurnEnd | None = None
+        self.end: contract.TurnEnd | None = None
         self.parks = False
         self.verdict: Verdict | None = None
         self.problem = ""
@@ -68,17 +70,17 @@ class Hearing:
         for event in gateway.decode(text) if gateway is not None else ():
             self._beside(event)
 
-    def _react(self, event: said.AgentEvent) -> None:
+    def _react(self, event: contract.AgentEvent) -> None:
         match event:
             case BoardCall() | BadCall():
                 self._obey(event, self._reply_by_stdin)
-            case said.PermissionAsked():
+            case contract.PermissionAsked():
                 self._permit(event)
-            case said.Send(data=data):
+            case contract.Send(data=data):
                 self._write(data)
-            case said.TurnEnd():
+            case contract.TurnEnd():
                 self.end = self.end or event
-            case said.ToolStart() | said.Noise():
+            case contract.ToolStart() | contract.Noise():
                 pass
             case _:
                 self._note(event)
@@ -86,17 +88,17 @@ class Hearing:
     def _note(self, event: Noted) -> None:
         """Write down what needs no answer."""
         match event:
-            case said.Session(session_id=session_id, version=version):
+            case contract.Session(session_id=session_id, version=version):
                 self._open_session(session_id, version)
-            case said.Text(text=text):
+            case contract.Text(text=text):
                 self.batch.say(text)
                 self._obey_words(text)
-            case said.ToolEnd(tool=tool, summary=summary, ok=ok):
+            case contract.ToolEnd(tool=tool, summary=summary, ok=ok):
                 run_id = self._run.order.run_id
                 self.batch.add(ToolUsed(run_id, tool, one_line(redact(summary)), ok))
-            case said.TodoShown(items=items):
+            case contract.TodoShown(items=items):
                 self._list(items)
-            case said.Usage():
+            case contract.Usage():
                 self.batch.meter(event)
             case _:
                 assert_never(event)
@@ -106,7 +108,7 @@ class Hearing:
         match event:
             case BoardCall() | BadCall():
                 self._obey(event, self._reply_by_gateway)
-            case said.Usage():
+            case contract.Usage():
                 self.batch.meter(event)
             case messages.ProviderFailed():
                 self._failed(event)
@@ -114,7 +116,7 @@ class Hearing:
                 self._refused(kind, detail)
             case messages.HostAsked():
                 reached = host_reached(run_id, event)
-                if len(self._hosts) < MOST_HOSTS and reached not in self._hosts:
+                if len(self._hosts) < MAX_HOSTS and reached not in self._hosts:
                     self._hosts.add(reached)
                     self.batch.add(reached)
             case messages.Warned(text=text):
@@ -187,7 +189,7 @@ class Hearing:
         if self._run.gateway is not None:
             self._run.gateway.reply(call_id, result)
 
-    def _permit(self, asked: said.PermissionAsked) -> None:
+    def _permit(self, asked: contract.PermissionAsked) -> None:
         """Answer at once where the policy knows, else ask people and park."""
         run_id = self._run.order.run_id
         command = one_line(redact(asked.command), 2_000)
@@ -200,7 +202,7 @@ class Hearing:
         judged = permission.judge(
             asked,
             self._task.tools,
-            permission.Leave((*granted, *(meant if written & {*granted} else ())), self._task.allowed),
+            permission.Allowed((*granted, *(meant if written & {*granted} else ())), self._task.allowed),
             read_only=self._task.read_only,
             refused=(*refused, *(meant if written & {*refused} else ())),
         )

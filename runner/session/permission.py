@@ -19,9 +19,9 @@ from runner.text.truncate import CUT, one_line
 
 CHOICES = (ALLOW_ONCE, ALLOW_CARD, DENY)
 _PARTS = re.compile(r"\|\||&&|[;|&\n()`]|\$\(")
-_MOST_WORDS = 12
+_MAX_WORDS = 12
 _SHOWN_BYTES = 4_000  # the whole of it stands in the comment: people allow nothing that they cannot read
-_MOST_PARTS = 200  # a line with more is not read to its end, so nobody can say what it does
+_MAX_PARTS = 200  # a line with more is not read to its end, so nobody can say what it does
 
 
 class Verdict(StrEnum):
@@ -41,7 +41,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class Allowed:
     """What people allowed: very commands, whatever is in them, and patterns."""
 
     commands: Collection[str] = ()
@@ -54,7 +54,7 @@ _ALLOWED = Judgement(Verdict.ALLOW)
 def judge(
     asked: PermissionAsked,
     tools: Tools,
-    leave: Leave,
+    leave: Allowed,
     *,
     read_only: bool,
     refused: Collection[str] = (),
@@ -66,7 +66,7 @@ def judge(
     return judged
 
 
-def _by_policy(asked: PermissionAsked, tools: Tools, leave: Leave, *, read_only: bool) -> Judgement:
+def _by_policy(asked: PermissionAsked, tools: Tools, leave: Allowed, *, read_only: bool) -> Judgement:
     match asked.kind:
         case "board" | "read":
             return _ALLOWED
@@ -95,15 +95,15 @@ def _is(wanted: str, part: str) -> bool:
 def _parts(command: str) -> tuple[str, ...]:
     """Return the whole line, each simple command in it, and what stands behind its first words."""
     parts = [" ".join(command.split())]
-    for piece in _PARTS.split(command)[:_MOST_PARTS]:
+    for piece in _PARTS.split(command)[:_MAX_PARTS]:
         words = " ".join(piece.split())
         bare = words.replace('"', "").replace("'", "").replace("\\", "").split()
         # From each of its first words on: behind `sudo -u x`, `env -i` or `A=1` stands a command, too.
-        parts += [words, *(" ".join(bare[start:]) for start in range(min(len(bare), _MOST_WORDS)))]
+        parts += [words, *(" ".join(bare[start:]) for start in range(min(len(bare), _MAX_WORDS)))]
     return tuple(dict.fromkeys(filter(None, parts)))
 
 
-def _edit(asked: PermissionAsked, tools: Tools, leave: Leave, *, read_only: bool) -> Judgement:
+def _edit(asked: PermissionAsked, tools: Tools, leave: Allowed, *, read_only: bool) -> Judgement:
     if read_only:
         return Judgement(
             Verdict.DENY, "the repository is read-only in this turn: nothing in it can be changed"
@@ -113,10 +113,10 @@ def _edit(asked: PermissionAsked, tools: Tools, leave: Leave, *, read_only: bool
     return _asked(asked, leave, "the column's policy says `edit: ask`") if tools.edit == "ask" else _ALLOWED
 
 
-def _run(asked: PermissionAsked, tools: Tools, leave: Leave) -> Judgement:
+def _run(asked: PermissionAsked, tools: Tools, leave: Allowed) -> Judgement:
     if tools.run == "deny":
         return Judgement(Verdict.DENY, "the column's policy says `run: deny`")
-    if (tools.ask or tools.deny) and len(_PARTS.split(asked.command)) > _MOST_PARTS:
+    if (tools.ask or tools.deny) and len(_PARTS.split(asked.command)) > _MAX_PARTS:
         return Judgement(Verdict.DENY, "the line has too many parts to be judged: put it into a script")
     for pattern in tools.deny:
         if matches(pattern, asked.command):
@@ -134,14 +134,14 @@ def _run(asked: PermissionAsked, tools: Tools, leave: Leave) -> Judgement:
     return _ALLOWED
 
 
-def _named(asked: PermissionAsked, tools: Tools, leave: Leave) -> Judgement:
+def _named(asked: PermissionAsked, tools: Tools, leave: Allowed) -> Judgement:
     for pattern in tools.ask:
         if fnmatchcase(asked.tool, pattern):
             return _asked(asked, leave, f"the policy asks a person before `{pattern}`")
     return _ALLOWED
 
 
-def _asked(asked: PermissionAsked, leave: Leave, why: str) -> Judgement:
+def _asked(asked: PermissionAsked, leave: Allowed, why: str) -> Judgement:
     wish = asked.command or asked.tool
     if wish in leave.commands or any(_all_parts(pattern, wish) for pattern in leave.patterns):
         return _ALLOWED

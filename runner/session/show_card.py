@@ -3,11 +3,11 @@
 import json
 
 from runner.run.history import History
-from runner.run.run_spec import WorkOrder
+from runner.run.run_spec import RunSpec
 from runner.text.invisible import without_invisible
 from runner.text.redact import redact
 from runner.text.truncate import cut
-from runner.text.visible import shown
+from runner.text.visible import strip_hidden
 
 SHOWN_BYTES = 40_000  # an answer travels in one datagram
 _BRIEFING_BYTES = 8_000
@@ -15,7 +15,7 @@ _TEXT_BYTES = 600
 _ITEMS = 20
 
 
-def card_shown(order: WorkOrder, history: History) -> dict[str, object]:
+def card_shown(order: RunSpec, history: History) -> dict[str, object]:
     """Return the card as facts for JSON, of at most SHOWN_BYTES; what is long or old is left out."""
     for share in (1, 2, 4):
         facts = _facts(order, history, share)
@@ -24,7 +24,7 @@ def card_shown(order: WorkOrder, history: History) -> dict[str, object]:
     return _facts(order, history, 16)
 
 
-def _facts(order: WorkOrder, history: History, share: int) -> dict[str, object]:
+def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
     text_bytes, items = _TEXT_BYTES // share, _ITEMS // share
     answers = [asked for asked in history.questions if asked.answer is not None]
     return {
@@ -43,16 +43,16 @@ def _facts(order: WorkOrder, history: History, share: int) -> dict[str, object]:
                 "thread_id": thread.thread_id,
                 "path": cut(thread.path, text_bytes),
                 "line": thread.line,
-                "text": cut(shown(thread.text), text_bytes),
+                "text": cut(strip_hidden(thread.text), text_bytes),
                 "answered": thread.thread_id in history.threads,
             }
             for thread in order.threads[:items]
         ],
-        "notes": [cut(shown(note, tags=False), text_bytes) for note in history.notes[-items:]],
+        "notes": [cut(strip_hidden(note, tags=False), text_bytes) for note in history.notes[-items:]],
         "answers": [
             {
-                "question": cut(shown(asked.text, tags=False), text_bytes),
-                "answer": cut(redact(shown(asked.answer or "")), text_bytes),
+                "question": cut(strip_hidden(asked.text, tags=False), text_bytes),
+                "answer": cut(redact(strip_hidden(asked.answer or "")), text_bytes),
             }
             for asked in answers[-items:]
         ],
@@ -66,9 +66,9 @@ def _plan(history: History, text_bytes: int) -> dict[str, object] | None:
         return None
     return {
         "state": plan.state,
-        "summary": cut(shown(plan.summary, tags=False), 3 * text_bytes),
+        "summary": cut(strip_hidden(plan.summary, tags=False), 3 * text_bytes),
         "steps": [
-            {"step": cut(shown(step, tags=False), text_bytes // 2), "done": number <= plan.done}
+            {"step": cut(strip_hidden(step, tags=False), text_bytes // 2), "done": number <= plan.done}
             for number, step in enumerate(plan.steps, start=1)
         ],
     }

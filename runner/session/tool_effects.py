@@ -37,7 +37,7 @@ from runner.agents.board_tools import (
     TickInput,
 )
 from runner.run.history import History
-from runner.run.run_spec import WorkOrder
+from runner.run.run_spec import RunSpec
 from runner.run.stage_calls import refusal_of_stage
 from runner.session.show_card import card_shown
 from runner.text.redact import redact
@@ -61,7 +61,7 @@ class Effect:
 
 
 def effect_of(
-    call: BoardCall, order: WorkOrder, history: History, *, planning: bool, session_id: str
+    call: BoardCall, order: RunSpec, history: History, *, planning: bool, session_id: str
 ) -> Effect:
     """Return what `call` does. A call that was obeyed before does nothing again and gets a reply that says
     so.
@@ -105,7 +105,7 @@ def _repeated(call: BoardCall, history: History) -> Effect:
     return Effect((), {"ok": True, "repeated": True, "answer": asked.answer})
 
 
-def _refusal(call: BoardCall, order: WorkOrder, *, planning: bool) -> str:
+def _refusal(call: BoardCall, order: RunSpec, *, planning: bool) -> str:
     if order.investigates:
         known = call.tool in INVESTIGATING
         return "" if known else "this run only reads: end it with `findings`, or `ask` what keeps you"
@@ -118,7 +118,7 @@ def _refusal(call: BoardCall, order: WorkOrder, *, planning: bool) -> str:
     return ""
 
 
-def _misfit(call: BoardCall, order: WorkOrder, history: History) -> str:
+def _misfit(call: BoardCall, order: RunSpec, history: History) -> str:
     """Return why the call does not fit this card and this run, or nothing."""
     match call.input:
         case AskInput(choices=choices) if any(map(is_reserved, choices)):
@@ -145,11 +145,11 @@ def _misfit(call: BoardCall, order: WorkOrder, history: History) -> str:
     return ""
 
 
-def _spelt_out(target: str, order: WorkOrder) -> str:
+def _spelt_out(target: str, order: RunSpec) -> str:
     return target if "/" in target else f"{order.repository}#{target.removeprefix('#')}"
 
 
-def _meaning(call: BoardCall, order: WorkOrder, history: History) -> tuple[RunEvent, ...]:
+def _meaning(call: BoardCall, order: RunSpec, history: History) -> tuple[RunEvent, ...]:
     run_id = order.run_id
     match call.input:
         case PlanInput(summary=summary, steps=steps):
@@ -172,12 +172,12 @@ def _meaning(call: BoardCall, order: WorkOrder, history: History) -> tuple[RunEv
     return ()  # attach is for the store; finish and thread wait until the branch is on GitHub: see `report`
 
 
-def _question(order: WorkOrder, history: History, text: str, choices: tuple[str, ...]) -> QuestionAsked:
+def _question(order: RunSpec, history: History, text: str, choices: tuple[str, ...]) -> QuestionAsked:
     question_id = QuestionId(f"{order.run_id}-q{history.next_question_id}")
     return of_agent(order.run_id, question_id, text, choices)
 
 
-def report(order: WorkOrder, history: History) -> tuple[RunEvent, ...]:
+def report(order: RunSpec, history: History) -> tuple[RunEvent, ...]:
     """Return the answers to the threads and the final report, as the agent's calls said them."""
     if history.reported:
         return ()

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 
 from ledger.events.run import RunStopAsked
 from ledger.events.turn import SteeringHeard, TurnEnded, TurnStarted
-from runner.agents import contract as said
+from runner.agents import contract as contract
 from runner.agents.board_tools import offered
 from runner.exec.child import BEAT_S, SIGKILLED, Child
 from runner.exec.stop import PATIENT, Patience
 from runner.exec.stream import Closed, Flooded, Heard, Line
 from runner.gateway.control.claim import settle
 from runner.git.checkout import identity
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.limits import Spent, Verdict
-from runner.session.listener import Hearing
+from runner.session.listener import AgentListener
 from runner.session.transcript import Transcript
 from runner.text.redact import redact
 from runner.text.truncate import one_line, tail
-from runner.text.visible import shown
+from runner.text.visible import strip_hidden
 
 ASKED_GRACE_S = 1.5  # after a question the agent may end by itself for so long
 LEAVE_S = 10.0  # and after its last word its program
@@ -46,11 +46,16 @@ class Turn:
     """Hears one agent program to its end; `play` is called once."""
 
     def __init__(
-        self, run: LiveRun, task: said.Task, dialogue: said.Dialogue, child: Child, transcript: Transcript
+        self,
+        run: RunContext,
+        task: contract.Task,
+        dialogue: contract.Dialogue,
+        child: Child,
+        transcript: Transcript,
     ) -> None:
         self._run, self._task, self._dialogue = run, task, dialogue
         self._child, self._transcript = child, transcript
-        self._hearing = Hearing(run, task, dialogue, child.write)
+        self._hearing = AgentListener(run, task, dialogue, child.write)
         self._heard_at = run.clock.monotonic()
         self._bound_usd = run.allowance.bound_usd
         self._errors = self._overweight = ""
@@ -153,7 +158,7 @@ class Turn:
     def _steer(self) -> None:
         heard = []
         for comment_id, text in self._run.log.steering().items():
-            message = None if comment_id in self._steered else self._dialogue.steer(shown(text))
+            message = None if comment_id in self._steered else self._dialogue.steer(strip_hidden(text))
             if message is not None and self._child.write(message):
                 heard.append(comment_id)
         if heard:
@@ -217,7 +222,7 @@ class Turn:
         return f"the agent's program {how}" + (f": {last}" if last else "")
 
 
-def play(run: LiveRun, task: said.Task) -> TurnResult:
+def play(run: RunContext, task: contract.Task) -> TurnResult:
     """Start the agent for `task`, hear it out, and leave nothing of it behind.
 
     Raises SpawnError, ScenarioError or another RunnerError when it cannot start, StaleClaimError when the

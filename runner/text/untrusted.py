@@ -8,7 +8,7 @@ from runner.text.invisible import without_invisible
 _LIKE = re.compile(r"untrusted(?=-)", re.IGNORECASE)
 
 
-def fence(text: str, tag: str) -> str:
+def delimit_untrusted(text: str, tag: str) -> str:
     """Return `text` between `tag`s; nothing in it looks like one of them."""
     kept = _LIKE.sub(lambda found: found[0][:2] + "·" + found[0][2:], text)
     return f"<{tag}>\n{kept}\n</{tag}>"

@@ -92,7 +92,7 @@ def clean_line(text: str) -> Cleaned:
     return Cleaned(kept, _counted((len(text) - len(kept), "invisible character", "")))
 
 
-def shown(text: str, *, tags: bool = True, paths: bool = False) -> str:
+def strip_hidden(text: str, *, tags: bool = True, paths: bool = False) -> str:
     """Return what a page of GitHub shows of `text`, with a sentence where it hides something."""
     cleaned = clean(text, tags=tags, paths=paths)
     return "\n".join(part for part in (cleaned.text, cleaned.note()) if part)

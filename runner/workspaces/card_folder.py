@@ -21,7 +21,7 @@ _COUNT = 'find "$1" -xdev -printf x | head -c "$2" | wc -c'  # find ends as soon
 _PARTS = ("repo", "home", "out")
 _TOLD, _STANDS, _DISTRUSTED = "told.json", "stands", "distrusted"
 _INSIDE = "workspace"
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -217,7 +217,7 @@ class Folder:
             here = self.root.joinpath(*at[1:])
             if here.is_symlink():
                 links += 1
-                if links > _MOST_LINKS:
+                if links > _MAX_LINKS:
                     return None
                 target = os.readlink(here)
                 at = [] if target.startswith("/") else at[:-1]

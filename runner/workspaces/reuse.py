@@ -6,7 +6,7 @@ from ledger.events.agent import SessionLost
 from ledger.events.run import Progressed, RunEvent
 from runner.artifacts.keep import keep
 from runner.errors import CommandTimeoutError, RunnerError, WorkspaceError
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.text.truncate import one_line
 
 ASIDE = "set-aside.patch"
@@ -14,7 +14,7 @@ _ASIDE_BYTES = 10_000_000
 _SHOWN_CHARS = 300
 
 
-def unusable(run: LiveRun, attempt: Callable[[], None]) -> str:
+def unusable(run: RunContext, attempt: Callable[[], None]) -> str:
     """Make the attempt to go on in the place; return why that is impossible, or empty.
 
     A place that failed its last run or is over its share is not tried.
@@ -28,7 +28,7 @@ def unusable(run: LiveRun, attempt: Callable[[], None]) -> str:
     return one_line(why, _SHOWN_CHARS)
 
 
-def make_anew(run: LiveRun, commit: str, why: str) -> None:
+def make_anew(run: RunContext, commit: str, why: str) -> None:
     """Keep the difference between `commit` and the files of the place as a patch, and empty the place.
 
     The agents' home stays, and with it the session, unless all together is over its share.
@@ -44,7 +44,7 @@ def make_anew(run: LiveRun, commit: str, why: str) -> None:
     run.log.append(*kept, *lost, Progressed(run.order.run_id, text))
 
 
-def _set_aside(run: LiveRun, commit: str) -> tuple[tuple[RunEvent, ...], str]:
+def _set_aside(run: RunContext, commit: str) -> tuple[tuple[RunEvent, ...], str]:
     """Return the events of the patch that was kept, and what people are told of it."""
     target = run.order.places.mirrors / f"{run.order.run_id}-{run.log.generation}.patch"
     try:

@@ -1,13 +1,13 @@
 """Who a work order's containers belong to."""
 
 from ledger.ids import CardId
-from runner.run.run_spec import WorkOrder
+from runner.run.run_spec import RunSpec
 from runner.workspaces.contract import Tenancy
 
 LOOK = "look-"  # begins the id of the place in which a card is investigated
 
 
-def tenancy(order: WorkOrder) -> Tenancy:
+def tenancy(order: RunSpec) -> Tenancy:
     """Return the labels and limits of everything that is started for `order`.
 
     An investigation has a place of its own: what another run left in the card's is neither seen nor touched.

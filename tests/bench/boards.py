@@ -19,7 +19,7 @@ from ledger.events.run import FinalReported, RunClaimed, RunEnded, RunQueued, Ru
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import cursors, event_store
-from ledger.queries import cards as listing
+from ledger.queries import cards as card_queries
 from ledger.queue import inbox, leases, outbox, refresh_requests
 from ledger.states import CardState, Ending, RunState
 from ledger.views import cards
@@ -133,7 +133,7 @@ def _change(engine: Engine) -> None:
 
 def _due(engine: Engine) -> None:
     """Ask what `bot.scheduler.ticker` asks beside the dispatch."""
-    liveness.mourn(engine, NOW)
+    liveness.expire_dead_holders(engine, NOW)
     dispatch.reap(engine, now=NOW)
     with event_store.reading(engine) as db:
         reactor.behind(db)
@@ -145,7 +145,7 @@ def _due(engine: Engine) -> None:
 
 def _list(engine: Engine) -> None:
     with event_store.reading(engine) as db:
-        listing.lines(db, BOARD)
+        card_queries.lines(db, BOARD)
 
 
 def _brief(engine: Engine) -> None:

@@ -28,7 +28,7 @@ WHAT = {
     "quiet": "one sweep a minute",
     "busy": "one sweep a minute, the board changes between any two; looking at what changed is not in it",
 }
-LOST, MOST_SWEEPS = 100, 10
+LOST, MAX_SWEEPS = 100, 10
 
 
 def measure(*, quick: bool) -> Iterator[Figure]:
@@ -62,7 +62,7 @@ def _hours(cardinal: Cardinal, size: int) -> Iterator[Figure]:
         cardinal.draft(f"Idea {n}", "Tasks")
         cardinal.mail.clear()
     say(f"  learning {size} cards …")
-    sweep(cardinal.shop)
+    sweep(cardinal.services)
     while cardinal.answer_bells():
         pass
     for how in ("quiet", "busy"):
@@ -92,7 +92,7 @@ def _hour(cardinal: Cardinal, *, busy: bool) -> Hour:
             cardinal.mail.clear()
         calls.clear()
         start = time.perf_counter()
-        sweep(cardinal.shop)
+        sweep(cardinal.services)
         hour.took_s += time.perf_counter() - start
         hour.calls += calls
         while cardinal.answer_bells():
@@ -113,14 +113,14 @@ def _recovery(cardinal: Cardinal) -> Iterator[Figure]:
     start = time.perf_counter()
     sweeps = 0
     while missing := _missing(cardinal, lost):
-        if sweeps == MOST_SWEEPS:
+        if sweeps == MAX_SWEEPS:
             raise RuntimeError(f"{len(missing)} of {len(lost)} lost deliveries never came")
         sweeps += 1
         cardinal.sweep()
         while cardinal.mail:
             one = cardinal.mail.popleft()
             cardinal.receive(one)
-            delivery.ingest(cardinal.shop, DeliveryId(one.guid))
+            delivery.ingest(cardinal.services, DeliveryId(one.guid))
         while cardinal.answer_bells():
             pass
     took_s = time.perf_counter() - start
@@ -138,5 +138,5 @@ def _parts(calls: Sequence[Call]) -> dict[str, float]:
 
 
 def _missing(cardinal: Cardinal, lost: Sequence[Delivery]) -> list[str]:
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         return [one.guid for one in lost if not inbox.known(db, DeliveryId(one.guid))]

@@ -46,10 +46,10 @@ class Served:
         """Let the run keep a screenshot."""
         raw = picture()
         digest = hashlib.sha256(raw).hexdigest()
-        file = builder.artifacts_of(self.cardinal.shop.config) / digest[:2] / digest
+        file = builder.artifacts_of(self.cardinal.services.config) / digest[:2] / digest
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(raw)
-        with event_store.writing(self.cardinal.shop.engine) as db:
+        with event_store.writing(self.cardinal.services.engine) as db:
             kept = ArtifactKept(run_id, "start", "screenshot", digest, len(raw))
             event_store.append(db, kept, at=self.cardinal.clock())
 
@@ -76,8 +76,8 @@ def town(tmp_path: Path) -> Iterator[Served]:
         port = int(listener.getsockname()[1])
         url = f"http://127.0.0.1:{port}"
         with opened(tmp_path, public_url=url) as cardinal:
-            shop = cardinal.shop
-            app = make_app(shop.config, shop.engine, lambda _: True, cardinal.clock)
+            services = cardinal.services
+            app = make_app(services.config, services.engine, lambda _: True, cardinal.clock)
             server = make_server(
                 "127.0.0.1", port, app, threaded=True, request_handler=Quiet, fd=listener.fileno()
             )

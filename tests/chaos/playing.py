@@ -19,7 +19,7 @@ from tests.chaos.victims import living
 from tests.chaos.watch import Struck, Watcher
 
 JOIN_S = 30.0
-MOST_S = 720.0
+MAX_S = 720.0
 ENDING = "ending"  # the file in the story's folder that tells how it ended
 
 
@@ -72,7 +72,7 @@ def play_through(root: Path, plot: Plot) -> Played:
 def play_apart(name: str, root: Path) -> Played:
     """Play a plot in a process of its own. Raises StoryFailedError with what it and Cardinal said last."""
     command = (sys.executable, "-m", "tests.chaos", name, str(root))
-    done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_S, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=MAX_S, check=False)
     if done.returncode != 0:
         log = root / "cardinal.log"
         said = log.read_text(errors="replace") if log.exists() else ""

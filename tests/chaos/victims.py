@@ -9,7 +9,7 @@ import psutil
 
 from bot.scheduler import queues
 from bot.system import config as configuration
-from bot.system import redis as embedded
+from bot.system import redis as embedded_redis
 from ledger.event import Event
 from ledger.events.publication import EntryPublished
 from ledger.events.run import RunClaimed
@@ -67,7 +67,7 @@ def redis(cardinal: Cardinal) -> Repaired:
 def redis_with_waiting_jobs(cardinal: Cardinal) -> Repaired:
     """Kill Redis while wake-ups wait in its queues: their workers are stopped until then."""
     config = configuration.read(cardinal.environment, cardinal.root / "operator")
-    client = embedded.connect(config)
+    client = embedded_redis.connect(config)
     workers = [cardinal.pid(name) for name in ("publish-1", "control-1", "control-2")]
     for pid in workers:
         os.kill(pid, signal.SIGSTOP)

@@ -13,7 +13,7 @@ from runner.guards import builtin
 from runner.guards.contract import NOTHING, Change, Message, Touched
 from runner.guards.diff import Known, change_of
 from runner.phases.guard import findings
-from runner.run.run_spec import Guards, WorkOrder
+from runner.run.run_spec import Guards, RunSpec
 from tests.runner.test_story import FINISH, PLAN
 from tests.runner.world import BRANCH, GIT_ENVIRONMENT, REPOSITORY, World, checks, git
 
@@ -57,7 +57,7 @@ def run(line: str) -> dict[str, str]:
     return {"run": line}
 
 
-def cheat(world: World, *work: object, repair: tuple[object, ...] = (), **changes: Any) -> WorkOrder:
+def cheat(world: World, *work: object, repair: tuple[object, ...] = (), **changes: Any) -> RunSpec:
     """Let an agent do this in the shop, which the gate checks, and return its order."""
     world.scenario(plan=[PLAN], work=[*work, COMMIT, FINISH], repair=[*repair, COMMIT])
     given: dict[str, Any] = {"guards": defaults(), "validation": checks(full=CHECKS)}

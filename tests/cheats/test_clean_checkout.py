@@ -185,6 +185,6 @@ def test_what_main_has_by_now_is_not_missing_where_the_rebase_dropped_it(world: 
 def test_where_main_has_more_than_can_be_read_people_are_asked(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirror, "_MOST_COMMITS", 1)
+    monkeypatch.setattr(mirror, "_MAX_COMMITS", 1)
     theirs = picked_meanwhile(world)
     assert f"{theirs[:8]} by 'Ann <ann@example.org>'" in world.only("QuestionAsked").text

@@ -15,7 +15,7 @@ import docker
 from forge.model.server import ScriptedModel
 from ledger.events.run import PlanApproved, PlanProposed, RunEvent
 from runner.run.log import RunLog
-from runner.run.run_spec import Limits, Provider, Resources, Tools, WorkOrder
+from runner.run.run_spec import Limits, Provider, Resources, RunSpec, Tools
 from runner.supervisor import execute
 from runner.workspaces.docker.engine import engine_address
 from runner.workspaces.docker.sweeping import home_of
@@ -69,7 +69,7 @@ class Stand:
         paid = self.key if key is None else key
         return {name: Provider(name, url, paid) for name in ("anthropic", "openai", "compatible")}
 
-    def order(self, tools: Tools | None = None, *, planned: bool = True, **changes: Any) -> WorkOrder:
+    def order(self, tools: Tools | None = None, *, planned: bool = True, **changes: Any) -> RunSpec:
         """Return a queued order for the agent in a container.
 
         Its plan is approved already, which spares a turn, unless the test is about the plan.
@@ -92,11 +92,11 @@ class Stand:
             self.world.write(plan, PlanApproved(made.run_id, 1, "ann"))
         return dataclasses.replace(made)
 
-    def run(self, order: WorkOrder) -> RunEvent:
+    def run(self, order: RunSpec) -> RunEvent:
         """Claim and execute; return the run's newest event."""
         return self.world.run(order)
 
-    def die_when(self, order: WorkOrder, kind: str) -> None:
+    def die_when(self, order: RunSpec, kind: str) -> None:
         """Execute in a process of its own that is killed once an event of that kind was written."""
 
         class Dying(RunLog):

@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.queries import cards as listing
+from ledger.queries import cards as card_queries
 from ledger.views import cards, losses, runs
 from tests.ledger.samples import BOARD, CARD, RUN, board_seen, card_seen, later, run_queued
 
@@ -36,4 +36,4 @@ def test_a_new_name_reaches_cards_and_runs(ledger: Engine) -> None:
         assert card is not None
         assert run is not None
         assert (card.repository, run.repository) == ("acme/till", "acme/till")
-        assert listing.repositories_of(db, BOARD) == ("acme/till",)
+        assert card_queries.repositories_of(db, BOARD) == ("acme/till",)

@@ -149,7 +149,7 @@ def test_what_is_seen_beside_the_words_is_kept_for_each_run(ledger: Engine) -> N
         it = beside.get(db, RUN)
         assert it is not None
         assert (it.todos, it.ticks) == (("a", "b", "c"), "110")
-        assert (len(it.reached), it.unreached) == (beside.MOST_HOSTS, ("evil",))
+        assert (len(it.reached), it.unreached) == (beside.MAX_HOSTS, ("evil",))
         assert (it.denied, it.refused_calls, it.failures) == (1, 1, 2)
         assert (it.failed_status, it.failed_in_a_row) == (0, 2)
         assert beside.get(db, RunId("r9")) is None

@@ -9,7 +9,7 @@ from ledger.event import Event
 from ledger.events import board, bounds, conversation, policy, publication, pull, run
 from ledger.ids import CardId, EntryKey, QuestionId, RunId
 from ledger.log import event_store
-from ledger.queries import cards as listing
+from ledger.queries import cards as card_queries
 from ledger.states import CardState, Ending, RunState
 from ledger.views import (
     boards,
@@ -85,9 +85,9 @@ def test_the_board_is_listed_by_column_and_rank(ledger: Engine) -> None:
         )
         order = ["c1", "c2", "c5", "c3", "c4"]
         assert [it.card_id for it in cards.of_board(db, BOARD)] == order
-        assert [it.card_id for it in listing.lines(db, BOARD)] == order
-        assert [it.card_id for it in listing.lines(db, BOARD, ("Planning",), 2)] == ["c5", "c3"]
-        assert listing.counts(db, BOARD) == {"Planning": 3, "Done": 2}
+        assert [it.card_id for it in card_queries.lines(db, BOARD)] == order
+        assert [it.card_id for it in card_queries.lines(db, BOARD, ("Planning",), 2)] == ["c5", "c3"]
+        assert card_queries.counts(db, BOARD) == {"Planning": 3, "Done": 2}
 
 
 def test_what_needs_a_person_is_listed_questions_first_and_the_oldest_of_them(ledger: Engine) -> None:

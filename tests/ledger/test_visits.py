@@ -37,9 +37,9 @@ def test_a_visit_is_found_by_its_word_until_it_ends(ledger: Engine) -> None:
 
 def test_one_person_has_so_many_visits_and_old_ones_are_swept_out(ledger: Engine) -> None:
     begin(ledger, "other", user_id=8)
-    for number in range(sign_ins.MOST_OF_ONE + 1):
+    for number in range(sign_ins.MAX_OF_ONE + 1):
         begin(ledger, f"w{number}", after_s=number)
-    assert [known(ledger, f"w{number}", 50) for number in (0, 1, sign_ins.MOST_OF_ONE)] == [False, True, True]
+    assert [known(ledger, f"w{number}", 50) for number in (0, 1, sign_ins.MAX_OF_ONE)] == [False, True, True]
     assert known(ledger, "other", 50)
     begin(ledger, "late", after_s=1000)
     with event_store.reading(ledger) as db:

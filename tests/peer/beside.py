@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 from sqlalchemy import Engine
 from werkzeug.serving import make_server
 
-from bot.bootstrap import Shop
+from bot.bootstrap import Services
 from bot.github.api import project_queries
 from bot.github.client import Hub
 from bot.ingest import delivery
 from bot.outbox import handlers, publisher
-from bot.outbox.context import Desk
+from bot.outbox.context import OutboxContext
 from bot.outbox.publisher import Published
 from bot.reactor import reactor
-from bot.system import redis as embedded
+from bot.system import redis as embedded_redis
 from bot.web import webhook
 from bot.web.app import make_app
 from ledger.event import Event
@@ -110,7 +110,7 @@ class Cardinal:
 
     side: Side
     repository: str
-    shop: Shop
+    services: Services
     clock: "Clock"
     number: int = 0
     woken: list[DeliveryId] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Cardinal:
 
     @property
     def past(self) -> Past:
-        return Past(self.shop.engine, utc_now() - timedelta(minutes=1))
+        return Past(self.services.engine, utc_now() - timedelta(minutes=1))
 
     def know_card(self, *, column: str = "In Progress") -> None:
         """Let ADMIN open an issue and drag its card, on a board whose home has no policy file."""
@@ -157,17 +157,17 @@ class Cardinal:
         )
 
     def events(self, kind: type[E]) -> list[E]:
-        with event_store.reading(self.shop.engine) as db:
+        with event_store.reading(self.services.engine) as db:
             return [one.event for one in event_store.read(db, limit=10_000) if isinstance(one.event, kind)]
 
     def run(self) -> runs.RunRow:
-        with event_store.reading(self.shop.engine) as db:
+        with event_store.reading(self.services.engine) as db:
             found = runs.get(db, RUN)
         assert found is not None
         return found
 
     def card(self) -> cards.CardRow:
-        with event_store.reading(self.shop.engine) as db:
+        with event_store.reading(self.services.engine) as db:
             found = cards.get(db, CARD)
         assert found is not None
         return found
@@ -180,11 +180,11 @@ class Cardinal:
             assert self.took.wait_for(lambda: len(self.woken) >= count, WAIT_S), f"only {self.woken} came"
             due, self.woken[:] = self.woken[:count], self.woken[count:]
         for delivery_id in due:
-            delivery.ingest(self.shop, delivery_id)
+            delivery.ingest(self.services, delivery_id)
 
     def do(self, *intents: Intent) -> Published:
         """Put intents into the outbox, as decisions do, and carry out what is due."""
-        with event_store.writing(self.shop.engine) as db:
+        with event_store.writing(self.services.engine) as db:
             for intent in intents:
                 last = remotes.get(db, handlers.key(intent))
                 outbox.put(db, handlers.draft(intent, self.clock(), last), self.clock())
@@ -197,17 +197,17 @@ class Cardinal:
 
     def publish(self) -> Published:
         """Carry out what is due in the outbox."""
-        return publisher.publish_due(self.shop.hub, self.shop.desk, "github", within_s=60)
+        return publisher.publish_due(self.services.hub, self.services.context, "github", within_s=60)
 
     def answer(self) -> Published:
         """Let the rules see what happened, and carry out what they ask for."""
-        with event_store.writing(self.shop.engine) as db:
+        with event_store.writing(self.services.engine) as db:
             reactor.advance(db, now=self.clock())
         return self.publish()
 
     def waiting(self) -> int:
         """Return how many deliveries are stored and not ingested."""
-        return len(inbox.due(self.shop.engine, now=self.clock() + timedelta(days=1), limit=100))
+        return len(inbox.due(self.services.engine, now=self.clock() + timedelta(days=1), limit=100))
 
     # --- what people see -------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class Cardinal:
         """Return what Cardinal said on the issue, oldest first."""
         path = f"/repos/{self.repository}/issues/{number or self.number}/comments"
         found = self.side.person(ADMIN, "GET", path)
-        return [one["body"] for one in found if one["user"]["login"] == self.shop.hub.bot_login]
+        return [one["body"] for one in found if one["user"]["login"] == self.services.hub.bot_login]
 
 
 @contextmanager
@@ -228,9 +228,9 @@ def open_beside(side: Side, home: Path) -> Iterator[Cardinal]:
     hub = ToldHub(config, clock)
     hub.engine = engine
     # Nobody answers there: wake-ups are lost, and the test does what they would have brought about.
-    redis = embedded.connect(config)
-    shop = Shop(config, engine, hub, Desk(engine, config, clock), redis, "test-1", clock)
-    cardinal = Cardinal(side, repository, shop, clock)
+    redis = embedded_redis.connect(config)
+    services = Services(config, engine, hub, OutboxContext(engine, config, clock), redis, "test-1", clock)
+    cardinal = Cardinal(side, repository, services, clock)
     server = make_server("127.0.0.1", 0, make_app(config, engine, cardinal.wake, clock), threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

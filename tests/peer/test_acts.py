@@ -41,12 +41,12 @@ ASKED = QuestionId("r1-q1")
 
 def die_after(cardinal: Cardinal, intent: Intent) -> None:
     """Let a publisher carry the intent out and die before it can say so; its claim runs out."""
-    engine, now = cardinal.shop.engine, cardinal.clock()
+    engine, now = cardinal.services.engine, cardinal.clock()
     with event_store.writing(engine) as db:
         outbox.put(db, handlers.draft(intent, now, None), now)
     entry = outbox.claim_next(engine, "github", now=now, lease_s=publisher.CLAIM_S["github"], holder="dead")
     assert entry is not None
-    handlers.find(entry.act).carry_out(cardinal.shop.hub, cardinal.shop.desk, intent, entry)
+    handlers.find(entry.act).carry_out(cardinal.services.hub, cardinal.services.context, intent, entry)
     cardinal.clock.forward(publisher.CLAIM_S["github"] + 1)
 
 
@@ -55,7 +55,7 @@ def with_pull(cardinal: Cardinal) -> tuple[int, str]:
     cardinal.know_run()
     head = cardinal.side.write(cardinal.repository, BRANCH)
     asked = {"title": "Totals", "head": BRANCH, "base": "main", "draft": False}
-    pull = cardinal.shop.hub.rest("POST", f"/repos/{cardinal.repository}/pulls", body=asked).body
+    pull = cardinal.services.hub.rest("POST", f"/repos/{cardinal.repository}/pulls", body=asked).body
     number = int(pull["number"])
     cardinal.past(PullOpened(CARD, cardinal.repository, number, pull["node_id"], BRANCH, head, False))
     cardinal.past(ValidationEnded(RUN, 1, "full", True, head, "b" * 40, "local", clean=True))
@@ -181,5 +181,5 @@ def test_the_policys_check_stands_on_its_commit_once(cardinal: Cardinal) -> None
     die_after(cardinal, ReportPolicy(CardId(BOARD), commit))
     assert cardinal.publish().settled == 1
     path = f"/repos/{cardinal.repository}/commits/{commit}/check-runs"
-    found = cardinal.shop.hub.rest("GET", path).body["check_runs"]
+    found = cardinal.services.hub.rest("GET", path).body["check_runs"]
     assert [(one["name"], one["conclusion"]) for one in found] == [("cardinal/policy", "success")]

@@ -13,7 +13,7 @@ from tests.published.documents import Documents
 from tests.published.rest import Rest
 from tests.published.webhooks import Webhooks
 
-MOST_KEPT = 20
+MAX_KEPT = 20
 REFUSED = range(400, 500)
 
 
@@ -110,5 +110,5 @@ class Court:
             faults = iter((fetching.MISSING,))
         told = [f"{name}: {fault}" for fault in faults]
         with self._lock:
-            for one in told[: MOST_KEPT - len(self._faults)]:
+            for one in told[: MAX_KEPT - len(self._faults)]:
                 self._faults[one] = None

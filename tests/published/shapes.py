@@ -28,7 +28,7 @@ ABOUT = {
     "discriminator",
 }
 PREFIX = "#/components/schemas/"
-MOST_TOLD = 5
+MAX_TOLD = 5
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 FORMATS = FormatChecker(formats=())
 
@@ -64,8 +64,8 @@ class Shapes:
             judge = self._judge(form, format_checker=FORMATS)
             kept = self._judges[id(schema)] = (schema, form, judge)  # the schema too: else its id is reused
         errors = sorted(kept[2].iter_errors(value), key=relevance)
-        yield from (_sentence(error) for error in errors[:MOST_TOLD])
-        strangers = islice(self._strangers([kept[1]], value, ""), MOST_TOLD)
+        yield from (_sentence(error) for error in errors[:MAX_TOLD])
+        strangers = islice(self._strangers([kept[1]], value, ""), MAX_TOLD)
         yield from (f"{path} is in no schema" for path in strangers)
 
     def _follow(self, judge: Any, name: str, value: Any, _: Schema) -> Iterator[ValidationError]:

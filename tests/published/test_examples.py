@@ -144,12 +144,12 @@ def test_without_what_it_must_have_a_delivery_is_unreadable_or_says_no_nonsense(
 @pytest.mark.timeout(600)
 def test_deliveries_about_other_places_change_nothing_in_the_ledger(tmp_path: Path, published: Court) -> None:
     with opened(tmp_path) as cardinal:
-        with event_store.reading(cardinal.shop.engine) as db:
+        with event_store.reading(cardinal.services.engine) as db:
             before = event_store.last_seq(db)
         for one in recordings():
             cardinal.post(one.event, one.body, str(uuid4()), str(one.payload.get("action") or ""))
         cardinal.settle()
-        with event_store.reading(cardinal.shop.engine) as db:
+        with event_store.reading(cardinal.services.engine) as db:
             assert event_store.last_seq(db) == before
             assert refresh_requests.waiting(db, limit=10) == ()
         assert cardinal.failures == []

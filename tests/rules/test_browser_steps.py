@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.runs.browser_steps import MOST_STEPS, STEP_BYTES, UNDERSTOOD, Script, Step, Verb, read
+from rules.runs.browser_steps import MAX_STEPS, STEP_BYTES, UNDERSTOOD, Script, Step, Verb, read
 
 APP = "http://127.0.0.1:3000/"
 UNDERSTANDS = {
@@ -113,7 +113,7 @@ def test_a_list_of_which_no_line_begins_with_a_verb_is_prose_unless_somebody_ask
     text = f"Address: http://example.org/\nSteps to reproduce:\n1. {line}\n2. Buy something\n"
     assert read(text, APP, asked=False) is None
     assert read(text, APP) is not None
-    many = "Steps:\n" + "- buy\n" * (MOST_STEPS + 1)
+    many = "Steps:\n" + "- buy\n" * (MAX_STEPS + 1)
     assert read(many, APP, asked=False) is None
 
 
@@ -130,8 +130,8 @@ def test_the_list_ends_where_other_text_begins() -> None:
 
 
 def test_too_many_steps_and_too_long_ones_are_refused() -> None:
-    assert len(steps("Steps:\n" + "- open /\n" * MOST_STEPS)) == MOST_STEPS
-    assert f"at most {MOST_STEPS} are played" in problem("Steps:\n" + "- open /\n" * (MOST_STEPS + 1))
+    assert len(steps("Steps:\n" + "- open /\n" * MAX_STEPS)) == MAX_STEPS
+    assert f"at most {MAX_STEPS} are played" in problem("Steps:\n" + "- open /\n" * (MAX_STEPS + 1))
     long = f'expect "{"ü" * (STEP_BYTES // 2)}"'
     assert f"Line 1 of the card's steps is longer than {STEP_BYTES} bytes" in problem(f"Steps:\n- {long}")
 

@@ -8,7 +8,7 @@ from ledger.events.board import CardArrived, CardMoved
 from ledger.events.run import RunEnded
 from ledger.model.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import CardState, Ending, RunState
-from rules.card.drag_out import MOST_BACK
+from rules.card.drag_out import MAX_BACK
 from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, HoldBack, QueueRun, StopRun
 from rules.intents.outbound import MoveCard, Say
 from rules.snapshot import RunSeen, Snapshot
@@ -162,7 +162,7 @@ def test_a_card_that_was_let_go_at_once_is_served_when_its_run_has_ended(
 
 
 def test_what_keeps_dragging_a_card_away_gets_its_way_in_the_end() -> None:
-    pushed = card("Review", run=run(question=LEAVING), held_back="Review", put_back=MOST_BACK)
+    pushed = card("Review", run=run(question=LEAVING), held_back="Review", put_back=MAX_BACK)
     intents = asks(pushed, OUT)
     assert kinds(intents) == ["HoldBack", "Say"]
     assert "automation" in only(intents, Say).text

@@ -7,8 +7,8 @@ import pytest
 from rules.policy.repository import Skills
 from rules.runs.skills import (
     ALL_BYTES,
-    MOST_LOADED,
-    MOST_NAMED,
+    MAX_LOADED,
+    MAX_NAMED,
     OPERATOR,
     REPOSITORY,
     Occasion,
@@ -124,12 +124,12 @@ def test_what_cannot_be_used_is_skipped_with_the_reason() -> None:
 
 
 def test_only_so_many_are_loaded() -> None:
-    names = tuple(f"s{number:02}" for number in range(MOST_LOADED + 2))
+    names = tuple(f"s{number:02}" for number in range(MAX_LOADED + 2))
     rules = Skills(default=names)
     offers = [offer(name) for name in names]
-    assert [name for name, _ in loaded(CARD, *offers, rules=rules)] == list(names[:MOST_LOADED])
+    assert [name for name, _ in loaded(CARD, *offers, rules=rules)] == list(names[:MAX_LOADED])
     assert skipped(CARD, *offers, rules=rules) == dict.fromkeys(
-        names[MOST_LOADED:], "by default, but 8 skills are the most"
+        names[MAX_LOADED:], "by default, but 8 skills are the most"
     )
 
 
@@ -155,7 +155,7 @@ def test_what_does_not_fit_any_more_is_skipped_and_a_smaller_one_still_fits() ->
         ("Skills:", ()),
         (
             "Skills: " + ",".join(f"s{number}" for number in range(99)),
-            tuple(f"s{n}" for n in range(MOST_NAMED)),
+            tuple(f"s{n}" for n in range(MAX_NAMED)),
         ),
     ],
 )

@@ -11,10 +11,10 @@ from runner.agents.contract import Phase, Task
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases import work
-from runner.run.context import LiveRun
-from runner.run.run_spec import Tools, WorkOrder
+from runner.run.context import RunContext
+from runner.run.run_spec import RunSpec, Tools
 from runner.run.secrecy import Secrecy
-from runner.session.listener import Hearing
+from runner.session.listener import AgentListener
 from runner.text.redact import redact
 from runner.text.truncate import one_line
 from runner.workspaces.tenant import tenancy
@@ -26,23 +26,23 @@ PRIVATE = "the tills of the north are counted at noon"
 COMMAND = f"git push https://bob:{KEY}@example.org; echo {PRIVATE}"
 
 
-def begun(world: World, order: WorkOrder | None = None) -> LiveRun:
+def begun(world: World, order: RunSpec | None = None) -> RunContext:
     """Return a run of whose skills one line is private; that order's run, claimed again, if one is given."""
     order, log = world.claim(order or world.order())
     log.secrecy = Secrecy((PRIVATE,))
     room = workspaces.load("local").open(order.places, tenancy(order))
     mirror = Mirror(order.places.mirrors, order.repository, world.remote, log.beat)
     checkout = Checkout(room, mirror.path, order.committer, log.beat)
-    return LiveRun(order, log, world.clock, agents.load("claude"), room, mirror, checkout)
+    return RunContext(order, log, world.clock, agents.load("claude"), room, mirror, checkout)
 
 
-def hearing(world: World, run: LiveRun, sent: list[bytes], **said: tuple[str, ...]) -> Hearing:
+def hearing(world: World, run: RunContext, sent: list[bytes], **said: tuple[str, ...]) -> AgentListener:
     task = Task(
         phase=Phase.WORK, turn="work", prompt="Do it", run_id="r1", session_id="", model="default",
         read_only=False, max_turns=9, budget_usd=1.0, scenarios=world.places.mirrors,
         tools=Tools(ask=("git push:*",)),
     )  # fmt: skip
-    return Hearing(run, replace(task, **said), agents.load("claude").begin(task, LAYOUT), sent.append)
+    return AgentListener(run, replace(task, **said), agents.load("claude").begin(task, LAYOUT), sent.append)
 
 
 @pytest.mark.parametrize(("said", "behavior"), [("granted", "allow"), ("refused", "deny")])
@@ -70,7 +70,7 @@ def test_a_command_with_a_secret_is_asked_about_without_it_and_known_again(
     assert other.parks
 
 
-def wish(world: World, run: LiveRun, command: str, **said: tuple[str, ...]) -> bool:
+def wish(world: World, run: RunContext, command: str, **said: tuple[str, ...]) -> bool:
     """Return whether people are asked when the agent wants to run the command."""
     heard = hearing(world, run, [], **said)
     heard.line(json.dumps(asking("Bash", {"command": command})))

@@ -26,13 +26,13 @@ from runner.agents.board_tools import (
     schema_of,
 )
 from runner.run.history import History
-from runner.run.run_spec import Committer, Limits, Places, ReviewThread, WorkOrder
+from runner.run.run_spec import Committer, Limits, Places, ReviewThread, RunSpec
 from runner.session.show_card import SHOWN_BYTES, card_shown
 from runner.session.tool_effects import Effect, effect_of
 
 RUN = RunId("r1")
 NOWHERE = Path("/nowhere")
-ORDER = WorkOrder(
+ORDER = RunSpec(
     RUN, CardId("PVTI_1"), 1, "first", 1, "acme/app", 12, "Say hello", "cardinal/12-hello", "main",
     "scripted", "default", "", True, "", "The issue says: hello.", Limits(),
     Places(NOWHERE, NOWHERE, NOWHERE, NOWHERE), Committer("cardinal", "c@acme.org"),
@@ -60,7 +60,7 @@ def call(tool: str, call_id: str = "c1", **given: object) -> BoardCall:
     return made
 
 
-def effect(made: BoardCall, past: History, *, planning: bool = False, order: WorkOrder = ORDER) -> Effect:
+def effect(made: BoardCall, past: History, *, planning: bool = False, order: RunSpec = ORDER) -> Effect:
     return effect_of(made, order, past, planning=planning, session_id="s1")
 
 

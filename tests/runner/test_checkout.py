@@ -18,7 +18,7 @@ from runner.git.mirror import Heads, Mirror
 from runner.workspaces.contract import Tenancy, Workspace
 from tests.runner.world import BRANCH, COMMITTER, REPOSITORY, World, checks, git
 
-MOST_STARTS = 13  # a start is a container, which takes about as long as all git commands of a run
+MAX_STARTS = 13  # a start is a container, which takes about as long as all git commands of a run
 PLAN = {"plan": {"summary": "x", "steps": ["a"]}}
 FINISH = {"finish": {"done": "Done."}}
 WORK = [{"edit": {"path": "a.txt", "content": "a\n"}}, {"commit": "Add a"}, FINISH]
@@ -90,7 +90,7 @@ def test_a_run_with_a_plan_and_a_gate_starts_few_commands_of_cardinals_own(world
     listening = False
     inside = [argv for argv in started if "bwrap" in argv]
     own = [argv for argv in inside if any("core.hooksPath=/dev/null" in word for word in argv)]
-    assert 0 < len(own) <= MOST_STARTS
+    assert 0 < len(own) <= MAX_STARTS
 
 
 def test_what_is_left_is_committed_and_the_head_is_told(world: World, checkout: Checkout) -> None:

@@ -135,7 +135,7 @@ def test_output_that_is_not_recognised_goes_back_by_its_end() -> None:
 def test_no_output_is_too_large_or_too_odd(output: str) -> None:
     read = failure.read("make", output)
     assert len(read.useful.encode("utf-8", "replace")) <= failure.USEFUL_BYTES
-    assert len(read.names) <= failure.MOST_NAMES
+    assert len(read.names) <= failure.MAX_NAMES
     assert len(read.signature) == 64
 
 

@@ -5,10 +5,10 @@ from typing import Any, cast
 
 from runner import agents
 from runner.agents.contract import PermissionAsked, Phase, Task
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.run_spec import Tools
 from runner.run.secrecy import Secrecy
-from runner.session.listener import Hearing
+from runner.session.listener import AgentListener
 from tests.runner.world import World
 
 PRIVATE = "ask the oracle at midnight"
@@ -32,17 +32,17 @@ class Asking:
 
 def heard(
     world: World, granted: tuple[str, ...] = (), refused: tuple[str, ...] = ()
-) -> tuple[Hearing, Asking]:
+) -> tuple[AgentListener, Asking]:
     """Return how it went when the agent asked."""
     order, log = world.claim(world.order())
     log.secrecy = Secrecy((PRIVATE,))
     nothing = cast(Any, None)  # no part of this turn
-    run = LiveRun(order, log, world.clock, agents.load("scripted"), nothing, nothing, nothing)
+    run = RunContext(order, log, world.clock, agents.load("scripted"), nothing, nothing, nothing)
     tools = Tools(ask=("deploy*",))
     task = Task(Phase.WORK, "work", "", order.run_id, "s", "test", False, 5, 1.0, Path("/"), tools=tools,
                 granted=granted, refused=refused)  # fmt: skip
     asking = Asking()
-    hearing = Hearing(run, task, cast(Any, asking), lambda _: None)
+    hearing = AgentListener(run, task, cast(Any, asking), lambda _: None)
     hearing.line("")
     return hearing, asking
 

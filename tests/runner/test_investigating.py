@@ -9,7 +9,7 @@ from ledger.events.findings import FollowUp, Reference
 from ledger.states import Ending
 from runner import workspaces
 from runner.agents.board_tools import INVESTIGATING, offered
-from runner.run.run_spec import Validation, WorkOrder
+from runner.run.run_spec import RunSpec, Validation
 from runner.workspaces.tenant import tenancy
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
@@ -27,7 +27,7 @@ CARD = {"title": "Test the rounding", "body": "Nobody does.", "reason": "it is o
 FINDINGS = {"findings": {"summary": "Cents are cut.", "findings": [FINDING], "follow_ups": [CARD]}}
 
 
-def looking(world: World, *steps: Any, **changes: Any) -> WorkOrder:
+def looking(world: World, *steps: Any, **changes: Any) -> RunSpec:
     world.scenario(investigate=list(steps))
     return world.order(mode="investigate", **changes)
 

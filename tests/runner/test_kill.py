@@ -13,7 +13,7 @@ from ledger.events.run import Progressed, QuestionAnswered, RunEvent, RunRequeue
 from ledger.states import Ending
 from runner.errors import KilledError
 from runner.run.log import RunLog
-from runner.run.run_spec import WorkOrder
+from runner.run.run_spec import RunSpec
 from runner.supervisor import execute
 from tests.runner.test_story import FINISH, PLAN
 from tests.runner.world import World, checks, git
@@ -86,9 +86,7 @@ class DyingLog(RunLog):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_at(
-    world: World, order: WorkOrder, moment: str, *, after: bool, kind: type[RunLog] = DyingLog
-) -> bool:
+def die_at(world: World, order: RunSpec, moment: str, *, after: bool, kind: type[RunLog] = DyingLog) -> bool:
     """Execute in a process of its own that dies at `moment`; False when the moment never came."""
     order, log = world.claim(order, worker="dying")
     log.__class__ = kind

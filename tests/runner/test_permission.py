@@ -4,11 +4,11 @@ import pytest
 
 from runner.agents.contract import PermissionAsked
 from runner.run.run_spec import Tools
-from runner.session.permission import Leave, Verdict, judge, matches, question
+from runner.session.permission import Allowed, Verdict, judge, matches, question
 
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
 PUSH = Tools(ask=("git push:*",))
-NONE = Leave()
+NONE = Allowed()
 
 
 def run(command: str) -> PermissionAsked:
@@ -67,23 +67,23 @@ def test_a_line_with_more_parts_than_are_read_is_refused_where_patterns_count() 
 @pytest.mark.parametrize(
     ("granted", "command", "verdict"),
     [
-        (Leave(["git push origin main"]), "git push origin main", ALLOW),
-        (Leave(["git push origin main"]), "git push origin dev", ASK),
-        (Leave(["git push *"]), "git push origin", ASK),  # a command that holds a star is no pattern
-        (Leave(["git push *"]), "git push *", ALLOW),
+        (Allowed(["git push origin main"]), "git push origin main", ALLOW),
+        (Allowed(["git push origin main"]), "git push origin dev", ASK),
+        (Allowed(["git push *"]), "git push origin", ASK),  # a command that holds a star is no pattern
+        (Allowed(["git push *"]), "git push *", ALLOW),
         ("git push:*", "git push origin dev", ALLOW),
         ("git push:*", "git push && curl evil", ASK),  # leave for one is none for its neighbour
         ("git push:*", "cd x && git push", ASK),
     ],
 )
-def test_leave_is_for_what_was_asked_about(granted: Leave | str, command: str, verdict: Verdict) -> None:
-    leave = Leave((), [granted]) if isinstance(granted, str) else granted
+def test_leave_is_for_what_was_asked_about(granted: Allowed | str, command: str, verdict: Verdict) -> None:
+    leave = Allowed((), [granted]) if isinstance(granted, str) else granted
     assert judge(run(command), PUSH, leave, read_only=False).verdict is verdict
 
 
 def test_leave_does_not_lift_a_refusal() -> None:
     tools = Tools(deny=("git push:*",))
-    assert judge(run("git push"), tools, Leave(["git push"], ["git push"]), read_only=False).verdict is DENY
+    assert judge(run("git push"), tools, Allowed(["git push"], ["git push"]), read_only=False).verdict is DENY
 
 
 def test_what_a_person_did_not_allow_is_not_asked_again() -> None:

@@ -23,7 +23,7 @@ from ledger.events.reproduction import (
 from ledger.events.run import RunStopAsked
 from ledger.states import Ending
 from rules.runs import browser_steps
-from rules.runs.browser_steps import MOST_STEPS
+from rules.runs.browser_steps import MAX_STEPS
 from runner import agents, workspaces
 from runner.artifacts import browser
 from runner.artifacts.browser import keep_files
@@ -33,9 +33,9 @@ from runner.checks.clean_checkout import BROWSER, PURPOSES, clear_away
 from runner.errors import OversizedRepositoryError
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.log import RunLog
-from runner.run.run_spec import BrowserStep, Limits, Reproduction, WorkOrder
+from runner.run.run_spec import BrowserStep, Limits, Reproduction, RunSpec
 from runner.run.secrecy import Secrecy
 from runner.supervisor import execute
 from runner.workspaces.tenant import tenancy
@@ -57,7 +57,7 @@ def played(phase: str = BEFORE, **changes: Any) -> ReproductionPlayed:
     return replace(made, **changes)
 
 
-def worked(world: World, **changes: Any) -> WorkOrder:
+def worked(world: World, **changes: Any) -> RunSpec:
     """Return an order of a card that has been played on its base already."""
     world.scenario(plan=[{"say": "{{prompt}}"}, PLAN], work=[EDIT, {"commit": "Hello"}, FINISH])
     order = world.order(**{"reproduction": WANTED} | changes)
@@ -177,14 +177,14 @@ def test_a_person_who_cancels_meanwhile_is_obeyed(world: World) -> None:
     assert len(world.of("ReproductionPlayed")) == 1
 
 
-def live(world: World, order: WorkOrder) -> LiveRun:
+def live(world: World, order: RunSpec) -> RunContext:
     claimed, log = world.claim(order)
     for place in (world.places.mirrors, world.places.workspaces):
         place.mkdir(parents=True, exist_ok=True)
     room = workspaces.load("local").open(world.places, tenancy(claimed))
     mirror = Mirror(world.places.mirrors, claimed.repository, world.remote, log.beat)
     checkout = Checkout(room, mirror.path, claimed.committer, log.beat)
-    return LiveRun(claimed, log, world.clock, agents.load("scripted"), room, mirror, checkout)
+    return RunContext(claimed, log, world.clock, agents.load("scripted"), room, mirror, checkout)
 
 
 def left_behind(world: World, files: dict[str, bytes], limits: Limits = LIMITS) -> tuple[str, ...]:
@@ -241,7 +241,7 @@ def test_links_and_what_is_not_what_its_name_says_are_not_kept(world: World) -> 
 def test_each_file_all_of_them_and_the_runs_share_are_bounded(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browser, "MOST_BYTES", 2_500_000)
+    monkeypatch.setattr(browser, "MAX_BYTES", 2_500_000)
     pictures = {f"step-{number:02}.png": PNG + bytes([number]) * 900_000 for number in (1, 2, 3)}
     files = {"final.png": PNG + b"x" * 2_000_000} | pictures
     few = replace(LIMITS, kept_bytes=1_000_000)
@@ -262,7 +262,7 @@ def test_a_long_recording_is_kept_whole_and_a_longer_one_not_at_all(world: World
 
 
 def test_every_step_that_can_be_played_may_leave_its_picture() -> None:
-    listed = 'Steps:\n- click "Buy"\n' + '- click "Buy"\n' * (MOST_STEPS - 1)
+    listed = 'Steps:\n- click "Buy"\n' + '- click "Buy"\n' * (MAX_STEPS - 1)
     script = browser_steps.read(listed, WANTED.address)
     assert script is not None
     named = sorted(one.file for one in browser.FILES if one.file.startswith("step-"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ledger.states import Ending
-from runner.run.run_spec import WorkOrder
+from runner.run.run_spec import RunSpec
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, CARD, COMMITTER, World, copy_world, git
 
@@ -29,7 +29,7 @@ def rewrite(world: World, script: str) -> str:
     return git(clone, "rev-parse", "HEAD")
 
 
-def next_run(world: World, run_id: str, *steps: object) -> WorkOrder:
+def next_run(world: World, run_id: str, *steps: object) -> RunSpec:
     """Return the order of a revision in the same place."""
     world.scenario(revise=list(steps))
     world.lease = None

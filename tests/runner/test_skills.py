@@ -5,7 +5,7 @@ from dataclasses import replace
 from ledger.events.instruction import SkillConsidered
 from ledger.states import Ending
 from runner.run.instructions import Layer, LayerKind, SkillContent
-from runner.run.run_spec import WorkOrder
+from runner.run.run_spec import RunSpec
 from tests.runner.world import CARD, World, checks
 
 PLAN = {"plan": {"summary": "Say hello", "steps": ["Write it"]}}
@@ -29,7 +29,7 @@ FILES = (SkillContent("oracle/references/temple.md", b"MARKER-0815: the temple i
 CHOSEN = SkillConsidered("oracle", "operator", "3", "d" * 64, True, True, True, "by default")
 
 
-def skilled(world: World, *, layers: tuple[Layer, ...] = (LAYER,), plan_required: bool = False) -> WorkOrder:
+def skilled(world: World, *, layers: tuple[Layer, ...] = (LAYER,), plan_required: bool = False) -> RunSpec:
     order = world.order(plan_required=plan_required)
     return replace(order, layers=layers, skill_files=FILES, considered=(CHOSEN,))
 

@@ -15,7 +15,7 @@ from runner.prompts.compose import compose
 from runner.prompts.stage import SNAPSHOTS_BYTES
 from runner.run.history import History
 from runner.run.run_spec import Stage, Tools
-from runner.run.stage_machine import AS_MANY, MOST_ENTRIES, ONCE_MORE, Ask, Enter, admit, choices_of
+from runner.run.stage_machine import AS_MANY, MAX_ENTRIES, ONCE_MORE, Ask, Enter, admit, choices_of
 from tests.runner.test_calls import ORDER, RUN, call, effect_of, history
 
 BUILD = Stage("build", "senior-engineer", "Build.", next=("check",), ends=False)
@@ -106,16 +106,16 @@ def test_going_on_allows_three_more_of_the_same_way_and_of_no_other() -> None:
 
 def test_all_entries_together_have_a_limit_too() -> None:
     stages = tuple(
-        Stage(f"s{n}", "p", next=tuple(f"s{m}" for m in range(MOST_ENTRIES + 1)))
-        for n in range(MOST_ENTRIES + 1)
+        Stage(f"s{n}", "p", next=tuple(f"s{m}" for m in range(MAX_ENTRIES + 1)))
+        for n in range(MAX_ENTRIES + 1)
     )
     names = tuple(stage.name for stage in stages)
-    events = waiting(*names[:MOST_ENTRIES], target=names[-1])
+    events = waiting(*names[:MAX_ENTRIES], target=names[-1])
     asked = due(*events, stages=stages)
     assert isinstance(asked, Ask)
     assert (asked.why, asked.choices) == ("entries", (AS_MANY, STOP))
-    source = names[MOST_ENTRIES - 1]
-    events += decided("entries", source, names[-1], MOST_ENTRIES + 1, AS_MANY.label)
+    source = names[MAX_ENTRIES - 1]
+    events += decided("entries", source, names[-1], MAX_ENTRIES + 1, AS_MANY.label)
     assert isinstance(due(*events, stages=stages), Enter)
 
 

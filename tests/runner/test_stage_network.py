@@ -15,7 +15,7 @@ from runner.gateway.control.link import NETWORK, Gateway, Terms
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases.prepare import set_up
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.run_spec import Stage, Tools, Validation
 from runner.workspaces.contract import Tenancy
 from runner.workspaces.local.backend import Local
@@ -47,7 +47,7 @@ def host() -> Iterator[str]:
 
 
 @pytest.fixture
-def run(world: World, host: str) -> Iterator[LiveRun]:
+def run(world: World, host: str) -> Iterator[RunContext]:
     """Return a claimed run whose column may reach the host, with a stage that may not, and one that may."""
     column = Tools(network="list", hosts=(host, "other.test"))
     stages = (
@@ -63,12 +63,12 @@ def run(world: World, host: str) -> Iterator[LiveRun]:
     terms = Terms((), column.network, column.hosts, (host,))
     gateway = Gateway.spawn(world.root / "gateway", terms, {})
     try:
-        yield LiveRun(order, log, world.clock, Scripted(), workspace, mirror, checkout, gateway)
+        yield RunContext(order, log, world.clock, Scripted(), workspace, mirror, checkout, gateway)
     finally:
         gateway.close()
 
 
-def enter(run: LiveRun, stage: str, entry: int = 1) -> None:
+def enter(run: RunContext, stage: str, entry: int = 1) -> None:
     run.log.append(
         StageEntered(
             run.order.run_id, stage, entry, 1, "", "policy", False, "tester", "built in", "d", "m", "c"
@@ -76,20 +76,20 @@ def enter(run: LiveRun, stage: str, entry: int = 1) -> None:
     )
 
 
-def leave(run: LiveRun, stage: str, entry: int = 1) -> None:
+def leave(run: RunContext, stage: str, entry: int = 1) -> None:
     run.log.append(
         SnapshotTaken(run.order.run_id, stage, entry, "Done.", (), 0, (), (), (), "c"),
         StageLeft(run.order.run_id, stage, entry, "", 0.0, 0, 0, 0, 0.0, 0, 0),
     )
 
 
-def ask(run: LiveRun, host: str) -> tuple[int, str]:
+def ask(run: RunContext, host: str) -> tuple[int, str]:
     """Ask for a page of the host as a command in the workspace would, and return the proxy's answer."""
     run.network()  # as before every command of the stage and every turn
     return reach(run, host)
 
 
-def reach(run: LiveRun, host: str) -> tuple[int, str]:
+def reach(run: RunContext, host: str) -> tuple[int, str]:
     """Ask for a page of the host with what may be reached just now."""
     assert run.gateway is not None
     line = Line(run.gateway.folder, NETWORK)
@@ -102,7 +102,7 @@ def reach(run: LiveRun, host: str) -> tuple[int, str]:
 
 
 def test_a_stage_without_a_network_gets_its_request_refused_though_the_column_has_one(
-    run: LiveRun, host: str
+    run: RunContext, host: str
 ) -> None:
     assert ask(run, host)[0] == 200
     enter(run, "offline")
@@ -113,7 +113,7 @@ def test_a_stage_without_a_network_gets_its_request_refused_though_the_column_ha
     assert ask(run, host)[0] == 200  # the checks have the column's again
 
 
-def test_a_stage_with_a_shorter_list_reaches_only_that(run: LiveRun, host: str) -> None:
+def test_a_stage_with_a_shorter_list_reaches_only_that(run: RunContext, host: str) -> None:
     enter(run, "other")
     status, why = ask(run, host)
     assert (status, Host.asked) == (403, [])
@@ -121,19 +121,19 @@ def test_a_stage_with_a_shorter_list_reaches_only_that(run: LiveRun, host: str) 
     assert "of the stage" in why
 
 
-def test_a_stage_that_says_nothing_has_the_columns(run: LiveRun, host: str) -> None:
+def test_a_stage_that_says_nothing_has_the_columns(run: RunContext, host: str) -> None:
     enter(run, "open")
     assert ask(run, host)[0] == 200
 
 
-def test_an_order_for_more_than_the_claim_has_widens_nothing(run: LiveRun, host: str) -> None:
+def test_an_order_for_more_than_the_claim_has_widens_nothing(run: RunContext, host: str) -> None:
     enter(run, "wider")
     status, why = ask(run, "elsewhere.test")
     assert (status, "of the column" in why) == (403, True)
 
 
 def test_a_set_up_is_no_part_of_the_stage_that_is_open_and_reaches_what_the_column_may(
-    run: LiveRun, host: str
+    run: RunContext, host: str
 ) -> None:
     order = run.order
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)

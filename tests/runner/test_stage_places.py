@@ -4,7 +4,7 @@ import shutil
 from dataclasses import replace
 
 from ledger.states import Ending
-from runner.run.run_spec import WorkOrder
+from runner.run.run_spec import RunSpec
 from tests.runner.test_staging import (
     FINISH,
     IMPLEMENT,
@@ -36,7 +36,7 @@ def test_a_workspace_that_is_gone_is_made_anew_with_what_the_stages_handed_over(
     assert entries(world) == [("implement", 1), ("verify", 1), ("note", 1)]
 
 
-def gone_while_it_asks(world: World) -> WorkOrder:
+def gone_while_it_asks(world: World) -> RunSpec:
     """Let a stage hand over, the next one ask, and the place go; return the order to go on with."""
     ask = {"ask": {"question": "Which?"}}
     world.scenario(plan=[PLAN], stages={"implement": [EDIT, go("verify")], "verify": [ask]})

@@ -14,7 +14,7 @@ from ledger.events.run import RunSteered, RunStopAsked
 from ledger.log import event_store
 from ledger.states import Ending
 from runner.run.log import RunLog
-from runner.run.run_spec import WorkOrder
+from runner.run.run_spec import RunSpec
 from runner.supervisor import execute
 from tests.runner.test_kill import living_in
 from tests.runner.test_story import EDIT, FINISH, PLAN
@@ -114,7 +114,7 @@ def test_the_lease_is_renewed_while_the_agent_works(world: World) -> None:
         assert leases.expired(db, "run:", world.clock.now()) == ()
 
 
-def until_told(order: WorkOrder, log: RunLog, world: World, code: Connection) -> None:
+def until_told(order: RunSpec, log: RunLog, world: World, code: Connection) -> None:
     """Execute in a process of its own that SIGTERM ends by SystemExit, as a worker's does."""
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     try:

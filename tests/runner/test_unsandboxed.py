@@ -7,7 +7,7 @@ from runner.agents.scripted.adapter import Scripted
 from runner.errors import UnsandboxedError
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.run.context import LiveRun
+from runner.run.context import RunContext
 from runner.run.run_spec import Validation
 from runner.supervisor import carry_out
 from runner.workspaces.contract import Tenancy
@@ -25,14 +25,14 @@ class Gullible(Scripted):
     trusted = False
 
 
-def unlocked(world: World, agent: Scripted, validation: Validation = NO_CHECKS) -> LiveRun:
+def unlocked(world: World, agent: Scripted, validation: Validation = NO_CHECKS) -> RunContext:
     """Return a claimed run on a machine without bubblewrap."""
     world.scenario(plan=[PLAN], work=[{"run": "env > env.txt"}, EDIT, FINISH])
     order, log = world.claim(world.order(validation=validation))
     workspace = Local(lambda: "bubblewrap is not installed").open(world.places, Tenancy(order.card_id))
     mirror = Mirror(world.places.mirrors, order.repository, world.remote, log.beat)
     checkout = Checkout(workspace, mirror.path, order.committer, log.beat)
-    return LiveRun(order, log, world.clock, agent, workspace, mirror, checkout)
+    return RunContext(order, log, world.clock, agent, workspace, mirror, checkout)
 
 
 def test_an_agent_that_is_not_trusted_is_refused(world: World) -> None:

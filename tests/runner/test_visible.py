@@ -11,7 +11,7 @@ from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.text.visible import MAX_CHARACTERS, clean, clean_line, shown
+from runner.text.visible import MAX_CHARACTERS, clean, clean_line, strip_hidden
 
 EVIL = "EVIL"
 _MARKED = re.compile(r"\(image\)|\(…\)")
@@ -176,9 +176,9 @@ def test_a_title_is_shown_as_it_is() -> None:
 
 
 def test_the_reader_is_told_what_was_left_out_and_how_much() -> None:
-    assert shown("") == ""
-    assert shown("a") == "a"
-    said = shown("hi\u200b <!-- x --> [a]\n\n[a]: b 'two words'")
+    assert strip_hidden("") == ""
+    assert strip_hidden("a") == "a"
+    said = strip_hidden("hi\u200b <!-- x --> [a]\n\n[a]: b 'two words'")
     assert said == (
         "hi [a](…)\n(Left out here, as GitHub does not show it: 1 HTML comment, 1 invisible character,"
         " 2 hidden words.)"

@@ -32,7 +32,7 @@ from ledger.model.limit_answers import answered
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.run.log import RunLog
-from runner.run.run_spec import Committer, Limits, Places, Provider, Validation, WorkOrder
+from runner.run.run_spec import Committer, Limits, Places, Provider, RunSpec, Validation
 from runner.supervisor import execute
 from tests.ledgers import new_ledger
 
@@ -139,7 +139,7 @@ class World:
         with event_store.writing(self.engine) as db:
             event_store.append(db, *events, at=self.clock.now())
 
-    def queue(self, order: WorkOrder) -> None:
+    def queue(self, order: RunSpec) -> None:
         self.write(
             RunQueued(
                 order.run_id, order.card_id, order.attempt, order.kind, "In Progress", order.repository,
@@ -147,7 +147,7 @@ class World:
             )
         )  # fmt: skip
 
-    def claim(self, order: WorkOrder, *, ttl_s: float = 60.0, worker: str = "w1") -> tuple[WorkOrder, RunLog]:
+    def claim(self, order: RunSpec, *, ttl_s: float = 60.0, worker: str = "w1") -> tuple[RunSpec, RunLog]:
         """Take the lease and claim the run, as bot's dispatch does; ends an older claim by force."""
         now = self.clock.now()
         with event_store.writing(self.engine) as db:
@@ -159,13 +159,13 @@ class World:
         order = dataclasses.replace(order, generation=self.lease.generation)
         return order, RunLog(self.engine, order.run_id, self.lease, self.clock, ttl_s=ttl_s)
 
-    def run(self, order: WorkOrder, **options: Any) -> RunEvent:
+    def run(self, order: RunSpec, **options: Any) -> RunEvent:
         """Claim and execute; return the newest event of the run."""
         order, log = self.claim(order, **options)
         execute(order, log, self.remote, self.clock, providers=self.providers)
         return self.events(order.run_id)[-1]
 
-    def meanwhile(self, order: WorkOrder, when: str, act: Callable[[], object]) -> float:
+    def meanwhile(self, order: RunSpec, when: str, act: Callable[[], object]) -> float:
         """Execute, and do something as bot would once the agent said `when`; return the seconds from then to
         the end.
         """
@@ -186,22 +186,22 @@ class World:
         assert acted_at, self.events()[-3:]
         return time.monotonic() - acted_at[0]
 
-    def again(self, order: WorkOrder, why: str) -> RunEvent:
+    def again(self, order: RunSpec, why: str) -> RunEvent:
         """Let the run go on, as bot does after `why`."""
         self.write(RunRequeued(order.run_id, why))
         return self.run(order)
 
-    def answer(self, order: WorkOrder, text: str, code: str = "") -> RunEvent:
+    def answer(self, order: RunSpec, text: str, code: str = "") -> RunEvent:
         asked = self.only("QuestionAsked", order.run_id, newest=True)
         self.write(answered(order.run_id, asked.question_id, asked, by="ann", text=text, code=code))
         return self.again(order, "answered")
 
-    def approve(self, order: WorkOrder) -> RunEvent:
+    def approve(self, order: RunSpec) -> RunEvent:
         plan = self.only("PlanProposed", order.run_id, newest=True)
         self.write(PlanApproved(order.run_id, plan.revision, "ann"))
         return self.again(order, "approved")
 
-    def redirect(self, order: WorkOrder, text: str) -> RunEvent:
+    def redirect(self, order: RunSpec, text: str) -> RunEvent:
         plan = self.only("PlanProposed", order.run_id, newest=True)
         self.write(PlanRedirected(order.run_id, plan.revision, "ann", text))
         return self.again(order, "redirected")
@@ -226,9 +226,9 @@ class World:
         found: RunEnded = self.only("RunEnded", run_id)
         return found
 
-    def order(self, **changes: Any) -> WorkOrder:
+    def order(self, **changes: Any) -> RunSpec:
         """Return a work order for the scenario `test`, queued in the ledger."""
-        order = WorkOrder(
+        order = RunSpec(
             run_id=RUN, card_id=CARD, attempt=1, kind="first", generation=0, repository=REPOSITORY, number=12,
             title="Say hello", branch=BRANCH, base_branch="main", agent="scripted", model="test",
             session_id="", plan_required=False, instructions="", briefing="# Say hello\n", limits=LIMITS,

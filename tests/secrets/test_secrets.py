@@ -53,7 +53,7 @@ def cardinal(agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         rules: dict[str, bytes | None] = {".github/cardinal.yml": yaml.safe_dump(RULES).encode()}
         made.forge.store.repos.write_files(made.repo, "main", rules, "Rules", actor=made.person("alice"))
         yield made
-        remove_images(made.shop.config.home / "workspaces")
+        remove_images(made.services.config.home / "workspaces")
 
 
 def test_a_whole_run_leaves_no_secret_anywhere(cardinal: Cardinal, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_whole_run_leaves_no_secret_anywhere(cardinal: Cardinal, tmp_path: Pat
         assert run.ending == "succeeded", run
         heard = [("model", str(one.body).encode()) for one in model.requests]
     assert first == {}
-    home = cardinal.shop.config.home
+    home = cardinal.services.config.home
     everywhere = [
         *files(tmp_path),
         *images(home / "workspaces"),
@@ -120,13 +120,13 @@ def pay(cardinal: Cardinal, url: str) -> None:
     """Let runs work in containers, with the scripted model as every provider."""
     keys: dict[str, Any] = {f"{name}_key": Secret(KEY) for name in ("anthropic", "openai", "compatible")}
     urls: dict[str, Any] = dict.fromkeys(("anthropic_url", "openai_url", "compatible_url"), url)
-    config = dataclasses.replace(cardinal.shop.config, workspace="docker", **keys, **urls)
-    cardinal.shop = dataclasses.replace(cardinal.shop, config=config)
+    config = dataclasses.replace(cardinal.services.config, workspace="docker", **keys, **urls)
+    cardinal.services = dataclasses.replace(cardinal.services, config=config)
 
 
 def secrets(cardinal: Cardinal) -> dict[str, str]:
     """Return what only the operator's processes may hold."""
-    pem = cardinal.shop.config.private_key.reveal().splitlines()
+    pem = cardinal.services.config.private_key.reveal().splitlines()
     tokens = {f"token {number}": value for number, value in enumerate(cardinal.forge.store.apps._tokens)}
     assert tokens
     lines = {f"private key, line {number}": line for number, line in enumerate(pem) if len(line) > 40}
@@ -135,7 +135,7 @@ def secrets(cardinal: Cardinal) -> dict[str, str]:
 
 def ledger(cardinal: Cardinal) -> Iterator[tuple[str, bytes]]:
     """Yield every row of every table."""
-    with cardinal.shop.engine.connect() as db:
+    with cardinal.services.engine.connect() as db:
         names = db.execute(text("select name from sqlite_master where type = 'table'")).scalars().all()
         for name in names:
             yield f"table {name}", repr(db.execute(text(f'select * from "{name}"')).all()).encode()

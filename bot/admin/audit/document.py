@@ -10,7 +10,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AuditEvent:
     """An event with its number in the log and its time, as the document has them."""
 
     seq: int
@@ -62,7 +62,7 @@ class Summary:
     outcome: Row = field(default_factory=dict)
 
 
-Take = Callable[[Summary, Told, Any], None]
+Take = Callable[[Summary, AuditEvent, Any], None]
 Taken = Mapping[type[Event], Take]
 
 
@@ -74,6 +74,6 @@ def fields(event: Any, *but: str) -> Row:
     return {name: value for name, value in named.items() if name not in ("run_id", *but)}
 
 
-def row(told: Told, event: Event, *but: str) -> Row:
+def row(told: AuditEvent, event: Event, *but: str) -> Row:
     """Return an event as a row: its number and time in the log, and its fields."""
     return {"seq": told.seq, "at": told.at, **fields(event, *but)}

@@ -6,7 +6,7 @@ from typing import Any
 from bot.render.markdown.escape import block, code, line, quote
 from rules.text import count
 
-MOST_EVENTS = 5_000  # rows of the table; the JSON has all of them
+MAX_EVENTS = 5_000  # rows of the table; the JSON has all of them
 _CELL = 120
 
 
@@ -99,9 +99,9 @@ def _report(report: Mapping[str, Any]) -> str:
 def _events(events: list[Mapping[str, Any]]) -> str:
     rows = [
         f"| {one['seq']} | {line(one['at'], 40)} | {line(one['kind'], 60)} | {code(one['digest'])} |"
-        for one in events[:MOST_EVENTS]
+        for one in events[:MAX_EVENTS]
     ]
-    more = len(events) - MOST_EVENTS
+    more = len(events) - MAX_EVENTS
     said = f"{count(len(events), 'event')}; the JSON has all of each, for `cardinal audit verify --file`."
     left = ["", f"{more} more are in the JSON."] if more > 0 else []
     heads = ["| event | at | kind | digest |", "| --- | --- | --- | --- |"]

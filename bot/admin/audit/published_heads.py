@@ -17,7 +17,7 @@ from ledger.log import event_store, hash_chain
 from ledger.queries import cards
 from ledger.views import boards
 
-MOST_PULLS = 30  # of each repository, the newest changed first
+MAX_PULLS = 30  # of each repository, the newest changed first
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def compare(engine: Engine, hub: Hub) -> Compared:
 
 def _published(hub: Hub, repository: str) -> Iterator[tuple[str, hash_chain.ChainReport]]:
     root = repository_path(repository)
-    newest = {"state": "all", "sort": "updated", "direction": "desc", "per_page": MOST_PULLS}
+    newest = {"state": "all", "sort": "updated", "direction": "desc", "per_page": MAX_PULLS}
     try:
         pulls = hub.rest("GET", f"{root}/pulls", params=newest).body
     except (NotFoundError, PermissionMissingError):  # Cardinal is not there any more

@@ -3,7 +3,7 @@
 from dataclasses import fields as fields_of
 from typing import Any
 
-from bot.admin.audit.document import Row, Summary, Taken, Told, fields, row
+from bot.admin.audit.document import AuditEvent, Row, Summary, Taken, fields, row
 from ledger.event import Event
 from ledger.events import agent, artifact, board, budget, conversation, placement, policy, pull
 from ledger.events import run as runs
@@ -14,44 +14,44 @@ _QUESTION = tuple(one.name for one in fields_of(runs.QuestionAsked) if one.name 
 _COSTS = ("usd", "input_tokens", "output_tokens", "turns", "seconds")
 
 
-def _queued(summary: Summary, told: Told, event: Any) -> None:
+def _queued(summary: Summary, told: AuditEvent, event: Any) -> None:
     asked = fields(event, "card_id", "repository", "branch", "agent", "settings", "session_id")
     summary.asked = {"at": told.at, **asked}
     summary.repository |= {"name": event.repository, "branch": event.branch}
     summary.agent = {"name": event.agent or "none: it only checks", "version": "", "sessions": []}
 
 
-def _briefed(summary: Summary, told: Told, event: Any) -> None:
+def _briefed(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.briefings.append(row(told, event, "text"))
 
 
-def _session(summary: Summary, _told: Told, event: Any) -> None:
+def _session(summary: Summary, _told: AuditEvent, event: Any) -> None:
     summary.agent["version"] = event.version
     summary.agent.setdefault("sessions", []).append(event.session_id)
 
 
-def _used(summary: Summary, _told: Told, event: Any) -> None:
+def _used(summary: Summary, _told: AuditEvent, event: Any) -> None:
     summary.tools[event.tool] = summary.tools.get(event.tool, 0) + 1
 
 
-def _refused(summary: Summary, told: Told, event: Any) -> None:
+def _refused(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.refused.append(row(told, event))
 
 
-def _metered(summary: Summary, _told: Told, event: Any) -> None:
+def _metered(summary: Summary, _told: AuditEvent, event: Any) -> None:
     for name in _COSTS:
         summary.cost[name] = round(summary.cost.get(name, 0) + getattr(event, name), 6)
 
 
-def _reserved(summary: Summary, _told: Told, event: Any) -> None:
+def _reserved(summary: Summary, _told: AuditEvent, event: Any) -> None:
     summary.cost["reserved_usd"] = event.usd
 
 
-def _fault(summary: Summary, told: Told, event: Any) -> None:
+def _fault(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.faults.append({"what": type(event).__name__, **row(told, event)})
 
 
-def _planned(summary: Summary, told: Told, event: Any) -> None:
+def _planned(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.plans.append({**row(told, event), "state": "proposed", "by": "", "bound": ""})
 
 
@@ -61,23 +61,23 @@ def _plan(summary: Summary, event: Any, **changed: str) -> None:
             plan.update(changed)
 
 
-def _rebound(summary: Summary, _told: Told, event: Any) -> None:
+def _rebound(summary: Summary, _told: AuditEvent, event: Any) -> None:
     _plan(summary, event, base=event.base, policy=event.policy)
 
 
-def _approved(summary: Summary, told: Told, event: Any) -> None:
+def _approved(summary: Summary, told: AuditEvent, event: Any) -> None:
     _plan(summary, event, state="approved", by=event.by, bound=event.bound, decided_at=told.at)
 
 
-def _redirected(summary: Summary, told: Told, event: Any) -> None:
+def _redirected(summary: Summary, told: AuditEvent, event: Any) -> None:
     _plan(summary, event, state="redirected", by=event.by, decided_at=told.at)
 
 
-def _asked(summary: Summary, told: Told, event: Any) -> None:
+def _asked(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.questions.append({"asked_at": told.at, **fields(event), "answer": "", "by": "", "at": ""})
 
 
-def _answered(summary: Summary, told: Told, event: Any) -> None:
+def _answered(summary: Summary, told: AuditEvent, event: Any) -> None:
     for asked in summary.questions:
         if asked["question_id"] == event.question_id and not asked["at"]:
             asked |= {"answer": event.text, "by": event.by, "at": told.at}
@@ -96,17 +96,17 @@ def _leave(judged: Row, event: Any) -> None:
         judged[name] = f"{judged[name]}, {said}" if judged[name] else said
 
 
-def _worded(summary: Summary, told: Told, event: Any) -> None:
+def _worded(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.commands.append({"at": told.at, "what": type(event).__name__, **fields(event, "comment_id")})
 
 
-def _commanded(summary: Summary, told: Told, event: Any) -> None:
+def _commanded(summary: Summary, told: AuditEvent, event: Any) -> None:
     what = f"/cardinal {event.command} {event.argument}".rstrip()
     door = door_of(event.source)
     summary.commands.append({"at": told.at, "what": what, "by": event.by, "role": event.role, "door": door})
 
 
-def _moved(summary: Summary, told: Told, event: Any) -> None:
+def _moved(summary: Summary, told: AuditEvent, event: Any) -> None:
     """Note who moved the card; `by` is empty while that is not known."""
     match event:
         case board.CardArchived():
@@ -121,40 +121,40 @@ def _moved(summary: Summary, told: Told, event: Any) -> None:
     summary.commands.append({"at": told.at, "what": what, "by": event.by, "role": event.role, "door": door})
 
 
-def _checked(summary: Summary, told: Told, event: Any) -> None:
+def _checked(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.checks.append(row(told, event, "tail"))
 
 
-def _validated(summary: Summary, told: Told, event: Any) -> None:
+def _validated(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.iterations = max(summary.iterations, event.iteration)
     summary.validation.append(row(told, event))
 
 
-def _exported(summary: Summary, _told: Told, event: Any) -> None:
+def _exported(summary: Summary, _told: AuditEvent, event: Any) -> None:
     summary.changes = fields(event)
 
 
-def _pushed(summary: Summary, told: Told, event: Any) -> None:
+def _pushed(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.pushed.append({"at": told.at, **fields(event)})
 
 
-def _threaded(summary: Summary, told: Told, event: Any) -> None:
+def _threaded(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.threads.append(row(told, event))
 
 
-def _reported(summary: Summary, _told: Told, event: Any) -> None:
+def _reported(summary: Summary, _told: AuditEvent, event: Any) -> None:
     summary.report = fields(event)
 
 
-def _ended(summary: Summary, told: Told, event: Any) -> None:
+def _ended(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.outcome = {**fields(event), "at": told.at}
 
 
-def _kept(summary: Summary, _told: Told, event: Any) -> None:
+def _kept(summary: Summary, _told: AuditEvent, event: Any) -> None:
     summary.artifacts.append({**fields(event), "dropped": ""})
 
 
-def _dropped(summary: Summary, _told: Told, event: Any) -> None:
+def _dropped(summary: Summary, _told: AuditEvent, event: Any) -> None:
     same = (one for one in summary.artifacts if one["digest"] == event.digest)
     gone = [one for one in same if event.digest or one["name"] == event.name]
     for kept in gone:
@@ -163,48 +163,48 @@ def _dropped(summary: Summary, _told: Told, event: Any) -> None:
         summary.artifacts.append({**fields(event, "reason"), "dropped": event.reason})
 
 
-def _policy(summary: Summary, told: Told, event: Any) -> None:
+def _policy(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.policy = {"digest": event.digest, "commit": event.commit, "seq": told.seq}
 
 
-def _card(summary: Summary, _told: Told, event: Any) -> None:
+def _card(summary: Summary, _told: AuditEvent, event: Any) -> None:
     if not summary.asked:  # later ones are of the card as it became
         issue = {"repository": event.repository, "number": event.number, "title": event.title}
         summary.card = {"id": event.card_id, **issue, "author": event.author}
 
 
-def _placed(summary: Summary, _told: Told, event: Any) -> None:
+def _placed(summary: Summary, _told: AuditEvent, event: Any) -> None:
     if not summary.asked:
         decided = {"decided_by": event.rule, "went_by": event.value, "open": event.problem}
         summary.repository |= {"name": event.repository, **decided}
 
 
-def _pull(summary: Summary, told: Told, event: Any) -> None:
+def _pull(summary: Summary, told: AuditEvent, event: Any) -> None:
     summary.pull |= {"number": event.number, "head": event.head, "at": told.at}
     summary.pull["state"] = getattr(event, "state", "open")
 
 
-def _awaited(summary: Summary, told: Told, event: Any) -> None:
+def _awaited(summary: Summary, told: AuditEvent, event: Any) -> None:
     how = event.how or f"no more: {event.because}"
     summary.pull |= {"merged_by": how, "merge_of": event.head, "at": told.at}
 
 
-def _gone(summary: Summary, told: Told, _event: Any) -> None:
+def _gone(summary: Summary, told: AuditEvent, _event: Any) -> None:
     summary.pull |= {"branch_deleted_at": told.at}
 
 
-def _settled(summary: Summary, told: Told, event: Any) -> None:
+def _settled(summary: Summary, told: AuditEvent, event: Any) -> None:
     red = tuple(one.name for one in event.failures)
     summary.ci.append({"seq": told.seq, "at": told.at, "head": event.head, "red": red})
 
 
-def _reviewed(summary: Summary, told: Told, event: Any) -> None:
+def _reviewed(summary: Summary, told: AuditEvent, event: Any) -> None:
     review = {"id": event.review_id, "by": event.author, "trusted": event.trusted}
     verdict = {"verdict": event.verdict, "head": event.head, "at": told.at, "dismissed": False}
     summary.reviews.append({**review, **verdict})
 
 
-def _dismissed(summary: Summary, _told: Told, event: Any) -> None:
+def _dismissed(summary: Summary, _told: AuditEvent, event: Any) -> None:
     for review in summary.reviews:
         review["dismissed"] = review["dismissed"] or review["id"] == event.review_id
 

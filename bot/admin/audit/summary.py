@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bot.admin.audit import gate_fields, run_fields
-from bot.admin.audit.document import Summary, Taken, Told
+from bot.admin.audit.document import AuditEvent, Summary, Taken
 from ledger.events.run import RunEvent
 from ledger.ids import RunId
 
@@ -37,7 +37,7 @@ ONLY_IN_EVENTS = frozenset(
 )
 
 
-def of_events(run_id: RunId, told: Iterable[Told]) -> dict[str, Any]:
+def of_events(run_id: RunId, told: Iterable[AuditEvent]) -> dict[str, Any]:
     """Return the summary of a run by its events, the oldest first; what never happened is empty."""
     summary = Summary(run_id)
     for one in told:

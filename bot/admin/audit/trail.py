@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bot.admin.audit import summary
-from bot.admin.audit.document import Told
+from bot.admin.audit.document import AuditEvent
 from ledger.codec import canonical, decode
 from ledger.ids import RunId
 from ledger.log import event_store, hash_chain
@@ -18,7 +18,7 @@ from ledger.views import cards, runs
 from runner.text.redact import redact
 
 FORMAT = "cardinal-audit/1"
-MOST_OF_CARD = 2_000  # the newest events of the card that are told with the run
+MAX_OF_CARD = 2_000  # the newest events of the card that are told with the run
 # What of the card's own stream is about its runs: who said what to them, and what became of the work.
 OF_CARD = (
     "CardSeen",
@@ -66,10 +66,10 @@ def make(
     }
 
 
-def read(told: Mapping[str, Any]) -> Told:
+def read(told: Mapping[str, Any]) -> AuditEvent:
     """Return one event of a document as an event again. Raises UnknownEventError or UnfitEventError."""
     event = decode(str(told["kind"]), canonical(told["body"]))
-    return Told(int(told["seq"]), str(told["at"]), event)
+    return AuditEvent(int(told["seq"]), str(told["at"]), event)
 
 
 def _links(db: Connection, run_id: RunId, upto: int) -> tuple[Link, ...]:
@@ -78,7 +78,7 @@ def _links(db: Connection, run_id: RunId, upto: int) -> tuple[Link, ...]:
     if run is None or not mine:
         return mine
     card = cards.get(db, run.card_id)
-    of_card = hash_chain.links_of(db, f"card:{run.card_id}", upto=upto, kinds=OF_CARD, most=MOST_OF_CARD)
+    of_card = hash_chain.links_of(db, f"card:{run.card_id}", upto=upto, kinds=OF_CARD, most=MAX_OF_CARD)
     board = f"board:{card.board_id}" if card else ""
     policy = hash_chain.links_of(db, board, upto=mine[0].seq, kinds=("PolicyLoaded",), most=1)
     return (*policy, *of_card, *mine)

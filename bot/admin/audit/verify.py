@@ -16,8 +16,8 @@ from ledger.errors import CardinalError
 from ledger.ids import RunId
 from ledger.log import event_store, hash_chain
 
-MOST_BYTES = 200_000_000
-MOST_TOLD = 20  # differences that are named
+MAX_BYTES = 200_000_000
+MAX_TOLD = 20  # differences that are named
 
 
 class UnreadableTrailError(CardinalError):
@@ -64,8 +64,8 @@ class Trail(BaseModel):
 def read(file: Path) -> Trail:
     """Return the file's content. Raises UnreadableTrailError."""
     try:
-        if file.stat().st_size > MOST_BYTES:
-            raise UnreadableTrailError(file, f"it is larger than {MOST_BYTES // 1_000_000} MB")
+        if file.stat().st_size > MAX_BYTES:
+            raise UnreadableTrailError(file, f"it is larger than {MAX_BYTES // 1_000_000} MB")
         trail = Trail.model_validate_json(file.read_bytes())
     except OSError as error:
         raise UnreadableTrailError(file, error.strerror or "it cannot be read") from error
@@ -92,8 +92,8 @@ def differences(db: Connection, trail: Trail, *, secrets: Iterable[str] = ()) ->
     true = audit_trail.make(db, RunId(trail.run), at=trail.made_at, secrets=secrets, upto=trail.log.events)
     written = json.loads(canonical(true))
     said = [*_of_events(trail, written["events"]), *_of_summary(trail.summary, written["summary"])]
-    more = len(said) - MOST_TOLD
-    return (*said[:MOST_TOLD], *((f"and {more} more",) if more > 0 else ()))
+    more = len(said) - MAX_TOLD
+    return (*said[:MAX_TOLD], *((f"and {more} more",) if more > 0 else ()))
 
 
 def _of_events(trail: Trail, true: list[dict[str, Any]]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bot.admin.doctor.finding import Finding, Level, Patient
 from bot.daemon import lock_file
-from bot.system import redis as embedded
+from bot.system import redis as embedded_redis
 from bot.system.config import ConfigError
 from ledger.lifecycle.migrate import current_number
 from ledger.lifecycle.open import journal_warning
@@ -104,8 +104,8 @@ def group(patient: Patient) -> Iterator[Finding]:
 
 def redis(patient: Patient) -> Iterator[Finding]:
     """Does Redis answer?"""
-    client = embedded.connect(patient.config)
-    alive = embedded.answers(client)
+    client = embedded_redis.connect(patient.config)
+    alive = embedded_redis.answers(client)
     client.close()
     if alive:
         yield Finding("redis", Level.OK, "Redis answers")

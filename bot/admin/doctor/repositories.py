@@ -14,7 +14,7 @@ from ledger.views import boards, placements
 from rules.errors import PolicyError
 from rules.policy.repository import RepositoryRules
 
-MOST_REPOSITORIES = 30  # that are asked about: five calls each, a few more where there is a profile
+MAX_REPOSITORIES = 30  # that are asked about: five calls each, a few more where there is a profile
 
 
 def checks(patient: Patient) -> Iterator[Finding]:
@@ -25,10 +25,10 @@ def checks(patient: Patient) -> Iterator[Finding]:
         served = [board.board_id for board in boards.all_boards(db)]
         own = {one for board_id in served for one in cards.repositories_of(db, board_id)}
         named = own.union(*(placements.repositories(db, board_id) for board_id in served))
-    for repository in sorted(named)[:MOST_REPOSITORIES]:
+    for repository in sorted(named)[:MAX_REPOSITORIES]:
         yield from _of(patient, repository)
-    if len(named) > MOST_REPOSITORIES:
-        found = f"{len(named) - MOST_REPOSITORIES} more repositories were not looked at"
+    if len(named) > MAX_REPOSITORIES:
+        found = f"{len(named) - MAX_REPOSITORIES} more repositories were not looked at"
         yield Finding("checks", Level.WARN, found, "`cardinal policy validate` in a clone says the same")
 
 
@@ -53,7 +53,7 @@ def moved(patient: Patient) -> Iterator[RepositoryMoved]:
                 *placements.repositories(db, board.board_id),
             )
         }
-    for board_id, name in sorted(known)[:MOST_REPOSITORIES]:
+    for board_id, name in sorted(known)[:MAX_REPOSITORIES]:
         now = access.moved_to(patient.hub, name)
         if now:
             yield RepositoryMoved(board_id, name, now)

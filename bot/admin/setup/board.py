@@ -15,7 +15,7 @@ from rules.policy.model import Policy, default_policy, parse
 from rules.text import plain
 
 Choose = Callable[[Sequence[tuple[int, str]]], int]  # the boards' numbers and titles -> the number of one
-MOST_NAMED = 20
+MAX_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def find(hub: Hub, owner: str, choose: Choose | None) -> int:
     if len(found) == 1:
         return found[0][0]
     if choose is None:
-        named = ", ".join(f"{owner}/{number} ({plain(title, 40)})" for number, title in found[:MOST_NAMED])
+        named = ", ".join(f"{owner}/{number} ({plain(title, 40)})" for number, title in found[:MAX_NAMED])
         raise NoBoardError(f"{owner} has several projects, {named}: say which with --board")
     return choose(found)
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from bot.github.client import Hub
 
 log = logging.getLogger(__name__)
-PAGE, MOST_PAGES = 100, 5  # 500 checks on one commit
+PAGE, MAX_PAGES = 100, 5  # 500 checks on one commit
 ACTIONS = "github-actions"  # the App whose check runs are jobs, with a log under the same id
 TAIL_BYTES = 16_000
-_MOST_BYTES = 20_000_000  # of a log that is sent from its beginning all the same
+_MAX_BYTES = 20_000_000  # of a log that is sent from its beginning all the same
 _WAIT_S = (10.0, 20.0)
 _NO_LOG = (
     NotFoundError,
@@ -125,7 +125,7 @@ def _statuses(hub: "Hub", repository: str, sha: str) -> list[dict[str, Any]]:
 def _runs(hub: "Hub", repository: str, sha: str) -> list[dict[str, Any]]:
     path = f"{repository_path(repository)}/commits/{quote(sha, safe='')}/check-runs"
     runs: list[dict[str, Any]] = []
-    for page in range(1, MOST_PAGES + 1):
+    for page in range(1, MAX_PAGES + 1):
         body = hub.rest("GET", path, params={"filter": "latest", "per_page": PAGE, "page": page}).body
         runs += body["check_runs"]
         if len(runs) >= int(body["total_count"]) or not body["check_runs"]:
@@ -165,6 +165,6 @@ def _downloaded(address: str) -> str:
         for piece in answer.iter_content(65_536):
             tail = (tail + piece)[-TAIL_BYTES:]
             seen += len(piece)
-            if seen > _MOST_BYTES:
+            if seen > _MAX_BYTES:
                 break
     return tail.decode("utf-8", "replace")

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
 
-MOST_ENTRIES = 1000  # docs.github.com/rest/repos/contents: a listing ends there
+MAX_ENTRIES = 1000  # docs.github.com/rest/repos/contents: a listing ends there
 
 
 class Entry(NamedTuple):
@@ -26,7 +26,7 @@ def entries(hub: Hub, repository: str, folder: str, commit: str) -> tuple[Entry,
         return ()
     listed = (
         Entry(str(one.get("name", "")), str(one.get("type", "")), int(one.get("size") or 0))
-        for one in found[:MOST_ENTRIES]
+        for one in found[:MAX_ENTRIES]
         if isinstance(one, dict)
     )
     return tuple(sorted(listed))

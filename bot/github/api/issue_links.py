@@ -11,7 +11,7 @@ from ledger.events.board import ABANDONED
 from ledger.events.related import Blocker
 
 TITLE_CHARACTERS = 256  # GitHub's own limit
-MOST_HIDDEN = 50  # as many as GitHub allows in all
+MAX_HIDDEN = 50  # as many as GitHub allows in all
 
 
 def blockers(content: Mapping[str, Any]) -> tuple[Blocker, ...]:
@@ -40,7 +40,7 @@ def _state(node: Mapping[str, Any]) -> str:
 def hidden(content: Mapping[str, Any]) -> int:
     """Return how many open blockers the issue has beyond those that the App may see."""
     counted = int((content.get("issueDependenciesSummary") or {}).get("blockedBy") or 0)
-    return min(max(0, counted - sum(one.state == "open" for one in blockers(content))), MOST_HIDDEN)
+    return min(max(0, counted - sum(one.state == "open" for one in blockers(content))), MAX_HIDDEN)
 
 
 def parent(content: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from bot.github.api.projects import CARDS, column_of, condition, kind_of, shape_
 from bot.github.client import Hub
 from ledger.ids import CardId
 
-MOST_PAGES = (
+MAX_PAGES = (
     project_queries.SWEEP_PAGES
 )  # in one request; a larger one may take longer than GitHub's ten seconds
 
@@ -51,7 +51,7 @@ def survey(
 ) -> Sight:
     """Return the pages that begin behind the cursors `starts` (None: the first card), without `skip_columns`.
 
-    At most MOST_PAGES in one request. Costs one point whatever is asked for. `home` is owner/name.
+    At most MAX_PAGES in one request. Costs one point whatever is asked for. `home` is owner/name.
     """
     owner, number = board
     home_owner, _, home_name = home.partition("/")
@@ -62,14 +62,14 @@ def survey(
         "homeName": home_name,
         "filter": " ".join(filter(None, (condition("-status", name) for name in skip_columns))),
     }
-    for n in range(MOST_PAGES):
+    for n in range(MAX_PAGES):
         variables[f"after{n}"] = starts[n] if n < len(starts) else None
         if n:
             variables[f"with{n}"] = n < len(starts)
     found = hub.graphql(project_queries.SWEEP, variables, may_miss=frozenset({"home"}))
     shape = shape_of(found, owner, number)
     project = found["repositoryOwner"]["projectV2"]
-    pages = tuple(_page(project[f"page{n}"], skip_columns) for n in range(min(len(starts), MOST_PAGES)))
+    pages = tuple(_page(project[f"page{n}"], skip_columns) for n in range(min(len(starts), MAX_PAGES)))
     return Sight(shape, str(project["updatedAt"]), _newest(found.get("home")), pages)
 
 

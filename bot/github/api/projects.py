@@ -14,7 +14,7 @@ from ledger.ids import BoardId, CardId
 
 STATUS = "Status"
 GHOST = "ghost"  # GitHub's own stand-in for an account that was deleted
-MOST_PAGES = 200  # 20,000 cards; GitHub's own limit is 50,000 with the archived ones
+MAX_PAGES = 200  # 20,000 cards; GitHub's own limit is 50,000 with the archived ones
 CARDS = ("Issue", "DraftIssue")
 COLORS = (
     "GRAY",
@@ -27,7 +27,7 @@ COLORS = (
     "RED",
 )  # of new columns, by their place
 MAY_MISS = frozenset({"node", "node.content.parent", "node.content.blockedBy", "node.content.timelineItems"})
-MOST_FIELDS = 20  # of one item in one request
+MAX_FIELDS = 20  # of one item in one request
 
 __all__ = [
     "BoardLook",
@@ -158,7 +158,7 @@ def cards_of_issue(hub: Hub, repository: str, number: int) -> tuple[CardId, ...]
 
 def _items(hub: Hub, board_id: BoardId, query: str) -> Iterator[dict[str, Any]]:
     after: str | None = None
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         variables = {"board": board_id, "filter": query, "after": after}
         board = hub.graphql(project_queries.CARDS, variables).get("node")
         if not board:
@@ -168,7 +168,7 @@ def _items(hub: Hub, board_id: BoardId, query: str) -> Iterator[dict[str, Any]]:
         if not page["hasNextPage"]:
             return
         after = page["endCursor"]
-    raise RefusedError(f"the board {board_id}", 200, f"it has more than {MOST_PAGES * 100} cards")
+    raise RefusedError(f"the board {board_id}", 200, f"it has more than {MAX_PAGES * 100} cards")
 
 
 def condition(name: str, value: str) -> str:
@@ -203,8 +203,8 @@ def set_fields(
     """Write several text or number fields of one card, by field id, in one request; None empties a field."""
     if not values:
         return
-    if len(values) > MOST_FIELDS:
-        raise RefusedError(f"write {card_id}", 0, f"more than {MOST_FIELDS} fields in one request")
+    if len(values) > MAX_FIELDS:
+        raise RefusedError(f"write {card_id}", 0, f"more than {MAX_FIELDS} fields in one request")
     variables: dict[str, Any] = {"board": board_id, "card": card_id}
     declared, lines = ["$board: ID!", "$card: ID!"], []
     for n, (field_id, value) in enumerate(values.items()):

@@ -7,7 +7,7 @@ from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, RefusedError
 from ledger.events.pull import Thread
 
-MOST_PAGES = 10  # 1,000 comments or threads; a review that is larger is read so far
+MAX_PAGES = 10  # 1,000 comments or threads; a review that is larger is read so far
 GHOST = "ghost"
 
 
@@ -18,7 +18,7 @@ def threads_of_review(hub: Hub, repository: str, number: int, review_id: int) ->
     """
     path = f"{repository_path(repository)}/pulls/{number}/reviews/{review_id}/comments"
     threads: dict[str, Thread] = {}
-    for comment in hub.pages(path, most=MOST_PAGES):
+    for comment in hub.pages(path, most=MAX_PAGES):
         root = str(comment.get("in_reply_to_id") or comment["id"])
         opened = threads.get(root)
         text = f"{opened.text}\n\n{comment['body']}" if opened else comment["body"]
@@ -35,7 +35,7 @@ def node_of_thread(hub: Hub, repository: str, number: int, thread_id: str) -> st
     """Return the node id of the thread with the comment `thread_id`; raises NotFoundError without one."""
     owner, _, name = repository.partition("/")
     after: str | None = None
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         variables = {"owner": owner, "name": name, "number": number, "after": after}
         pull = (
             hub.graphql(project_queries.THREADS, variables, repository=repository).get("repository") or {}

@@ -7,7 +7,7 @@ from bot.github.api import reviews
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import Outcome
-from bot.outbox.posting import CLOCK_SLACK, MOST_PAGES, own_marker
+from bot.outbox.posting import CLOCK_SLACK, MAX_PAGES, own_marker
 from bot.outbox.targets import Talk, card_of, pull_of, run_of
 from bot.render.markdown.marker import digest_of, mark
 from bot.render.pull import thread_reply
@@ -19,7 +19,7 @@ from rules.intents.outbound import AnswerThread
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -33,9 +33,9 @@ def key(intent: AnswerThread) -> EntryKey:
     return EntryKey(f"thread:{intent.run_id}:{intent.thread_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: AnswerThread, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: AnswerThread, entry: Entry) -> Outcome:
     """Reply, then resolve; a thread or pull request that is gone needs neither."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         run = run_of(db, intent.run_id)
         pull = pull_of(card_of(db, run.card_id))
         thread = threads.get(db, intent.thread_id)
@@ -66,7 +66,7 @@ def _adopt(hub: "Hub", pull: Talk, entry: Entry) -> str:
     """Return the id of the reply that an earlier attempt left, or empty."""
     since = (entry.created_at - CLOCK_SLACK).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     path = f"{repository_path(pull.repository)}/pulls/{pull.number}/comments"
-    for comment in hub.pages(path, params={"since": since}, most=MOST_PAGES):
+    for comment in hub.pages(path, params={"since": since}, most=MAX_PAGES):
         marker = own_marker(hub, comment)
         if marker is not None and marker.key == entry.key:
             return str(comment["id"])

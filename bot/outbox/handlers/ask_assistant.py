@@ -10,7 +10,7 @@ from rules.intents.outbound import AskAssistant
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "assist"
 PRIORITY = 1
@@ -24,6 +24,6 @@ def key(intent: AskAssistant) -> EntryKey:
     return EntryKey(f"assistant:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: AskAssistant, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: AskAssistant, entry: Entry) -> Outcome:
     """Ask the model once for everything said so far; raises TooSoonError until people have been quiet."""
-    return assistant.reply(hub, desk, intent, entry)
+    return assistant.reply(hub, context, intent, entry)

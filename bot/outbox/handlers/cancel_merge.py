@@ -18,7 +18,7 @@ from rules.intents.outbound import CancelMerge
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 0  # before GitHub merges what nobody wants
@@ -32,9 +32,9 @@ def key(intent: CancelMerge) -> EntryKey:
     return EntryKey(f"unmerge:{intent.card_id}:{intent.head}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: CancelMerge, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: CancelMerge, _entry: Entry) -> Outcome:
     """Take it out of the queue, or auto-merge off; one that is merged already stays so."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
     pull = pull_of(card)
     if pull is None:

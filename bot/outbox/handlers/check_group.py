@@ -15,7 +15,7 @@ from rules.intents.outbound import CheckGroup
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 0  # the whole queue waits for it
@@ -29,27 +29,29 @@ def key(intent: CheckGroup) -> EntryKey:
     return EntryKey(f"group:{intent.card_id}:{intent.head}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: CheckGroup, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: CheckGroup, entry: Entry) -> Outcome:
     """Make the check run; a group that is gone meanwhile needs none."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
-        seen = gate_check.seen_of(db, card, card.pull_head, desk.config.public_url)
+        seen = gate_check.seen_of(db, card, card.pull_head, context.config.public_url)
     pull = pull_of(card)
     if pull is None or pull.number != intent.number or card.pull_state != "open":
         return Outcome("", "")
-    says = gate.of_group(seen, intent.number, _objection(hub, desk, card))
+    says = gate.of_group(seen, intent.number, _objection(hub, context, card))
     try:
-        return gate_check.publish(hub, desk, entry, repository=pull.repository, head=intent.head, says=says)
+        return gate_check.publish(
+            hub, context, entry, repository=pull.repository, head=intent.head, says=says
+        )
     except RefusedError as error:
         if "No commit found" in error.because:
             return Outcome("", "")
         raise
 
 
-def _objection(hub: "Hub", desk: "Desk", card: CardRow) -> str:
+def _objection(hub: "Hub", context: "OutboxContext", card: CardRow) -> str:
     """Return why what the gate saw of the pull request's commit does not count any more; empty if it does."""
     try:
-        gate_definition.demand_same(hub, desk, card, card.pull_head)
+        gate_definition.demand_same(hub, context, card, card.pull_head)
     except GivenUpError as error:
         return error.because
     return ""

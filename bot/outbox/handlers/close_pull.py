@@ -20,7 +20,7 @@ from rules.intents.outbound import ClosePull
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -34,16 +34,16 @@ def key(intent: ClosePull) -> EntryKey:
     return EntryKey(f"close:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: ClosePull, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: ClosePull, entry: Entry) -> Outcome:
     """Say why, then close; one that is closed or merged already needs nothing."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not (card.archived or card.given_up):
         return Outcome("", "")  # closed or merged already, or the card was taken up again
     because = line(intent.because.rstrip(". "), 500)
     why = f"Closed without merging: {because}. Its commits stay in this pull request."
-    outcome = publish(hub, desk, entry, pull, why)
+    outcome = publish(hub, context, entry, pull, why)
     try:
         pulls.edit(hub, pull.repository, pull.number, state="closed")
     except RefusedError:

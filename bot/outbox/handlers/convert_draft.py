@@ -12,7 +12,7 @@ from ledger.event import Event
 from ledger.events.board import CardConverted
 from ledger.ids import EntryKey
 from ledger.log import event_store
-from ledger.queries import cards as listing
+from ledger.queries import cards as card_queries
 from ledger.queue.outbox import Entry
 from ledger.views import cards
 from ledger.views.cards import CardRow
@@ -20,7 +20,7 @@ from rules.intents.outbound import ConvertDraft
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -34,11 +34,11 @@ def key(intent: ConvertDraft) -> EntryKey:
     return EntryKey(f"convert:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: ConvertDraft, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: ConvertDraft, _entry: Entry) -> Outcome:
     """Convert it; a card that is an issue already, or gone, needs nothing."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
-        repository = _repository(db, desk, card)
+        repository = _repository(db, context, card)
     if card.number is not None or card.archived:
         return Outcome("", "")
     content_id, number = "", 0
@@ -60,21 +60,21 @@ def carry_out(hub: "Hub", desk: "Desk", intent: ConvertDraft, _entry: Entry) -> 
     return Outcome(content_id, repository, events)
 
 
-def _repository(db: Connection, desk: "Desk", card: CardRow) -> str:
+def _repository(db: Connection, context: "OutboxContext", card: CardRow) -> str:
     """Return where the issue belongs: by the card's label, else the home where its issues name their
     repositories, else where all other cards of the board are.
     """
-    board = desk.policy(card.board_id).board
+    board = context.policy(card.board_id).board
     for label in card.labels:
         if label in board.repositories.labels:
             return board.repositories.labels[label]
     if board.repositories.are_named and board.home:
         return board.home
-    there = {other.repository for other in listing.lines(db, card.board_id) if other.repository}
+    there = {other.repository for other in card_queries.lines(db, card.board_id) if other.repository}
     if len(there) == 1:
         return there.pop()
-    if not there and desk.config.home_repository:
-        return desk.config.home_repository
+    if not there and context.config.home_repository:
+        return context.config.home_repository
     raise GivenUpError(
         "its repository is not clear: convert the draft to an issue of the repository that it is about"
     )

@@ -25,7 +25,7 @@ from rules.intents.outbound import CreateCard
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ PRIORITY = 1
 ORDERED = True
 COALESCE = False
 WAIT_S = 0.0
-MOST_PAGES = 3  # of 100 issues each, that were changed since the entry was made
+MAX_PAGES = 3  # of 100 issues each, that were changed since the entry was made
 
 
 def key(intent: CreateCard) -> EntryKey:
@@ -42,9 +42,9 @@ def key(intent: CreateCard) -> EntryKey:
     return EntryKey(f"card:{intent.run_id}:{intent.proposal}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: CreateCard, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: CreateCard, entry: Entry) -> Outcome:
     """Make the issue and put it on the board; an earlier attempt's issue is found by its marker."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
     repository = card.repository
     if repository is None:
@@ -56,7 +56,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: CreateCard, entry: Entry) -> Out
         made = hub.rest("POST", f"{repository_path(repository)}/issues", body=body).body
     _make_part(hub, card.content_id, str(made["node_id"]))
     new = projects.add_card(hub, card.board_id, str(made["node_id"]))
-    _into_inbox(hub, desk, card.board_id, new)
+    _into_inbox(hub, context, card.board_id, new)
 
     def events(db: Connection) -> tuple[Event, ...]:
         told = findings.get(db, intent.run_id)
@@ -75,7 +75,7 @@ def _made_before(hub: "Hub", repository: str, entry: Entry) -> Any:
     """
     since = (entry.created_at - CLOCK_SLACK).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     params = {"state": "all", "since": since}
-    for issue in hub.pages(f"{repository_path(repository)}/issues", params=params, most=MOST_PAGES):
+    for issue in hub.pages(f"{repository_path(repository)}/issues", params=params, most=MAX_PAGES):
         marker = own_marker(hub, issue)
         if marker is not None and marker.key == entry.key:
             return issue
@@ -93,11 +93,11 @@ def _make_part(hub: "Hub", parent_id: str, issue_id: str) -> None:
         log.info("no sub-issue issue=%s reason=%s", issue_id, error.because)
 
 
-def _into_inbox(hub: "Hub", desk: "Desk", board_id: BoardId, card_id: CardId) -> None:
+def _into_inbox(hub: "Hub", context: "OutboxContext", board_id: BoardId, card_id: CardId) -> None:
     """Put the new card into the board's first inbox column; without one it stays in none."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         known = boards.get(db, board_id)
-    policy = desk.policy(board_id)
+    policy = context.policy(board_id)
     if known is None:
         return
     for column in known.columns:

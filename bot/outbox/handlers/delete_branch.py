@@ -16,7 +16,7 @@ from rules.intents.outbound import DeleteBranch
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -30,9 +30,9 @@ def key(intent: DeleteBranch) -> EntryKey:
     return EntryKey(f"branch:{intent.card_id}:{intent.branch}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: DeleteBranch, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: DeleteBranch, _entry: Entry) -> Outcome:
     """Delete the branch, but not under an open pull request; one that is gone counts as deleted."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
     repository = card.pull_repository or card.repository
     if repository is None or not intent.branch or card.pull_state == "open":

@@ -14,7 +14,7 @@ from rules.intents.outbound import DescribeColumns
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 2
@@ -28,14 +28,14 @@ def key(intent: DescribeColumns) -> EntryKey:
     return EntryKey(f"columns:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: DescribeColumns, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: DescribeColumns, _entry: Entry) -> Outcome:
     """Describe the columns that the policy names; others keep what people wrote, not what Cardinal did."""
     board_id = BoardId(intent.card_id)
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         known = boards.get(db, board_id)
     if known is None:
         return Outcome("", "")
-    policy = desk.policy(board_id)
+    policy = context.policy(board_id)
     said = {UNSERVED, *(consequence(column) for column in policy.board.columns.values())}
     wanted = {}
     for column in known.columns:

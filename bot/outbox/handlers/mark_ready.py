@@ -19,7 +19,7 @@ from rules.intents.outbound import MarkReady
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -33,9 +33,9 @@ def key(intent: MarkReady) -> EntryKey:
     return EntryKey(f"ready:{intent.card_id}:{intent.about}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: MarkReady, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: MarkReady, _entry: Entry) -> Outcome:
     """Mark it ready; one that is ready, closed or was never opened needs nothing."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         gate = checks.standing(db, intent.card_id, card.pull_head)
     pull = pull_of(card)
@@ -43,7 +43,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MarkReady, _entry: Entry) -> Out
         return Outcome("", "")
     if not gate.lets_through:  # somebody pushed before it was its turn
         raise GivenUpError(f"the gate did not let {card.pull_head[:7]} through: say /cardinal check")
-    gate_definition.demand_same(hub, desk, card, card.pull_head)
+    gate_definition.demand_same(hub, context, card, card.pull_head)
     try:
         projects.mark_ready(hub, pull.repository, card.pull_node_id)
     except RefusedError:

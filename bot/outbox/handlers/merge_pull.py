@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot.github.api import checks as remote
+from bot.github.api import checks as checks_api
 from bot.github.api import merge_queue, pulls, repositories
 from bot.github.api.checks import Light
 from bot.github.errors import ConflictError, RefusedError
@@ -32,7 +32,7 @@ from rules.snapshot import NOBODY
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -47,12 +47,12 @@ def key(intent: MergePull) -> EntryKey:
     return EntryKey(f"merge:{intent.card_id}:{intent.head}:{intent.about}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: MergePull, _entry: Entry) -> Outcome:
     """Merge, or let GitHub do so once it can; raises GivenUpError with what a person can do."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
-    policy = desk.policy(card.board_id)
+    policy = context.policy(card.board_id)
     column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY
     away = card.archived or column is None or not has_action(column.entry_actions, "merge")
     if away and (may_move(policy, mover) or not mover.login):
@@ -66,7 +66,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: MergePull, _entry: Entry) -> Out
     because = unmergeable(seen, replace(seen.open_pull, head=intent.head, gate=gate), intent.requires)
     if because:
         raise GivenUpError(f"#{pull.number} could not be merged: {because}, then /cardinal retry")
-    gate_definition.demand_same(hub, desk, card, intent.head)
+    gate_definition.demand_same(hub, context, card, intent.head)
     words = _words(card, pull.number) if intent.method == "squash" else {}
     try:
         commit, how = _merge(hub, card, pull, intent, words)
@@ -121,8 +121,8 @@ def _unmet(hub: "Hub", repository: str, head: str) -> str:
 
     GitHub looks at them too, unless the App is among those who may pass the rules by.
     """
-    required = remote.required(hub, repository, repositories.default_branch(hub, repository)) - OURS
-    found = {one.name: one.light for one in remote.of_commit(hub, repository, head)} if required else {}
+    required = checks_api.required(hub, repository, repositories.default_branch(hub, repository)) - OURS
+    found = {one.name: one.light for one in checks_api.of_commit(hub, repository, head)} if required else {}
     lights = {name: found.get(name, Light.PENDING) for name in sorted(required)}
     unmet = next((name for name, light in lights.items() if light not in (Light.GREEN, Light.PENDING)), "")
     if unmet:

@@ -17,7 +17,7 @@ from rules.intents.outbound import MoveCard
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -31,9 +31,9 @@ def key(intent: MoveCard) -> EntryKey:
     return EntryKey(f"move:{intent.card_id}:{intent.about}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: MoveCard, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: MoveCard, _entry: Entry) -> Outcome:
     """Put the card into the column; raises GivenUpError when the board has no such column."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         known = boards.get(db, card.board_id)
     if known is None or card.archived or (intent.source and card.column != intent.source):

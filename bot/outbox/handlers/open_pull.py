@@ -19,7 +19,7 @@ from rules.intents.outbound import OpenPull
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -33,10 +33,10 @@ def key(intent: OpenPull) -> EntryKey:
     return EntryKey(f"pull:{intent.card_id}:{intent.run_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: OpenPull, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: OpenPull, entry: Entry) -> Outcome:
     """Open the pull request, or take the open one of the same branch."""
-    with event_store.reading(desk.engine) as db:
-        story = story_of(db, intent.run_id, desk.config.public_url)
+    with event_store.reading(context.engine) as db:
+        story = story_of(db, intent.run_id, context.config.public_url)
     repository, branch = story.run.repository, story.run.branch
     body = pull_body.write(story)
     there = pulls.find_open(hub, repository, branch) if entry.attempts > 1 else None

@@ -14,7 +14,7 @@ from rules.intents.outbound import PostPlan
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 0
@@ -33,12 +33,12 @@ def plan_key(run_id: RunId, revision: int) -> EntryKey:
     return EntryKey(f"plan:{run_id}:{revision}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: PostPlan, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: PostPlan, entry: Entry) -> Outcome:
     """Post the plan."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         story = story_of(db, intent.run_id)
-        talk = talk_of_run(db, story.card, story.run, desk)
+        talk = talk_of_run(db, story.card, story.run, context)
         plan = plan_of(db, intent.run_id, intent.revision)
     if plan is None:
         return Outcome("", "")
-    return publish(hub, desk, entry, talk, text.write(story, plan))
+    return publish(hub, context, entry, talk, text.write(story, plan))

@@ -14,7 +14,7 @@ from rules.intents.outbound import PostQuestion
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 0
@@ -33,12 +33,12 @@ def question_key(question_id: QuestionId) -> EntryKey:
     return EntryKey(f"question:{question_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: PostQuestion, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: PostQuestion, entry: Entry) -> Outcome:
     """Post the question."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         run = run_of(db, intent.run_id)
-        talk = talk_of_run(db, card_of(db, run.card_id), run, desk)
+        talk = talk_of_run(db, card_of(db, run.card_id), run, context)
         question = questions.get(db, intent.question_id)
     if question is None:
         return Outcome("", "")
-    return publish(hub, desk, entry, talk, text.write(question))
+    return publish(hub, context, entry, talk, text.write(question))

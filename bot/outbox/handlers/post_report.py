@@ -14,7 +14,7 @@ from rules.intents.outbound import PostReport
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -28,9 +28,9 @@ def key(intent: PostReport) -> EntryKey:
     return EntryKey(f"report:{intent.run_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: PostReport, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: PostReport, entry: Entry) -> Outcome:
     """Post the report."""
-    with event_store.reading(desk.engine) as db:
-        story = story_of(db, intent.run_id, desk.config.public_url)
-        talk = talk_of_run(db, story.card, story.run, desk)
-    return publish(hub, desk, entry, talk, report.write(story))
+    with event_store.reading(context.engine) as db:
+        story = story_of(db, intent.run_id, context.config.public_url)
+        talk = talk_of_run(db, story.card, story.run, context)
+    return publish(hub, context, entry, talk, report.write(story))

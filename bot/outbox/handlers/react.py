@@ -13,7 +13,7 @@ from rules.intents.outbound import React
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 0
@@ -27,13 +27,13 @@ def key(intent: React) -> EntryKey:
     return EntryKey(f"react:{intent.place}:{intent.comment_id}:{intent.content}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: React, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: React, _entry: Entry) -> Outcome:
     """Add the reaction; GitHub keeps one of a kind per user, so a repeat changes nothing.
 
     A comment that is gone needs none. Source: docs.github.com/rest/reactions/reactions.
     """
-    with event_store.reading(desk.engine) as db:
-        talk = place_of(card_of(db, intent.card_id), intent.place, desk)
+    with event_store.reading(context.engine) as db:
+        talk = place_of(card_of(db, intent.card_id), intent.place, context)
     family = "pulls" if intent.place == "review" else "issues"
     path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}/reactions"
     try:

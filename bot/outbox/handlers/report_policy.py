@@ -15,7 +15,7 @@ from rules.intents.outbound import ReportPolicy
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -30,18 +30,18 @@ def key(intent: ReportPolicy) -> EntryKey:
     return EntryKey(f"policy:{intent.card_id}:{intent.commit}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: ReportPolicy, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: ReportPolicy, entry: Entry) -> Outcome:
     """Make the check run; a second attempt takes the one that the first left.
 
     Source: docs.github.com/rest/checks/runs#create-a-check-run.
     """
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         policy = policies.current(db, BoardId(intent.card_id))
         missing = structure.unknown_to_board(db, BoardId(intent.card_id))
     problems = policy.problems if policy and policy.rejected_commit == intent.commit else ()
     title = policy_check.title(problems, earlier=bool(policy and policy.digest))
     summary = policy_check.summary(problems, missing)
-    root = repository_path(desk.config.home_repository)
+    root = repository_path(context.config.home_repository)
     if entry.attempts > 1:
         path = f"{root}/commits/{intent.commit}/check-runs"
         found = hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]

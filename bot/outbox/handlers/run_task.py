@@ -10,7 +10,7 @@ from rules.intents.outbound import RunTask
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "assist"
 PRIORITY = 1
@@ -24,6 +24,6 @@ def key(intent: RunTask) -> EntryKey:
     return EntryKey(f"task:{intent.card_id}:{intent.rule}:{intent.occasion}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: RunTask, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: RunTask, entry: Entry) -> Outcome:
     """Ask the model once."""
-    return assistant.run_task(hub, desk, intent, entry)
+    return assistant.run_task(hub, context, intent, entry)

@@ -13,7 +13,7 @@ from rules.intents.outbound import Say
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -27,9 +27,9 @@ def key(intent: Say) -> EntryKey:
     return EntryKey(f"say:{intent.card_id}:{intent.about}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: Say, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: Say, entry: Entry) -> Outcome:
     """Post the text, tamed: it may hold words of people or agents."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
     pull = pull_of(card) if intent.place != "issue" else None
-    return publish(hub, desk, entry, pull or issue_of(card, desk), fit((tame(intent.text),)))
+    return publish(hub, context, entry, pull or issue_of(card, context), fit((tame(intent.text),)))

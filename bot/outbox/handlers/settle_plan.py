@@ -15,7 +15,7 @@ from rules.intents.outbound import SettlePlan
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -29,13 +29,13 @@ def key(intent: SettlePlan) -> EntryKey:
     return EntryKey(f"plan-settled:{intent.run_id}:{intent.revision}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: SettlePlan, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: SettlePlan, _entry: Entry) -> Outcome:
     """Edit the plan's comment."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         story = story_of(db, intent.run_id)
-        talk = talk_of_run(db, story.card, story.run, desk)
+        talk = talk_of_run(db, story.card, story.run, context)
         plan = plan_of(db, intent.run_id, intent.revision)
     if plan is None:
         return Outcome("", "")
     posted = plan_key(intent.run_id, intent.revision)
-    return settle(hub, desk, posted, talk.repository, text.write(story, plan))
+    return settle(hub, context, posted, talk.repository, text.write(story, plan))

@@ -15,7 +15,7 @@ from rules.intents.outbound import SettleQuestion
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -29,12 +29,12 @@ def key(intent: SettleQuestion) -> EntryKey:
     return EntryKey(f"question-settled:{intent.question_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: SettleQuestion, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: SettleQuestion, _entry: Entry) -> Outcome:
     """Edit the question's comment."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         run = run_of(db, intent.run_id)
-        talk = talk_of_run(db, card_of(db, run.card_id), run, desk)
+        talk = talk_of_run(db, card_of(db, run.card_id), run, context)
         question = questions.get(db, intent.question_id)
     if question is None:
         return Outcome("", "")
-    return settle(hub, desk, question_key(intent.question_id), talk.repository, text.write(question))
+    return settle(hub, context, question_key(intent.question_id), talk.repository, text.write(question))

@@ -15,7 +15,7 @@ from rules.intents.outbound import UntickBoxes
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -29,10 +29,10 @@ def key(intent: UntickBoxes) -> EntryKey:
     return EntryKey(f"untick:{intent.place}:{intent.comment_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: UntickBoxes, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: UntickBoxes, _entry: Entry) -> Outcome:
     """Read the comment and write it without ticks; one that is gone, or not Cardinal's, is left alone."""
-    with event_store.reading(desk.engine) as db:
-        talk = place_of(card_of(db, intent.card_id), intent.place, desk)
+    with event_store.reading(context.engine) as db:
+        talk = place_of(card_of(db, intent.card_id), intent.place, context)
     family = "pulls" if intent.place == "review" else "issues"
     path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}"
     try:

@@ -24,7 +24,7 @@ from rules.intents.outbound import UpdateFace
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 2
@@ -41,24 +41,24 @@ def key(intent: UpdateFace) -> EntryKey:
     return EntryKey(f"face:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: UpdateFace, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateFace, entry: Entry) -> Outcome:
     """Write the fields that changed in one request; the entry's digest has one digest for each field.
 
     Raises TooSoonError for mere progress too soon after the last writing.
     """
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         run = runs.get(db, card.run_id) if card.run_id else None
         wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd)
         known = boards.get(db, card.board_id)
     if known is None or card.archived:
         return Outcome("", "")
-    last = last_of(desk, entry.key)
+    last = last_of(context, entry.key)
     digests = {name: digest_of(str(value))[:DIGEST_CHARS] for name, value in wanted.items()}
     written = _written(last.digest) if last else dict.fromkeys(FaceField, digest_of("")[:DIGEST_CHARS])
     same_state = written.get(FaceField.AGENT) == digests[FaceField.AGENT]
     if last is not None and run is not None and same_state and card.state in FLOWING:
-        wait_for_more(desk, run, last)
+        wait_for_more(context, run, last)
     surely = entry.attempts == 1  # else an earlier attempt may have written something else
     changed = [name for name in wanted if not surely or written.get(name) != digests[name]]
     fields = _fields(hub, known)  # also for a card that shows nothing yet: the board is ready before a run is

@@ -17,7 +17,7 @@ from rules.intents.outbound import UpdatePull
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -31,17 +31,17 @@ def key(intent: UpdatePull) -> EntryKey:
     return EntryKey(f"pull-body:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: UpdatePull, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdatePull, entry: Entry) -> Outcome:
     """Write Cardinal's part where it differs from the one written last; what people wrote around it stays.
 
     Without a pull request, or where people took that part out, do nothing.
     """
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         pull = pull_of(card)
         if pull is None or card.run_id is None or card.pull_state != "open":
             return Outcome("", "")
-        story = story_of(db, card.run_id, desk.config.public_url)
+        story = story_of(db, card.run_id, context.config.public_url)
     body, changes = pull_body.write(story), dict[str, str]()
     # Every pull request is opened as a draft: one that never was may say in its title that it is not ready.
     there = None if card.pull_draft else pulls.read(hub, pull.repository, pull.number)
@@ -50,7 +50,7 @@ def carry_out(hub: "Hub", desk: "Desk", intent: UpdatePull, entry: Entry) -> Out
             changes["title"] = there.title.removeprefix(pulls.UNREADY)
         else:
             body = pull_body.unready(body)
-    last = last_of(desk, entry.key)
+    last = last_of(context, entry.key)
     done = Outcome(str(pull.number), digest_of(body))
     if last is None or (last.remote_id, last.digest) != (done.remote_id, done.digest):
         there = there or pulls.read(hub, pull.repository, pull.number)

@@ -21,7 +21,7 @@ from rules.intents.outbound import UpdateTicker
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 3
@@ -36,20 +36,20 @@ def key(intent: UpdateTicker) -> EntryKey:
     return EntryKey(f"ticker:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: UpdateTicker, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateTicker, entry: Entry) -> Outcome:
     """Edit the board's status update in place, or post it; nothing where it says so already."""
     board_id = BoardId(intent.card_id)
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         counts = count(db, board_id)
         lost = (
             *structure.troubles(db, board_id),
             *(one.sentence for one in snapshots.board_losses(db, board_id)),
         )
         full = full_disks.newest(db, board_id)
-    over = status_update.full_disk(full.since, full.until, desk.clock()) if full else ()
+    over = status_update.full_disk(full.since, full.until, context.clock()) if full else ()
     text, status = status_update.write(counts, lost, over), status_update.status(counts, lost)
     digest = digest_of(text)
-    last = last_of(desk, entry.key)
+    last = last_of(context, entry.key)
     if last is not None and last.digest == digest:
         return Outcome(last.remote_id, digest)
     if not (last and last.remote_id) and not lost and not over and counts == status_update.Counts(0, 0, 0):

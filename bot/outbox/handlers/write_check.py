@@ -16,7 +16,7 @@ from rules.intents.outbound import WriteCheck
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 2
@@ -30,15 +30,15 @@ def key(intent: WriteCheck) -> EntryKey:
     return EntryKey(f"check:{intent.card_id}:{intent.head}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: WriteCheck, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: WriteCheck, entry: Entry) -> Outcome:
     """Write the check as the ledger has it now; a commit that the pull request left behind keeps its own."""
-    with event_store.reading(desk.engine) as db:
+    with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         snapshot = snapshots.of_card(db, intent.card_id)
-        seen = gate_check.seen_of(db, card, intent.head, desk.config.public_url)
+        seen = gate_check.seen_of(db, card, intent.head, context.config.public_url)
     pull = pull_of(card)
     if pull is None or snapshot is None or (card.pull_state, card.pull_head) != ("open", intent.head):
-        last = last_of(desk, entry.key)
+        last = last_of(context, entry.key)
         return Outcome(last.remote_id, last.digest) if last else Outcome("", "")
-    says = gate.write(seen, check_buttons.fitting(desk.policy(card.board_id), snapshot))
-    return gate_check.publish(hub, desk, entry, repository=pull.repository, head=intent.head, says=says)
+    says = gate.write(seen, check_buttons.fitting(context.policy(card.board_id), snapshot))
+    return gate_check.publish(hub, context, entry, repository=pull.repository, head=intent.head, says=says)

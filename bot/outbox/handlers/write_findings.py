@@ -15,7 +15,7 @@ from rules.intents.outbound import WriteFindings
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 1
@@ -29,15 +29,15 @@ def key(intent: WriteFindings) -> EntryKey:
     return EntryKey(f"findings:{intent.run_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: WriteFindings, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: WriteFindings, entry: Entry) -> Outcome:
     """Post or edit the comment."""
-    with event_store.reading(desk.engine) as db:
-        story = story_of(db, intent.run_id, desk.config.public_url)
-        talk = talk_of_run(db, story.card, story.run, desk)
+    with event_store.reading(context.engine) as db:
+        story = story_of(db, intent.run_id, context.config.public_url)
+        talk = talk_of_run(db, story.card, story.run, context)
         found = findings.get(db, intent.run_id)
         made = findings.follow_ups_made(db, intent.run_id)
     if found is None:
         raise GivenUpError(f"run {intent.run_id} left no findings")
     root = hub.page_url(story.run.repository)
     said = text.write(story, found, made, root=root, here=talk.repository)
-    return publish(hub, desk, entry, talk, said, unticks=True)
+    return publish(hub, context, entry, talk, said, unticks=True)

@@ -17,7 +17,7 @@ from rules.intents.outbound import WriteRunComment
 
 if TYPE_CHECKING:
     from bot.github.client import Hub
-    from bot.outbox.context import Desk
+    from bot.outbox.context import OutboxContext
 
 LANE = "github"
 PRIORITY = 3
@@ -41,16 +41,16 @@ def key(intent: WriteRunComment) -> EntryKey:
     return EntryKey(f"run:{intent.run_id}")
 
 
-def carry_out(hub: "Hub", desk: "Desk", intent: WriteRunComment, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: WriteRunComment, entry: Entry) -> Outcome:
     """Post or edit the comment; raises TooSoonError for mere progress too soon after the last edit."""
-    with event_store.reading(desk.engine) as db:
-        story = story_of(db, intent.run_id, desk.config.public_url)
-        talk = talk_of_run(db, story.card, story.run, desk)
-    _wait_for_more(desk, story, entry)
-    return publish(hub, desk, entry, talk, comment.write(story), unticks=True)
+    with event_store.reading(context.engine) as db:
+        story = story_of(db, intent.run_id, context.config.public_url)
+        talk = talk_of_run(db, story.card, story.run, context)
+    _wait_for_more(context, story, entry)
+    return publish(hub, context, entry, talk, comment.write(story), unticks=True)
 
 
-def _wait_for_more(desk: "Desk", story: Story, entry: Entry) -> None:
-    last = last_of(desk, entry.key)
+def _wait_for_more(context: "OutboxContext", story: Story, entry: Entry) -> None:
+    last = last_of(context, entry.key)
     if last is not None and story.run.state in FLOWING:
-        wait_for_more(desk, story.run, last)
+        wait_for_more(context, story.run, last)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from bot.render.markdown.escape import cut, line, tame
 from rules.text import count
 
-MOST_LOST, LONGEST = 10, 400
+MAX_LOST, LONGEST = 10, 400
 TOLD_FOR = timedelta(days=1)  # what is over
 
 
@@ -31,7 +31,7 @@ def write(counts: Counts, lost: Sequence[str] = (), over: Sequence[str] = ()) ->
     ticker = f"{halted}{counts.running} running · {counts.waiting} waiting on you · {counts.queued} queued"
     stalled = f"⛔ {count(counts.stalled, 'run')} may start, and no worker takes them: ask `cardinal doctor`"
     alarms = [stalled] if counts.stalled else []
-    gone = [f"⛔ {cut(tame(one), LONGEST)}" for one in lost[:MOST_LOST]]
+    gone = [f"⛔ {cut(tame(one), LONGEST)}" for one in lost[:MAX_LOST]]
     return "\n\n".join([ticker, *alarms, *gone, *over])
 
 

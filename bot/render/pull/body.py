@@ -3,7 +3,7 @@
 from bot.render.markdown.escape import cut, fit, tame
 from bot.render.markdown.marker import BEGIN, mark
 from bot.render.run import artifacts, evidence, reproduction
-from bot.render.run import story as told
+from bot.render.run import story as run_story
 from bot.render.run.report import whole
 from bot.render.run.story import Story
 from ledger.ids import EntryKey
@@ -21,7 +21,7 @@ def title_of(card: CardRow) -> str:
 def write(story: Story) -> str:
     """Return the description without its marker."""
     run = story.run
-    issue = told.issue_of(story.card, story.card.pull_repository or run.repository)
+    issue = run_story.issue_of(story.card, story.card.pull_repository or run.repository)
     return fit(
         (
             f"Closes {issue}",

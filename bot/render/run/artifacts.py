@@ -7,7 +7,7 @@ from ledger.events.artifact import ATTACHED, BRIEFING
 from ledger.views.artifacts import ArtifactRow
 from rules.text import count
 
-MOST_FILES = 30
+MAX_FILES = 30
 
 
 def pointer(story: Story) -> str:
@@ -23,10 +23,10 @@ def listed(story: Story) -> str:
     kept = tuple(one for one in story.left if not one.dropped and one.kind != BRIEFING)
     run_id = story.run.run_id
     if story.site and kept:
-        rows = [f"- {one.kind}: {_link(story, one)}" for one in kept[:MOST_FILES]]
+        rows = [f"- {one.kind}: {_link(story, one)}" for one in kept[:MAX_FILES]]
         all_of_it = f"- [everything]({links.of_run(story.site, run_id)})"
         return folded(f"What {run_id} left: {count(len(kept), 'file')}", "\n".join([*rows, all_of_it]))
-    attached = [code(one.name, 100) for one in kept if one.kind in ATTACHED][:MOST_FILES]
+    attached = [code(one.name, 100) for one in kept if one.kind in ATTACHED][:MAX_FILES]
     named = ", ".join(attached)
     return f"Attached: {named} (`cardinal artifacts {run_id}` where Cardinal runs)" if attached else ""
 

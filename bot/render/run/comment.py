@@ -3,11 +3,11 @@
 from bot.render.markdown.checkboxes import box
 from bot.render.markdown.escape import code, fit, folded, line, quote
 from bot.render.run import artifacts, evidence, observations, reproduction, stages
-from bot.render.run import story as told
+from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.states import Ending, RunState
 from ledger.views.runs import RunRow
-from rules.commands.budget import LEAST_USD, MOST_USD
+from rules.commands.budget import LEAST_USD, MAX_USD
 from rules.runs.mode import INVESTIGATE, reason
 
 STAGES = ("plan", "work", "validate", "pull request")
@@ -19,15 +19,15 @@ _STAGE_OF = {
     RunState.PUBLISHING: 3,
 }
 _MODES = {"fix": "fixes", INVESTIGATE: "reads only"}
-MOST_STEPS = 30
-MOST_ACTIVITY = 30
+MAX_STEPS = 30
+MAX_ACTIVITY = 30
 
 
 def write(story: Story) -> str:
     """Return the whole comment without its marker."""
     return fit(
         (
-            f"### {told.headline(story)}",
+            f"### {run_story.headline(story)}",
             _breadcrumbs(story),
             _facts(story),
             _now(story),
@@ -91,9 +91,9 @@ def _facts(story: Story) -> str:
     elsewhere = run.repository.casefold() != (story.card.repository or "").casefold()
     where = f"works in {code(run.repository, 150)}" if elsewhere else ""
     # The account of a run that did not succeed has its cost, too.
-    accounted = _is_unsuccessful(run) and (story.reported is None or not told.has_begun(run))
-    cost = "" if accounted else told.spent(story)
-    facts = (line(run.agent, 40), where, mode, attempt, cost, told.place(story))
+    accounted = _is_unsuccessful(run) and (story.reported is None or not run_story.has_begun(run))
+    cost = "" if accounted else run_story.spent(story)
+    facts = (line(run.agent, 40), where, mode, attempt, cost, run_story.place(story))
     return " · ".join(part for part in facts if part)
 
 
@@ -108,7 +108,7 @@ def _now(story: Story) -> str:
         return f"➡️ What happened and what to do next stands in {comment}."
     if _is_unsuccessful(run):
         why = run.detail if run.ending is not Ending.CANCELLED else run.stop_why or run.detail
-        return "\n\n".join(part for part in (told.account(story), quote(why, 1_000)) if part)
+        return "\n\n".join(part for part in (run_story.account(story), quote(why, 1_000)) if part)
     if run.ending is not None:
         return quote(run.detail, 1_000)
     if run.state is RunState.QUEUED:
@@ -125,11 +125,11 @@ def _plan(run: RunRow) -> str:
     if not run.plan_steps or run.state is RunState.AWAITING_APPROVAL:
         return ""
     rows = []
-    for position, step in enumerate(run.plan_steps[:MOST_STEPS], start=1):
+    for position, step in enumerate(run.plan_steps[:MAX_STEPS], start=1):
         doing = run.state is RunState.WORKING and position == run.plan_done + 1
         mark = "✅ " if position <= run.plan_done else "▶️ " if doing else ""
         rows.append(f"{position}. {mark}{line(step)}")
-    more = len(run.plan_steps) - MOST_STEPS
+    more = len(run.plan_steps) - MAX_STEPS
     rest = ["", f"… and {more} more steps"] if more > 0 else []
     return "\n".join(["**Plan**", "", *rows, *rest])
 
@@ -150,7 +150,7 @@ def _elsewhere(story: Story) -> str:
         return "➡️ The findings stand in a comment of their own." if _found(story.run) else ""
     if story.on_pull or story.run.ending is None or story.card.pull_number is None:
         return ""
-    pull = told.pull_of(story.card)
+    pull = run_story.pull_of(story.card)
     return f"➡️ It goes on at pull request {pull}: review it there; later runs report there."
 
 
@@ -179,7 +179,7 @@ def _more_dollars(story: Story) -> list[str]:
     """Return the box that adds the column's budget once more, where the run waits for dollars."""
     if story.asker != "budget" or story.dollars is None or story.dollars.base_usd < LEAST_USD:
         return []
-    more_usd = min(story.dollars.base_usd, MOST_USD)
+    more_usd = min(story.dollars.base_usd, MAX_USD)
     name = f"budget:{story.run.run_id}:{more_usd:.2f}"
     return [box(name, f"Raise the budget by ${more_usd:,.2f}, and go on")]
 
@@ -194,7 +194,7 @@ def _activity(story: Story) -> str:
     told_there = ("RunEnded", "RunStopAsked") if story.run.ending is not None else ()
     rows = [
         f"- {row.at:%H:%M:%S} {line(row.text, 200)}"
-        for row in story.activity[:MOST_ACTIVITY]
+        for row in story.activity[:MAX_ACTIVITY]
         if row.kind not in told_there
     ]
     return folded("Activity, newest first (UTC)", "\n".join(rows)) if rows else ""

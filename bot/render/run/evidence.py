@@ -6,7 +6,7 @@ from bot.render.markdown.escape import block, code, folded
 from bot.render.run.story import Story, minutes
 from ledger.views.checks import CheckRow
 
-MOST_CHECKS = 20
+MAX_CHECKS = 20
 LOG = "log.txt"
 
 
@@ -16,7 +16,7 @@ def table(checks: tuple[CheckRow, ...]) -> str:
     rows = [
         f"| {check.tier} | {code(check.command, 120)} | {_result(check, checks)}"
         f" | {minutes(check.duration_s)} |"
-        for check in list(newest.values())[-MOST_CHECKS:]
+        for check in list(newest.values())[-MAX_CHECKS:]
     ]
     if not rows:
         return ""
@@ -45,7 +45,7 @@ def proof(
     """
     rows = [
         f"| {code(check.command, 120)} | {check.exit_code} | {check.duration_s:.1f} s | {_log(check, site)} |"
-        for check in checks[-MOST_CHECKS:]
+        for check in checks[-MAX_CHECKS:]
     ]
     where = "on this machine, without an image" if image == "local" else code(image or "not recorded", 100)
     facts = (
@@ -78,7 +78,7 @@ def tails(checks: tuple[CheckRow, ...]) -> tuple[str, ...]:
     newest = {(check.tier, check.command): check for check in checks}
     return tuple(
         folded("The end of what a passing check said", f"{code(check.command)}\n\n{block(check.tail)}")
-        for check in list(newest.values())[-MOST_CHECKS:]
+        for check in list(newest.values())[-MAX_CHECKS:]
         if check.exit_code == 0 and check.tail.strip()
     )
 

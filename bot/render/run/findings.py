@@ -6,14 +6,14 @@ from urllib.parse import quote as escaped
 from bot.render.markdown.checkboxes import box
 from bot.render.markdown.escape import code, fit, line, quote
 from bot.render.run import reproduction
-from bot.render.run import story as told
+from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.events.findings import Finding, FindingsReported, Reference
 from ledger.views.findings import MadeRow
 from rules.text import count
 
 CONFIDENCE = {"low": "🟡 low confidence", "medium": "🟠 medium confidence", "high": "🔴 high confidence"}
-MOST_NAMED = 10  # discarded paths
+MAX_NAMED = 10  # discarded paths
 _ROOM = 900  # characters of a follow-up's text
 
 
@@ -31,7 +31,7 @@ def write(story: Story, found: FindingsReported, made: Mapping[int, MadeRow], *,
             reproduction.told(story.played, story.site),
             _discarded(found.discarded, found.discarded_omitted),
             _follow_ups(found, made, here),
-            f"Read at {code(found.base[:12])}; nothing was changed. {told.spent(story)}",
+            f"Read at {code(found.base[:12])}; nothing was changed. {run_story.spent(story)}",
             "Next: `/cardinal fix` lets an agent act on this, with these findings in its briefing.",
         )
     )
@@ -65,9 +65,9 @@ def _reference(one: Reference, blob: str) -> str:
 def _discarded(paths: tuple[str, ...], omitted: int) -> str:
     if not paths and not omitted:
         return ""
-    left = max(0, len(paths) - MOST_NAMED) + omitted
+    left = max(0, len(paths) - MAX_NAMED) + omitted
     more = (f"at least {left} more" if omitted else f"{left} more") if left else ""
-    named = " and ".join(filter(None, (", ".join(code(path, 120) for path in paths[:MOST_NAMED]), more)))
+    named = " and ".join(filter(None, (", ".join(code(path, 120) for path in paths[:MAX_NAMED]), more)))
     return f"⚠️ Its workspace had changed {named}: an investigation changes nothing, so that is discarded."
 
 

@@ -4,7 +4,7 @@ from bot.render.markdown.escape import line
 from ledger.views.beside import BesideRow
 from rules.text import count, ordinal
 
-MOST_TODOS = 20
+MAX_TODOS = 20
 
 
 def todo_list(seen: BesideRow | None) -> str:
@@ -14,9 +14,9 @@ def todo_list(seen: BesideRow | None) -> str:
     done = [tick == "1" for tick in seen.ticks.ljust(len(seen.todos), "0")]
     rows = [
         f"- {'☑' if ticked else '☐'} {line(item, 200)}"
-        for item, ticked in list(zip(seen.todos, done, strict=False))[:MOST_TODOS]
+        for item, ticked in list(zip(seen.todos, done, strict=False))[:MAX_TODOS]
     ]
-    more = len(seen.todos) - MOST_TODOS
+    more = len(seen.todos) - MAX_TODOS
     head = f"**The agent's own list**: {sum(done[: len(seen.todos)])} of {len(seen.todos)} done"
     return "\n".join([head, "", *rows, *([f"- … and {more} more"] if more > 0 else [])])
 

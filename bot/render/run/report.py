@@ -6,13 +6,13 @@ from bot.render import missing_checks
 from bot.render.markdown.checkboxes import box
 from bot.render.markdown.escape import code, fit, line, quote
 from bot.render.run import artifacts, evidence, reproduction
-from bot.render.run import story as told
+from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.states import Ending
 from ledger.views.reports import ReportRow
 from rules.text import count
 
-MOST_ITEMS = 30
+MAX_ITEMS = 30
 
 
 def write(story: Story) -> str:
@@ -60,8 +60,8 @@ def _items(title: str, items: tuple[str, ...]) -> str:
 def _listed(title: str, items: Sequence[str]) -> str:
     if not items:
         return ""
-    more = [f"… and {len(items) - MOST_ITEMS} more"] if len(items) > MOST_ITEMS else []
-    return "\n".join([f"**{title}**", "", *(f"- {item}" for item in (*items[:MOST_ITEMS], *more))])
+    more = [f"… and {len(items) - MAX_ITEMS} more"] if len(items) > MAX_ITEMS else []
+    return "\n".join([f"**{title}**", "", *(f"- {item}" for item in (*items[:MAX_ITEMS], *more))])
 
 
 def _remarks(story: Story) -> str:
@@ -77,19 +77,19 @@ def _remarks(story: Story) -> str:
 
 def _success(story: Story) -> str:
     card, run = story.card, story.run
-    pull = told.pull_of(card) if card.pull_number is not None else ""
+    pull = run_story.pull_of(card) if card.pull_number is not None else ""
     size = ""
     if run.files_changed:
         size = f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')} changed"
-    facts = " · ".join(part for part in (size, told.commits(run.commits) if run.commits else "") if part)
+    facts = " · ".join(part for part in (size, run_story.commits(run.commits) if run.commits else "") if part)
     ask = f"Next: review {pull}. To have something changed, request changes there and drag the card back."
     return fit(
         (
-            f"### {told.headline(story)}{f': {pull} is ready for your review' if pull else ''}",
+            f"### {run_story.headline(story)}{f': {pull} is ready for your review' if pull else ''}",
             *findings(story),
             evidence.shown(story),
             reproduction.told(story.played, story.site),
-            " · ".join(part for part in (facts, told.spent(story)) if part),
+            " · ".join(part for part in (facts, run_story.spent(story)) if part),
             _remarks(story),
             ask if pull else "",
         ),
@@ -102,10 +102,10 @@ def _failure(story: Story) -> str:
     last = _last_known(story) or "Nothing was said before."
     return fit(
         (
-            f"### {told.headline(story)}",
+            f"### {run_story.headline(story)}",
             quote(run.detail, 3_000),
             last,
-            told.account(story),
+            run_story.account(story),
             evidence.table(story.checks),
             reproduction.told(story.played, story.site),
             _next_step(story),
@@ -134,8 +134,8 @@ def _receipt(story: Story) -> str:
     by = f" by {line(run.stop_by, 60)}" if run.stop_by else ""
     return fit(
         (
-            f"### {told.headline(story)}{by}",
-            told.account(story),
+            f"### {run_story.headline(story)}{by}",
+            run_story.account(story),
             quote(run.stop_why, 1_000),
             _last_known(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),

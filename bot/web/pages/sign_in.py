@@ -22,7 +22,7 @@ VALID_S = 600  # as long as GitHub's codes
 VISIT_S = 8 * 3600
 WORD_BYTES = 32
 OWN_PATH = re.compile(r"/(?:(?:runs|artifacts)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?")
-MOST_CHARS = 400
+MAX_CHARS = 400
 MANY = "very many people sign in just now: try again in a minute"
 CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
@@ -65,7 +65,7 @@ def mount(site: Site) -> None:
 
 def own_path(wanted: str) -> str:
     """Return `wanted` when it is a path of these pages, else the front page: nobody is sent elsewhere."""
-    return wanted if len(wanted) <= MOST_CHARS and OWN_PATH.fullmatch(wanted) else "/"
+    return wanted if len(wanted) <= MAX_CHARS and OWN_PATH.fullmatch(wanted) else "/"
 
 
 def _came_back(site: Site) -> Response:

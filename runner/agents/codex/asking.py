@@ -9,7 +9,7 @@ from runner.agents.contract import PermissionAsked
 from runner.text.truncate import one_line
 
 LONGEST_CHARS = 64_000  # of a command: cut, it could hide what a policy refuses
-_MOST = 1_000  # questions and patches that are remembered
+_MAX = 1_000  # questions and patches that are remembered
 _ELICITATION = "mcpServer/elicitation/request"
 
 
@@ -24,14 +24,14 @@ class Asking:
 
     def remember(self, item: Any) -> None:
         """Keep the paths of a patch: the question about it does not hold them."""
-        if item["type"] == "fileChange" and len(self._edits) < _MOST:
+        if item["type"] == "fileChange" and len(self._edits) < _MAX:
             self._edits[str(item["id"])] = edited_paths(item, self._repo)
 
     def asked(self, request_id: object, method: str, params: Any) -> PermissionAsked | None:
         """Return the question that a request is, or None when it is none, or one too many."""
         ask_id = str(request_id)[:100]
         wish = self._wish(ask_id, method, params)
-        if wish is None or len(self._waiting) >= _MOST:
+        if wish is None or len(self._waiting) >= _MAX:
             return None
         self._waiting[ask_id] = (request_id, method)
         return wish

@@ -16,7 +16,7 @@ from runner.run.run_spec import Places, Provider, Tools
 from runner.text.truncate import one_line
 
 SETTLE_S = 3.0
-MOST_HOSTS = 200  # told apart at once: an agent could make names up all day
+MAX_HOSTS = 200  # told apart at once: an agent could make names up all day
 
 
 @contextmanager
@@ -61,11 +61,11 @@ def settle(gateway: Gateway) -> Iterator[str]:
 
 
 def hosts_asked(gateway: Gateway, run_id: RunId) -> tuple[HostReached, ...]:
-    """Return which hosts commands asked for since the last turn, each once, at most MOST_HOSTS."""
+    """Return which hosts commands asked for since the last turn, each once, at most MAX_HOSTS."""
     found: dict[HostReached, None] = {}
     while message := _next(gateway, 0.0):
         for event in gateway.decode(message):
-            if isinstance(event, HostAsked) and len(found) < MOST_HOSTS:
+            if isinstance(event, HostAsked) and len(found) < MAX_HOSTS:
                 found[host_reached(run_id, event)] = None
     return tuple(found)
 

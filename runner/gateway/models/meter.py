@@ -20,7 +20,7 @@ _WRITES = (
     (b'"cache_control"', 1.25),
     (b"", 1.0),
 )  # Anthropic's price of what it is to remember
-_LEAST_SHARE, _MOST_SHARE = 0.02, 4.0
+_LEAST_SHARE, _MAX_SHARE = 0.02, 4.0
 _REMEMBERED = 20_000
 
 
@@ -44,7 +44,7 @@ class Experience:
     def learn(self, model: str, estimated_usd: float, true_usd: float, digests: Iterable[bytes]) -> None:
         """Remember the newest call of a model."""
         if estimated_usd > 0:
-            self._share[model] = min(_MOST_SHARE, max(_LEAST_SHARE, true_usd / estimated_usd))
+            self._share[model] = min(_MAX_SHARE, max(_LEAST_SHARE, true_usd / estimated_usd))
         self._read |= dict.fromkeys(digests)
         while len(self._read) > _REMEMBERED:
             del self._read[next(iter(self._read))]

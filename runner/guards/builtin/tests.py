@@ -8,7 +8,7 @@ from runner.guards.contract import Breach, Change, Touched, breach
 from runner.run.run_spec import Guards
 
 _ADVICE = "leave the tests as they are and repair the code; ask people where a test itself is wrong"
-_MOST_LINES = 3  # of one file, each of a kind of its own
+_MAX_LINES = 3  # of one file, each of a kind of its own
 _Count = Callable[[str], int]
 _Trick = tuple[str, str, bool]  # what it does, the plain line, whether it is indented
 
@@ -27,7 +27,7 @@ def look(change: Change, rules: Guards) -> Iterator[Breach]:
     before = Counter(trick for one in old for _, trick in _tricks(one.path, enumerate(one.gone)))
     for one in ends:
         said = {what: number for number, what in reversed(tuple(_new_tricks(tricks[one.path], before)))}
-        for what, number in sorted(said.items(), key=lambda item: item[1])[:_MOST_LINES]:
+        for what, number in sorted(said.items(), key=lambda item: item[1])[:_MAX_LINES]:
             yield breach(one, rule, what, _ADVICE, line=number)
     tests, asserts = _lost(files, weakened_tests.tests_in), _lost(files, weakened_tests.assertions_in)
     for one in files:

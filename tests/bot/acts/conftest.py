@@ -10,7 +10,7 @@ import pytest
 
 from bot.github.client import Hub
 from bot.outbox import handlers
-from bot.outbox.context import Desk
+from bot.outbox.context import OutboxContext
 from bot.outbox.publisher import Published, publish_due
 from bot.system.config import Config, read
 from forge.clock import Clock as ForgeClock
@@ -56,7 +56,7 @@ class Stage:
     config: Config
     past: Past
     hub: Hub
-    desk: Desk
+    context: OutboxContext
     issue: Issue
     item: Item
 
@@ -82,13 +82,13 @@ class Stage:
 
     def ask(self, *intents: Intent) -> None:
         """Put intents into the outbox, as the rules' decisions do."""
-        with event_store.writing(self.desk.engine) as db:
+        with event_store.writing(self.context.engine) as db:
             for intent in intents:
                 last = remotes.get(db, handlers.key(intent))
                 outbox.put(db, handlers.draft(intent, self.clock(), last), self.clock())
 
     def publish(self, lane: str = "github") -> Published:
-        return publish_due(self.hub, self.desk, lane, within_s=60)
+        return publish_due(self.hub, self.context, lane, within_s=60)
 
     def do(self, *intents: Intent) -> Published:
         self.ask(*intents)
@@ -99,7 +99,7 @@ class Stage:
         self.past(*events)
 
     def events(self, kind: type[Event]) -> list[Event]:
-        with event_store.reading(self.desk.engine) as db:
+        with event_store.reading(self.context.engine) as db:
             return [one.event for one in event_store.read(db, limit=10_000) if isinstance(one.event, kind)]
 
     def fault(self, **fault: Any) -> None:
@@ -161,7 +161,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         forge.store.projects.drag(item, "In Progress", actor=alice)
         past = Past(engine, clock.now)
         found = Stage(
-            forge, clock, config, past, Hub(config, clock), Desk(engine, config, clock), issue, item
+            forge, clock, config, past, Hub(config, clock), OutboxContext(engine, config, clock), issue, item
         )
         status = world.project.field_named("Status")
         assert status is not None

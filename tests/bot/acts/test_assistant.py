@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.outbox.assistant import MOST_AN_HOUR
+from bot.outbox.assistant import MAX_AN_HOUR
 from bot.render import assistant_prompt
 from ledger.event import Event
 from ledger.events.board import CardMoved, StopLifted, StopOrdered
@@ -97,7 +97,7 @@ def test_outsiders_get_no_reply_and_their_words_stand_fenced(planning: Stage) ->
     planning.clock.forward(10)
     ask(planning, 13)
     assert len(replies(planning)) == 1
-    with event_store.reading(planning.desk.engine) as db:
+    with event_store.reading(planning.context.engine) as db:
         rows = messages.newest(db, planning.card_id, 30)
     prompt = assistant_prompt.conversation(
         planning.past.row(planning.card_id), rows, instructions="", trust=assistant_prompt.Trust(True, "abc")
@@ -161,7 +161,7 @@ def test_what_the_day_may_cost_holds_for_the_assistant_until_midnight(planning: 
 
 
 def test_a_card_has_at_most_so_many_calls_in_an_hour(planning: Stage) -> None:
-    planning.happen(*(AssistantMetered(planning.card_id, 0.01, 1) for _ in range(MOST_AN_HOUR)))
+    planning.happen(*(AssistantMetered(planning.card_id, 0.01, 1) for _ in range(MAX_AN_HOUR)))
     task = RunTask(planning.card_id, "Planning/on_entry/0", "Check the criteria of this card", "", "moved-1")
     planning.ask(task)
     ask(planning, 0)
@@ -201,7 +201,7 @@ def test_a_rule_of_a_column_is_answered_once_for_its_occasion(planning: Stage) -
 def test_the_prompt_is_bounded_whatever_people_write(planning: Stage) -> None:
     for n in range(40):
         say(planning, 100 + n, "x" * 100_000)
-    with event_store.reading(planning.desk.engine) as db:
+    with event_store.reading(planning.context.engine) as db:
         rows = messages.newest(db, planning.card_id, 30)
     prompt = assistant_prompt.conversation(
         planning.past.row(planning.card_id),

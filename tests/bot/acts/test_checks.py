@@ -121,9 +121,9 @@ def test_a_history_that_was_written_anew_contradicts_the_heads_that_github_holds
     stage: Stage, tmp_path: Path
 ) -> None:
     stage.do(WriteCheck(stage.card_id, pulled(stage)))
-    assert compare(stage.desk.engine, stage.hub) == Compared(1, ())
+    assert compare(stage.context.engine, stage.hub) == Compared(1, ())
     anew = open_ledger(f"sqlite:///{tmp_path}/anew.db")
-    with event_store.reading(stage.desk.engine) as db:
+    with event_store.reading(stage.context.engine) as db:
         past = [one.event for one in event_store.read(db, limit=10_000)]
     Past(anew, stage.clock() + timedelta(seconds=1))(*past)
     with event_store.reading(anew) as db:

@@ -8,7 +8,7 @@ import pytest
 from bot.github.client import Hub
 from bot.outbox import handlers
 from bot.outbox.handlers import UnknownActError
-from bot.outbox.publisher import MOST_ATTEMPTS
+from bot.outbox.publisher import MAX_ATTEMPTS
 from bot.render.markdown.marker import mark
 from bot.system import liveness
 from forge.store.reviews import LineComment
@@ -58,10 +58,10 @@ def test_a_failure_holds_back_what_comes_after_it_on_the_card(stage: Stage) -> N
 
 def test_a_rate_limit_is_waited_out_as_long_as_github_says_and_costs_no_attempt(stage: Stage) -> None:
     stage.fault(
-        method="POST", path="/comments$", status=429, headers={"retry-after": "30"}, count=MOST_ATTEMPTS + 5
+        method="POST", path="/comments$", status=429, headers={"retry-after": "30"}, count=MAX_ATTEMPTS + 5
     )
     stage.ask(*says(stage, "one"))
-    for _ in range(MOST_ATTEMPTS + 5):
+    for _ in range(MAX_ATTEMPTS + 5):
         stage.publish()
         stage.clock.forward(31)
     stage.clock.forward(60)
@@ -89,7 +89,7 @@ def test_an_outage_is_tried_again_ever_later_and_given_up_after_a_day(stage: Sta
     began = stage.clock()
     for wait_s in (1, 2, 4, 8, 16, 32, 60, 60):
         stage.publish()
-        due = outbox.next_due(stage.desk.engine, "github")
+        due = outbox.next_due(stage.context.engine, "github")
         assert due == stage.clock() + timedelta(seconds=wait_s)
         stage.clock.forward(wait_s)
     stage.clock.forward(23 * 3600)
@@ -117,19 +117,19 @@ def test_a_write_without_an_answer_may_still_land_so_the_next_attempt_waits(stag
     stage.fault(method="POST", path="/comments$", hold_s=1.0)
     stage.do(*says(stage, "one"))
     stage.forge.store.faults.clear()
-    due = outbox.next_due(stage.desk.engine, "github")
+    due = outbox.next_due(stage.context.engine, "github")
     assert due == stage.clock() + timedelta(seconds=5)
 
 
 def test_a_write_in_flight_when_its_publisher_dies_is_found_by_its_marker(stage: Stage) -> None:
     """The dead publisher's comment reaches GitHub after its claim was let go."""
     stage.ask(*says(stage, "one"))
-    dead, engine = liveness.name(2**22 + 5), stage.desk.engine
+    dead, engine = liveness.name(2**22 + 5), stage.context.engine
     entry = outbox.claim_next(engine, "github", now=stage.clock(), lease_s=45, holder=dead)
     assert entry is not None
-    liveness.mourn(engine, stage.clock())
+    liveness.expire_dead_holders(engine, stage.clock())
     stage.clock.forward(1)
-    liveness.mourn(engine, stage.clock())
+    liveness.expire_dead_holders(engine, stage.clock())
     stage.publish()
     bot = stage.forge.store.users.get("cardinal[bot]")
     stage.forge.store.issues.comment(stage.issue, mark("one", entry.key), actor=bot)
@@ -220,26 +220,26 @@ def test_reports_are_put_off_before_questions_and_nothing_is_lost(stage: Stage) 
 
 def test_a_publisher_that_lost_its_claim_records_nothing(stage: Stage) -> None:
     stage.ask(*says(stage, "one"))
-    entry = outbox.claim_next(stage.desk.engine, "github", now=stage.clock(), lease_s=1, holder="dead")
+    entry = outbox.claim_next(stage.context.engine, "github", now=stage.clock(), lease_s=1, holder="dead")
     assert entry is not None
     stage.clock.forward(2)
     assert stage.publish().settled == 1
-    with pytest.raises(outbox.StaleClaimError), event_store.writing(stage.desk.engine) as db:
+    with pytest.raises(outbox.StaleClaimError), event_store.writing(stage.context.engine) as db:
         outbox.settle(db, entry, stage.clock())
     assert len(stage.events(EntryPublished)) == 1
 
 
 def test_an_entry_that_takes_its_publisher_down_each_time_is_given_up(stage: Stage) -> None:
     stage.ask(*says(stage, "one"))
-    for _ in range(MOST_ATTEMPTS):
-        outbox.claim_next(stage.desk.engine, "github", now=stage.clock(), lease_s=1, holder="dead")
+    for _ in range(MAX_ATTEMPTS):
+        outbox.claim_next(stage.context.engine, "github", now=stage.clock(), lease_s=1, holder="dead")
         stage.clock.forward(2)
     assert stage.publish().given_up == 1
 
 
 def test_a_bug_in_one_entry_is_raised_and_blocks_no_other(stage: Stage) -> None:
     bad = Draft(EntryKey("x"), "github", "say", stage.card_id, "{}", 0, False, False, stage.clock())
-    with event_store.writing(stage.desk.engine) as db:
+    with event_store.writing(stage.context.engine) as db:
         outbox.put(db, bad, stage.clock())
     stage.ask(*says(stage, "one"))
     with pytest.raises(ValueError, match="about"):
@@ -282,9 +282,9 @@ def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: typ
     draft = handlers.draft(intent, stage.clock(), None)
     assert json.loads(draft.payload)
     assert draft.due_at == stage.clock()
-    with event_store.writing(stage.desk.engine) as db:
+    with event_store.writing(stage.context.engine) as db:
         outbox.put(db, draft, stage.clock())
-    entry = outbox.claim_next(stage.desk.engine, draft.lane, now=stage.clock(), lease_s=1, holder="t")
+    entry = outbox.claim_next(stage.context.engine, draft.lane, now=stage.clock(), lease_s=1, holder="t")
     assert entry is not None
     assert handlers.intent_of(entry) == intent
 
@@ -303,6 +303,6 @@ def test_an_edit_waits_its_turn_after_the_last_one_and_the_first_does_not(stage:
     stage.do(UpdateFace(stage.card_id))
     stage.clock.forward(0.5)
     stage.ask(UpdateFace(stage.card_id))
-    due = outbox.next_due(stage.desk.engine, "github")
+    due = outbox.next_due(stage.context.engine, "github")
     assert due is not None
     assert timedelta(seconds=1) < due - stage.clock() < timedelta(seconds=2)

@@ -7,13 +7,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot.bootstrap import Shop
-from bot.ingest import delivery as gathering
+from bot.bootstrap import Services
+from bot.ingest import delivery as deliveries
 from bot.ingest.errors import DeliveryError
 from bot.outbox import publisher
 from bot.reactor import reactor
 from bot.scheduler import dispatch, jobs
-from bot.sync import card as look
+from bot.sync import card as card_sync
 from bot.sync import sweep
 from forge.server import Forge
 from forge.store.board import Item, Project
@@ -37,7 +37,7 @@ from ledger.states import Ending, RunState
 from ledger.views import cards, runs
 from tests.bot.core.people import People, issue_of
 
-MOST_ROUNDS = 60
+MAX_ROUNDS = 60
 PATIENCE_S = 120  # longer than any act is put off for
 E = TypeVar("E", bound=Event)
 
@@ -65,7 +65,7 @@ class Cardinal(People):
 
     forge: Forge
     project: Project
-    shop: Shop
+    services: Services
     clock: Clock
     scenarios: Path
     mail: deque[Delivery] = field(default_factory=deque)
@@ -74,7 +74,7 @@ class Cardinal(People):
 
     def configure(self, **changes: Any) -> None:
         """Go on with other settings of the operator, as after a restart: those that the shop reads."""
-        self.shop = replace(self.shop, config=replace(self.shop.config, **changes))
+        self.services = replace(self.services, config=replace(self.services.config, **changes))
 
     # --- what the processes do -------------------------------------------------------------------------
 
@@ -85,11 +85,11 @@ class Cardinal(People):
     def post(self, event: str, body: bytes, guid: str, action: str = "") -> bool:
         """Store a delivery that did not come from the forge."""
         kept = inbox.Delivery(DeliveryId(guid), event, action, body, self.clock())
-        return inbox.store(self.shop.engine, kept)
+        return inbox.store(self.services.engine, kept)
 
     def settle(self, *, publish: bool = True, work: bool = False) -> None:
         """Let everything happen that is due: `publish` writes to the forge, `work` carries runs out."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             while self.mail:
                 self.receive(self.mail.popleft())
             busy = self.ingest() + self.answer_bells()
@@ -99,11 +99,11 @@ class Cardinal(People):
                 busy += self.carry_out_runs()
             if not busy and not self.mail and not (publish and self._wait_for_the_next_act()):
                 return
-        raise UnsettledError(f"still busy after {MOST_ROUNDS} rounds")
+        raise UnsettledError(f"still busy after {MAX_ROUNDS} rounds")
 
     def _wait_for_the_next_act(self) -> bool:
         """Let the time go by until the next entry is due; False when none is within PATIENCE_S."""
-        waits = [due for lane in ("github", "assist") if (due := outbox.next_due(self.shop.engine, lane))]
+        waits = [due for lane in ("github", "assist") if (due := outbox.next_due(self.services.engine, lane))]
         wait_s = (min(waits) - self.clock()).total_seconds() if waits else PATIENCE_S
         if wait_s >= PATIENCE_S:
             return False
@@ -112,48 +112,50 @@ class Cardinal(People):
 
     def ingest(self) -> int:
         """Ingest what is due in the inbox; an error stays in `failures`."""
-        due = inbox.due(self.shop.engine, now=self.clock(), limit=200)
+        due = inbox.due(self.services.engine, now=self.clock(), limit=200)
         for delivery_id in due:
             try:
-                rung = gathering.ingest(self.shop, delivery_id)
+                rung = deliveries.ingest(self.services, delivery_id)
             except DeliveryError as error:
                 self.failures.append(error)
                 continue
             for card_id in rung:
-                look.look(self.shop, card_id)
+                card_sync.sync_card(self.services, card_id)
         return len(due)
 
     def answer_bells(self) -> int:
         """Look at every card that rang and was not looked at; return how many could be looked at."""
-        with event_store.reading(self.shop.engine) as db:
+        with event_store.reading(self.services.engine) as db:
             bells = refresh_requests.waiting(db, limit=100)
-        return sum(look.look(self.shop, bell.card_id) for bell in bells)
+        return sum(card_sync.sync_card(self.services, bell.card_id) for bell in bells)
 
     def publish(self) -> int:
         """Carry out what is due in the outbox; return how many entries were touched."""
         touched = 0
         for lane in ("github", "assist"):
-            counts = publisher.publish_due(self.shop.hub, self.shop.desk, lane, within_s=60)
+            counts = publisher.publish_due(self.services.hub, self.services.context, lane, within_s=60)
             touched += counts.settled + counts.given_up
-        with event_store.writing(self.shop.engine) as db:
+        with event_store.writing(self.services.engine) as db:
             reactor.advance(db, now=self.clock())
         return touched
 
     def ready(self) -> tuple[RunId, ...]:
         """Return the runs that may start, as a tick finds them."""
-        slots = self.shop.config.run_workers
-        return tuple(one.run_id for one in dispatch.ready(self.shop.engine, now=self.clock(), slots=slots))
+        slots = self.services.config.run_workers
+        return tuple(
+            one.run_id for one in dispatch.ready(self.services.engine, now=self.clock(), slots=slots)
+        )
 
     def carry_out_runs(self) -> int:
         """Carry every run that may start as far as it goes, agent and all."""
         starts = self.ready()
         for run_id in starts:
-            jobs.carry_out(self.shop, run_id)
+            jobs.carry_out(self.services, run_id)
         return len(starts)
 
     def sweep(self) -> tuple[CardId, ...]:
         """Compare the board with the ledger, and look at what differs."""
-        rung = sweep.sweep(self.shop)
+        rung = sweep.sweep(self.services)
         self.answer_bells()
         return rung
 
@@ -161,9 +163,9 @@ class Cardinal(People):
 
     def claim(self, run_id: RunId) -> bool:
         """Claim a run as a worker does; False when it may not start."""
-        config = self.shop.config
+        config = self.services.config
         lease = dispatch.claim(
-            self.shop.engine,
+            self.services.engine,
             run_id,
             worker=f"worker-{run_id}",
             now=self.clock(),
@@ -177,7 +179,7 @@ class Cardinal(People):
     def write(self, run_id: RunId, *events: Event) -> None:
         """Append a run's events as its worker does, under its claim."""
         lease = self.leases[run_id]
-        with event_store.writing(self.shop.engine) as db:
+        with event_store.writing(self.services.engine) as db:
             event_store.append(
                 db, *events, at=self.clock(), fence=event_store.Fence(lease.name, lease.generation)
             )
@@ -238,13 +240,13 @@ class Cardinal(People):
         return BoardId(self.project.node_id)
 
     def card(self, item: Item) -> cards.CardRow:
-        with event_store.reading(self.shop.engine) as db:
+        with event_store.reading(self.services.engine) as db:
             found = cards.get(db, CardId(item.node_id))
         assert found is not None, "the card is not known"
         return found
 
     def run(self, run_id: RunId) -> runs.RunRow:
-        with event_store.reading(self.shop.engine) as db:
+        with event_store.reading(self.services.engine) as db:
             found = runs.get(db, run_id)
         assert found is not None
         return found
@@ -261,12 +263,12 @@ class Cardinal(People):
         return self.forge.store.pulls.get(self.repo, number)
 
     def events(self, kind: type[E]) -> list[E]:
-        with event_store.reading(self.shop.engine) as db:
+        with event_store.reading(self.services.engine) as db:
             return [one.event for one in event_store.read(db, limit=100_000) if isinstance(one.event, kind)]
 
     def count(self) -> int:
         """Return how many events there are."""
-        with event_store.reading(self.shop.engine) as db:
+        with event_store.reading(self.services.engine) as db:
             return event_store.last_seq(db)
 
     def face(self, item: Item) -> dict[str, str]:
@@ -307,15 +309,15 @@ class Cardinal(People):
     def assert_nothing_is_stuck(self) -> None:
         """Assert that nothing waits in inbox, outbox and doorbells, and that no worker holds a run."""
         self.assert_no_leftovers()
-        with event_store.reading(self.shop.engine) as db:
+        with event_store.reading(self.services.engine) as db:
             assert runs.held(db) == ()
 
     def assert_no_leftovers(self) -> None:
         """Assert that nothing waits in inbox, outbox and doorbells."""
-        with event_store.reading(self.shop.engine) as db:
+        with event_store.reading(self.services.engine) as db:
             assert inbox.quarantined(db) == ()
             assert refresh_requests.waiting(db, limit=10) == ()
             assert reactor.behind(db) == 0
             later = self.clock() + timedelta(days=1)
             assert outbox.stuck(db, later, 0) == ()
-        assert inbox.due(self.shop.engine, now=later, limit=10) == ()
+        assert inbox.due(self.services.engine, now=later, limit=10) == ()

@@ -7,11 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.bootstrap import Shop
+from bot.bootstrap import Services
 from bot.github.client import Hub
-from bot.outbox.context import Desk
+from bot.outbox.context import OutboxContext
 from bot.system import config
-from bot.system import redis as embedded
+from bot.system import redis as embedded_redis
 from forge.clock import Clock as ForgeClock
 from forge.seed import load
 from forge.seed.world import World
@@ -50,16 +50,16 @@ def _beside(forge: Forge, world: World, root: Path, database_url: str, public_ur
     engine = new_ledger(made.database_url)
     clock = Clock()
     forge.store.clock = ForgeClock(clock)
-    shop = Shop(
+    services = Services(
         made,
         engine,
         Hub(made, clock),
-        Desk(engine, made, clock),
-        embedded.connect(made),  # nobody answers, all wake-ups get lost: the test is the tick
+        OutboxContext(engine, made, clock),
+        embedded_redis.connect(made),  # nobody answers, all wake-ups get lost: the test is the tick
         "test-1",
         clock,
     )
-    return Cardinal(forge, world.project, shop, clock, made.scenarios, mail)
+    return Cardinal(forge, world.project, services, clock, made.scenarios, mail)
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def _served(kept: Kept, root: Path, database_url: str, public_url: str) -> Itera
     try:
         cardinal = _beside(forge, world, root, database_url, public_url)
         yield cardinal
-        cardinal.shop.engine.dispose()
+        cardinal.services.engine.dispose()
     finally:
         forge.stop()
 
@@ -103,12 +103,12 @@ def _swept(public_url: str) -> Kept:
     folder = TemporaryDirectory(prefix="cardinal-swept-")
     with folder, _served(keep("seeded", _seeded), Path(folder.name), "", public_url) as cardinal:
         _see_board(cardinal)
-        cardinal.shop.engine.dispose()
+        cardinal.services.engine.dispose()
         store = cardinal.forge.store
         world = World(
             store.apps.all()[0],
             store.apps.installations()[0],
-            cardinal.shop.config.private_key.reveal(),
+            cardinal.services.config.private_key.reveal(),
             cardinal.project,
         )
         return Kept.of(store, world, Path(folder.name))
@@ -134,6 +134,6 @@ def opened(
             before(cardinal)
         if not untouched:
             _see_board(cardinal)
-        assert cardinal.shop.hub.bot_login  # asked for before the first call that a test counts
+        assert cardinal.services.hub.bot_login  # asked for before the first call that a test counts
         cardinal.forge.gateway.calls.clear()
         yield cardinal

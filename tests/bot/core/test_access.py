@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from bot.admin.doctor import repositories as checkups
+from bot.admin.doctor import repositories as repositories
 from bot.admin.doctor.finding import Patient
 from bot.admin.doctor.repairs import mend
 from bot.runspec.builder import HubRemote
@@ -43,7 +43,7 @@ def at_work(cardinal: Cardinal) -> Item:
 
 
 def placed_at_work(cardinal: Cardinal) -> Item:
-    """Return a card of the board's home that a label placed in the shop, and whose run works there."""
+    """Return a card of the board's home that a label placed in the services, and whose run works there."""
     cardinal.set_policy(NAMED)
     store, carol = cardinal.forge.store, cardinal.person("carol")
     issue = store.issues.create(cardinal.home_repo, "Add them up", "Please.", actor=carol)
@@ -177,17 +177,17 @@ def test_a_person_whose_board_is_served_has_an_installation_like_any_other(cardi
     at_work(cardinal)
     found = installed(cardinal)
     found.account.type = UserType.USER
-    assert access.check(cardinal.shop, thoroughly=False)
+    assert access.check(cardinal.services, thoroughly=False)
     assert cardinal.events(AccessLost) == []
 
 
 def test_the_settings_may_write_the_owners_name_as_they_like(cardinal: Cardinal) -> None:
     cardinal.new(column="Tasks")
     cardinal.settle()
-    config = replace(cardinal.shop.config, board=BoardAddress("ACME", 1))
-    shop = replace(cardinal.shop, config=config)
+    config = replace(cardinal.services.config, board=BoardAddress("ACME", 1))
+    services = replace(cardinal.services, config=config)
     cardinal.forge.store.access.suspend(installed(cardinal), actor=cardinal.person("alice"))
-    assert not access.check(shop, thoroughly=False)
+    assert not access.check(services, thoroughly=False)
     assert [one.target.casefold() for one in cardinal.events(AccessLost)] == ["acme"]
 
 
@@ -310,7 +310,7 @@ def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
 ) -> None:
     item = at_work(cardinal)
     run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
-    shop, repo, acme = cardinal.shop, cardinal.repo, cardinal.repo.owner
+    services, repo, acme = cardinal.services, cardinal.repo, cardinal.repo.owner
     if how == "renamed":
         store.access.rename(repo, "store", actor=alice)
     else:
@@ -319,14 +319,14 @@ def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
         cardinal.write(run_id, RunParked(run_id, "pause"))
         store.access.transfer(repo, acme, actor=alice)
     cardinal.mail.clear()
-    patient = Patient(shop.config, shop.engine, shop.hub, cardinal.clock())
+    patient = Patient(services.config, services.engine, services.hub, cardinal.clock())
     before, after = cardinal.run(run_id).repository, repo.full_name
-    findings = tuple(checkups.names(patient))
+    findings = tuple(repositories.names(patient))
     assert [one.found.partition(",")[0] for one in findings] == [f"{before} is {after} now"]
     assert list(mend(patient, findings)) == [f"followed: {before} to {after}"]
     assert (cardinal.card(item).repository, cardinal.run(run_id).repository) == (after, after)
     assert how == "renamed" or run_id in cardinal.ready(), cardinal.card(item).because
-    assert list(checkups.names(patient)) == []
+    assert list(repositories.names(patient)) == []
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -335,14 +335,14 @@ def test_a_run_whose_repository_is_renamed_pushes_to_where_that_is_now(
 ) -> None:
     item = at_work(cardinal)
     run, repo = cardinal.run_of(item), cardinal.repo
-    remote = HubRemote(cardinal.shop.hub, cardinal.shop.engine, run.run_id)
+    remote = HubRemote(cardinal.services.hub, cardinal.services.engine, run.run_id)
     cardinal.forge.store.access.rename(repo, "store", actor=cardinal.person("alice"))
     if not told:
         cardinal.mail.clear()
     cardinal.settle()
     assert remote.repository == ("acme/store" if told else "acme/shop")
     environment = {**os.environ, **remote.git_environment()}
-    clone = cardinal.shop.config.home / "clone"
+    clone = cardinal.services.config.home / "clone"
     git = partial(subprocess.run, env=environment, check=True, capture_output=True)
     git(["git", "clone", "-q", remote.url, str(clone)])
     git(["git", "-C", str(clone), "push", "-q", "origin", f"HEAD:refs/heads/{run.branch}"])

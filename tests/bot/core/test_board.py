@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.bootstrap import Shop
+from bot.bootstrap import Services
 from bot.github.client import Hub
 from bot.ingest import delivery
 from bot.scheduler import dispatch
@@ -82,8 +82,8 @@ def test_doorbells_that_wait_together_cost_one_read(cardinal: Cardinal) -> None:
 
 def gathered(cardinal: Cardinal) -> list[CardId]:
     """Ingest what is due without looking; return the cards that were rung, once for each delivery."""
-    due = inbox.due(cardinal.shop.engine, now=cardinal.clock(), limit=100)
-    return [card_id for one in due for card_id in delivery.ingest(cardinal.shop, one)]
+    due = inbox.due(cardinal.services.engine, now=cardinal.clock(), limit=100)
+    return [card_id for one in due for card_id in delivery.ingest(cardinal.services, one)]
 
 
 class InterruptedHub(Hub):
@@ -106,9 +106,11 @@ class InterruptedHub(Hub):
 def test_an_older_reading_never_overwrites_a_newer_one(cardinal: Cardinal) -> None:
     item = cardinal.new()
     cardinal.settle()
-    card_id, shop = CardId(item.node_id), cardinal.shop
-    hub = InterruptedHub(shop.config, cardinal.clock)
-    slow = Shop(shop.config, shop.engine, hub, shop.desk, shop.redis, "test-2", cardinal.clock)
+    card_id, services = CardId(item.node_id), cardinal.services
+    hub = InterruptedHub(services.config, cardinal.clock)
+    slow = Services(
+        services.config, services.engine, hub, services.context, services.redis, "test-2", cardinal.clock
+    )
     refused = []
 
     def meanwhile() -> None:
@@ -116,11 +118,11 @@ def test_an_older_reading_never_overwrites_a_newer_one(cardinal: Cardinal) -> No
         while cardinal.mail:
             cardinal.receive(cardinal.mail.popleft())
         rung = gathered(cardinal)
-        refused.extend(card.look(shop, one) for one in rung)
+        refused.extend(card.sync_card(services, one) for one in rung)
 
     cardinal.drag(item, "Planning")
     hub.interrupt(meanwhile)
-    assert card.look(slow, card_id) is True
+    assert card.sync_card(slow, card_id) is True
     assert set(refused) == {False}, "two read the card at once"
     assert cardinal.card(item).column == "Review"
     cardinal.settle()
@@ -305,7 +307,7 @@ def test_a_run_is_not_claimed_while_its_card_is_away_or_a_question_about_that_is
     run_id = cardinal.run_of(item).run_id
     cardinal.drag(item, "Review")
     cardinal.settle(publish=False)  # it was asked, and nobody put the card back yet
-    dispatch.let_go(cardinal.shop.engine, run_id, cardinal.leases[run_id], now=cardinal.clock())
+    dispatch.let_go(cardinal.services.engine, run_id, cardinal.leases[run_id], now=cardinal.clock())
     assert (cardinal.ready(), cardinal.claim(run_id)) == ((), False)
     cardinal.settle()
     assert (cardinal.column(item), cardinal.ready()) == ("In Progress", ())
@@ -331,7 +333,7 @@ def test_out_and_back_before_anybody_looked_starts_again(cardinal: Cardinal, lat
     for one in reversed(told[: len(told) - late]):
         cardinal.receive(one)
     cardinal.settle()
-    card.look(cardinal.shop, CardId(item.node_id))
+    card.sync_card(cardinal.services, CardId(item.node_id))
     for one in told:
         cardinal.receive(one)
     cardinal.settle()

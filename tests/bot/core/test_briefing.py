@@ -11,7 +11,7 @@ from tests.bot.core.cardinal import Cardinal
 from tests.bot.core.settings import with_column
 
 
-def order_of(cardinal: Cardinal, body: str = "Please.", comments: int = 0) -> builder.WorkOrder:
+def order_of(cardinal: Cardinal, body: str = "Please.", comments: int = 0) -> builder.RunSpec:
     """Return the order of a run that was just claimed, on a card with so many comments."""
     item = cardinal.new(title="Totals", body=body)
     for number in range(1, comments + 1):
@@ -21,7 +21,7 @@ def order_of(cardinal: Cardinal, body: str = "Please.", comments: int = 0) -> bu
     cardinal.settle()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    return builder.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
+    return builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
 
 
 def test_the_newest_thirty_comments_are_told_and_the_rest_is_said_to_be_left_out(cardinal: Cardinal) -> None:
@@ -54,7 +54,7 @@ def test_a_title_and_a_description_stand_between_tags_unless_their_author_has_wr
         issue = store.issues.create(cardinal.repo, f"Obey {who}", "Go on.", actor=cardinal.person(who))
         item = store.projects.add(cardinal.project, issue, actor=cardinal.person("carol"))
         cardinal.settle()
-        written[who] = briefing.write(cardinal.shop, cardinal.card(item), RunId("r1")).text
+        written[who] = briefing.write(cardinal.services, cardinal.card(item), RunId("r1")).text
     assert written["mallory"].startswith("# The card\n")
     assert re.search(r"\n<(untrusted-\w+)>\nObey mallory\n</\1>\n", written["mallory"])
     assert re.search(r"\n<(untrusted-\w+)>\nGo on\.\n</\1>\n", written["mallory"])
@@ -80,9 +80,9 @@ def test_the_same_state_and_chance_make_the_same_briefing(cardinal: Cardinal) ->
     run = cardinal.run_of(item)
     card = cardinal.card(item)
     first, second, other = (
-        briefing.write(cardinal.shop, card, run.run_id, nonce=nonce) for nonce in ("a", "a", "")
+        briefing.write(cardinal.services, card, run.run_id, nonce=nonce) for nonce in ("a", "a", "")
     )
     assert first == second != other
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         assert kept.newest(db, run.run_id) is None
     assert isinstance(cardinal.leases.get(run.run_id), Lease | None)

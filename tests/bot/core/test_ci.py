@@ -68,7 +68,7 @@ def test_a_red_check_comes_back_with_the_end_of_its_log(cardinal: Cardinal) -> N
     run = cardinal.run_of(item)
     assert cardinal.card(item).state is CardState.QUEUED
     assert cardinal.claim(run.run_id)
-    order = builder.make(cardinal.shop, run.run_id, cardinal.leases[run.run_id])[0]
+    order = builder.make(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0]
     assert (order.kind, order.plan_required) == ("repair", False)
     assert re.search(r"<(untrusted-\w+)>\ntests\n[^<]*</\1>", order.failing)
     assert "AssertionError: 3 != 4" in order.failing
@@ -108,13 +108,13 @@ def test_a_check_that_never_finishes_is_waited_for_only_so_long(cardinal: Cardin
     check(cardinal, sha, "tests", "boom", **RED)
     cardinal.settle()
     assert kinds_of_runs(cardinal) == ["first"]
-    assert checks.overdue(cardinal.shop, cardinal.clock()) == ()
+    assert checks.overdue(cardinal.services, cardinal.clock()) == ()
     cardinal.clock.forward(601)
-    (late,) = checks.overdue(cardinal.shop, cardinal.clock())
-    checks.look_again(cardinal.shop, late)
+    (late,) = checks.overdue(cardinal.services, cardinal.clock())
+    checks.look_again(cardinal.services, late)
     assert kinds_of_runs(cardinal) == ["first", "repair"]
     assert cardinal.events(ChecksSettled)[-1].pending == ("slow",)
-    assert checks.overdue(cardinal.shop, cardinal.clock()) == ()
+    assert checks.overdue(cardinal.services, cardinal.clock()) == ()
 
 
 def test_checks_whose_deliveries_were_lost_are_found(cardinal: Cardinal) -> None:
@@ -124,17 +124,17 @@ def test_checks_whose_deliveries_were_lost_are_found(cardinal: Cardinal) -> None
     cardinal.settle()
     assert kinds_of_runs(cardinal) == ["first"]
     cardinal.clock.forward(121)
-    (missed,) = checks.overdue(cardinal.shop, cardinal.clock())
-    checks.look_again(cardinal.shop, missed)
+    (missed,) = checks.overdue(cardinal.services, cardinal.clock())
+    checks.look_again(cardinal.services, missed)
     assert kinds_of_runs(cardinal) == ["first", "repair"]
 
 
 def test_a_repository_without_checks_is_looked_at_once(cardinal: Cardinal) -> None:
     delivered(cardinal)
     cardinal.clock.forward(121)
-    (first,) = checks.overdue(cardinal.shop, cardinal.clock())
-    checks.look_again(cardinal.shop, first)
-    assert checks.overdue(cardinal.shop, cardinal.clock()) == ()
+    (first,) = checks.overdue(cardinal.services, cardinal.clock())
+    checks.look_again(cardinal.services, first)
+    assert checks.overdue(cardinal.services, cardinal.clock()) == ()
     assert kinds_of_runs(cardinal) == ["first"]
 
 
@@ -143,18 +143,18 @@ def test_a_repository_that_cannot_be_read_is_asked_for_its_checks_less_and_less_
 ) -> None:
     delivered(cardinal)
     cardinal.clock.forward(121)
-    (card_id,) = checks.overdue(cardinal.shop, cardinal.clock())
+    (card_id,) = checks.overdue(cardinal.services, cardinal.clock())
     cardinal.forge.store.faults.load({"api": [{"path": "/repos/", "status": 404, "count": 99}]})
     with pytest.raises(GithubError):
-        checks.look_again(cardinal.shop, card_id)
+        checks.look_again(cardinal.services, card_id)
     cardinal.forge.gateway.calls.clear()
     for _ in range(3):
         cardinal.clock.forward(15)
-        checks.look_again(cardinal.shop, card_id)
+        checks.look_again(cardinal.services, card_id)
     assert cardinal.calls("") == []
     cardinal.clock.forward(20)
     with pytest.raises(GithubError):
-        checks.look_again(cardinal.shop, card_id)
+        checks.look_again(cardinal.services, card_id)
 
 
 def test_what_the_base_breaks_is_reported_and_not_repaired(cardinal: Cardinal) -> None:

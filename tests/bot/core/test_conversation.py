@@ -182,7 +182,7 @@ def test_text_beyond_githubs_limit_is_refused_and_not_kept(cardinal: Cardinal) -
     said = cardinal.say(item, "short")
     payload = json.loads(cardinal.mail.pop().body)
     payload["comment"]["body"] = "/cardinal answer " + "x" * 1_000_000
-    before = cardinal.shop.config.database_url.removeprefix("sqlite:///")
+    before = cardinal.services.config.database_url.removeprefix("sqlite:///")
     cardinal.post("issue_comment", json.dumps(payload).encode(), "huge", "created")
     cardinal.settle()
     assert cardinal.events(PersonSaid) == []
@@ -192,14 +192,14 @@ def test_text_beyond_githubs_limit_is_refused_and_not_kept(cardinal: Cardinal) -
     with open(before, "rb") as ledger:
         assert b"x" * 70_000 not in ledger.read()
     cardinal.assert_no_leftovers()
-    assert comments.MOST_CHARACTERS == 65_536
+    assert comments.MAX_CHARACTERS == 65_536
 
 
 def test_the_longest_comment_that_github_takes_is_read(cardinal: Cardinal) -> None:
     item = at_work(cardinal)
-    cardinal.say(item, "ü" * comments.MOST_CHARACTERS)
+    cardinal.say(item, "ü" * comments.MAX_CHARACTERS)
     cardinal.settle()
-    assert [len(one.text) for one in cardinal.events(PersonSaid)] == [comments.MOST_CHARACTERS]
+    assert [len(one.text) for one in cardinal.events(PersonSaid)] == [comments.MAX_CHARACTERS]
 
 
 def test_a_comment_that_is_gone_when_its_delivery_is_read_is_no_trouble(cardinal: Cardinal) -> None:

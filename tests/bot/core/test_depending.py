@@ -163,7 +163,7 @@ def test_a_blocker_outside_of_the_board_counts_and_a_lost_word_about_it_is_made_
     cardinal.sweep()
     assert cardinal.ready() == ()
     card_id, board_id = cardinal.card(item).card_id, cardinal.board_id
-    with event_store.writing(cardinal.shop.engine) as db:  # as if the last look had been a while ago
+    with event_store.writing(cardinal.services.engine) as db:  # as if the last look had been a while ago
         rung = refresh_requests.ring(db, card_id, board_id, cardinal.clock() - timedelta(minutes=11))
         refresh_requests.answered(db, card_id, rung)
     cardinal.sweep()
@@ -179,7 +179,7 @@ def test_a_sub_issue_waits_for_nobody_and_a_parent_neither(cardinal: Cardinal) -
         cardinal.drag(item, "In Progress")
     cardinal.settle()
     assert len(cardinal.ready()) == 2
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         above = links.parent_of(db, cardinal.card(child).card_id)
     assert above is not None
     assert above.number == issue_of(parent).number
@@ -204,7 +204,7 @@ def test_the_report_of_a_blocker_or_parent_reaches_the_briefing(cardinal: Cardin
     cardinal.settle()
     mine = cardinal.run_of(item).run_id
     assert cardinal.claim(mine)
-    told = builder.make(cardinal.shop, mine, cardinal.leases[mine])[0].briefing
+    told = builder.make(cardinal.services, mine, cardinal.leases[mine])[0].briefing
     before, after = told.split("Made three tables.")
     assert f"acme/shop{name(first)}" in before
     assert before.rstrip().endswith(">")

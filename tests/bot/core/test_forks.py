@@ -78,7 +78,7 @@ def test_a_forks_branch_of_the_same_name_is_not_the_cards_pull_request(cardinal:
     evil = cardinal.forge.store.pulls.create_from_fork(
         cardinal.repo, fork, "Totals", branch, actor=cardinal.person("mallory")
     )
-    assert pulls.find_open(cardinal.shop.hub, "acme/shop", branch) is None
+    assert pulls.find_open(cardinal.services.hub, "acme/shop", branch) is None
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     cardinal.finish(run_id, files={"shop/total.py": b"One = 1\n"})

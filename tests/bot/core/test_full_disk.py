@@ -24,17 +24,17 @@ def test_it_is_logged_meanwhile_and_said_on_the_board_once_there_is_room(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     cardinal.settle()
-    full_disk.watch(cardinal.shop, roomy)
+    full_disk.watch(cardinal.services, roomy)
     assert (cardinal.events(DiskWasFull), caplog.text) == ([], "")
     began = cardinal.clock()
     for _ in range(2):
-        full_disk.watch(cardinal.shop, full)
+        full_disk.watch(cardinal.services, full)
         cardinal.clock.forward(1800)
     assert caplog.text.count("disk full home=") == 2
     assert cardinal.events(DiskWasFull) == []
     ended = cardinal.clock()
     for _ in range(2):
-        full_disk.watch(cardinal.shop, roomy)
+        full_disk.watch(cardinal.services, roomy)
     assert [abs(one.since - began).total_seconds() < 1 for one in cardinal.events(DiskWasFull)] == [True]
     cardinal.settle()
     span = f"from {began:%d %b %H:%M} to {ended:%d %b %H:%M} UTC"
@@ -49,14 +49,14 @@ def test_it_is_logged_meanwhile_and_said_on_the_board_once_there_is_room(
 def test_a_disk_that_takes_not_even_the_mark_is_logged_and_looked_at_again(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
-    mark = cardinal.shop.config.home / full_disk.MARK
+    mark = cardinal.services.config.home / full_disk.MARK
     mark.parent.mkdir(exist_ok=True)
     mark.symlink_to("/proc/cardinal/mark")  # where nobody can make a file
-    full_disk.watch(cardinal.shop, full)
+    full_disk.watch(cardinal.services, full)
     assert "disk full mark=" in caplog.text
     mark.unlink()
-    full_disk.watch(cardinal.shop, full)
-    full_disk.watch(cardinal.shop, roomy)
+    full_disk.watch(cardinal.services, full)
+    full_disk.watch(cardinal.services, roomy)
     assert len(cardinal.events(DiskWasFull)) == 1
 
 
@@ -71,7 +71,9 @@ def test_a_disk_that_takes_not_even_the_mark_is_logged_and_looked_at_again(
 def test_the_doctor_says_how_much_room_there_is(
     cardinal: Cardinal, free: int, level: Level, said: str
 ) -> None:
-    patient = Patient(cardinal.shop.config, cardinal.shop.engine, cardinal.shop.hub, cardinal.clock())
+    patient = Patient(
+        cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
+    )
     (found,) = host.disk(patient, lambda _place: free)
     assert (found.level, said in found.found) == (level, True)
     assert ("make room" in found.next_step) is (level is not Level.OK)

@@ -55,7 +55,7 @@ def test_what_somebody_pushes_under_review_is_checked_without_an_agent_and_merge
     assert cardinal.run_of(item) == before  # it is no attempt: what the card's run said and did stands
     assert cardinal.events(SessionStarted) == []
     assert cardinal.events(RunQueued)[-1].by == "push"
-    assert not list((cardinal.shop.config.home / "workspaces").glob("check-*"))
+    assert not list((cardinal.services.config.home / "workspaces").glob("check-*"))
     review(cardinal, pull, "APPROVE")
     cardinal.drag(item, "Done")
     cardinal.settle(work=True)
@@ -285,5 +285,5 @@ def test_what_only_checks_gets_a_token_that_only_reads(cardinal: Cardinal) -> No
     cardinal.settle()
     run_id = RunId("r2")
     assert cardinal.claim(run_id)
-    order, remote = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])
+    order, remote = builder.make(cardinal.services, run_id, cardinal.leases[run_id])
     assert (order.kind, remote.writes, remote.workflows) == ("check", False, False)

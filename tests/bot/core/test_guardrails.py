@@ -31,7 +31,7 @@ def test_every_guard_gets_its_word_from_the_policy_of_the_cards_own_repository(c
     cardinal.settle()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    rules = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])[0].guards
+    rules = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0].guards
     assert set(rules.actions) == set(builtin.names())
     assert [rules.action(name) for name in ("dependencies", "secrets", "modes")] == ["deny", "deny", "ask"]
     assert (rules.protect, rules.allow, rules.max_file_kb) == (("infra/**",), ("**",), 7)
@@ -73,7 +73,7 @@ def test_a_yes_to_files_of_ci_is_for_these_files_and_not_for_the_card(cardinal: 
     cardinal.say(item, "/cardinal retry")
     cardinal.settle(work=True)
     assert [one.asker for one in cardinal.events(QuestionAsked)] == ["workflows", "workflows"]
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         assert grants.of_card(db, cardinal.card(item).card_id, exact=False) == ()
 
 
@@ -98,5 +98,5 @@ def test_a_later_run_of_a_card_with_a_yes_to_files_of_ci_may_push_the_branch_tha
     later = cardinal.run_of(item).run_id
     assert later != first
     assert cardinal.claim(later)
-    order, remote = builder.make(cardinal.shop, later, cardinal.leases[later])
+    order, remote = builder.make(cardinal.services, later, cardinal.leases[later])
     assert (remote.workflows, order.workflows) == (wide, False)  # the guards ask about other content

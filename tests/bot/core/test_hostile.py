@@ -92,7 +92,7 @@ def test_a_title_full_of_tricks_is_only_text_wherever_it_is_shown(
 
 def printed(cardinal: Cardinal, *words: str) -> str:
     """Return what `cardinal <words>` prints."""
-    home = cardinal.shop.config.home
+    home = cardinal.services.config.home
     done = subprocess.run(
         [sys.executable, "-m", "bot.cli", *words],
         env={"PATH": "/usr/bin:/bin", "CARDINAL_HOME": str(home), "PYTHONUTF8": "1"},
@@ -180,7 +180,7 @@ def test_a_repository_that_was_deleted_before_its_run_began_is_a_reason(cardinal
     item = start(cardinal, work=[EDIT, COMMIT, FINISH])
     cardinal.forge.store.repos.delete(cardinal.repo, actor=cardinal.person("alice"))
     cardinal.mail.clear()
-    jobs.carry_out(cardinal.shop, cardinal.run_of(item).run_id)
+    jobs.carry_out(cardinal.services, cardinal.run_of(item).run_id)
     cardinal.settle()
     run = cardinal.run_of(item)
     assert (run.ending, run.reason) == ("failed", "repository")
@@ -192,7 +192,7 @@ def test_a_repository_that_was_deleted_before_its_run_began_is_a_reason(cardinal
 def mid_run(cardinal: Cardinal, item: Item) -> Iterator[None]:
     """Let the card's run work in a thread meanwhile; it must be over soon after the block."""
     run_id = cardinal.run_of(item).run_id
-    worker = threading.Thread(target=jobs.carry_out, args=(cardinal.shop, run_id))
+    worker = threading.Thread(target=jobs.carry_out, args=(cardinal.services, run_id))
     worker.start()
     until = time.monotonic() + WAIT_S
     try:

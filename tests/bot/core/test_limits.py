@@ -41,7 +41,7 @@ def grab_together(cardinal: Cardinal, run_ids: list[str]) -> None:
     """Let several processes claim all the runs at once, each in another order."""
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(CLAIMERS)
-    url = cardinal.shop.config.database_url
+    url = cardinal.services.config.database_url
     orders = [run_ids[n:] + run_ids[:n] for n in range(CLAIMERS)]
     claimers = [
         context.Process(target=grab, args=(url, order, barrier, f"worker-{n}"))
@@ -176,5 +176,5 @@ def test_a_cancelled_run_that_waits_ends_at_once_and_a_retry_starts_another(card
     cardinal.say(item, "/cardinal retry")
     cardinal.settle()
     assert cardinal.run_of(item).attempt == 2
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         assert leases.holders(db) == ()

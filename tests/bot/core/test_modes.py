@@ -152,7 +152,7 @@ def test_a_fix_after_an_investigation_has_its_findings_in_the_briefing(cardinal:
     cardinal.settle()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    order = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
+    order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
     assert (order.mode, order.session_id) == ("fix", "")
     for said in ("Cents are cut.", "[README.md:1]", "cause: It rounds", "recommended fix: Round half up."):
         assert said in order.briefing
@@ -178,7 +178,7 @@ def test_an_investigation_cannot_push_even_with_its_own_token(cardinal: Cardinal
     cardinal.settle()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    order, remote = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])
+    order, remote = builder.make(cardinal.services, run_id, cardinal.leases[run_id])
     assert order.investigates
     assert remote.git_environment()
     assert not remote.writes

@@ -83,7 +83,7 @@ def test_the_dragger_is_in_the_persons_budget_and_in_the_audit(cardinal: Cardina
     assert cardinal.ready() == (cardinal.run_of(other).run_id,)
     cardinal.settle()
     assert "the budget of bob for today" in cardinal.card(second).because
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         said = trail.make(db, run_id, at=cardinal.clock())["summary"]
     assert (said["asked"]["by"], said["asked"]["door"]) == ("bob", "board")
     moves = [(one["what"], one["by"], one["role"], one["door"]) for one in said["commands"]]
@@ -270,9 +270,9 @@ def together(cardinal: Cardinal, item: Item) -> None:
     """Ingest all that waits, then look once."""
     while cardinal.mail:
         cardinal.receive(cardinal.mail.popleft())
-    for one in inbox.due(cardinal.shop.engine, now=cardinal.clock(), limit=100):
-        delivery.ingest(cardinal.shop, one)
-    card.look(cardinal.shop, CardId(item.node_id))
+    for one in inbox.due(cardinal.services.engine, now=cardinal.clock(), limit=100):
+        delivery.ingest(cardinal.services, one)
+    card.sync_card(cardinal.services, CardId(item.node_id))
     cardinal.settle()
 
 

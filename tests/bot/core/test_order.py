@@ -5,10 +5,10 @@ from datetime import datetime
 import pytest
 
 from bot.admin.doctor.run import Level, Patient, examine
-from bot.bootstrap import Shop
+from bot.bootstrap import Services
 from bot.reactor import reactor
 from bot.scheduler import dispatch, ticker
-from bot.sync import card as look
+from bot.sync import card as card_sync
 from forge.store.board import Item
 from ledger.event import Event
 from ledger.events.board import (
@@ -205,7 +205,7 @@ def test_a_pause_outlives_the_death_of_the_worker(cardinal: Cardinal) -> None:
     cardinal.say(item, "/cardinal pause")
     cardinal.settle()
     cardinal.clock.forward(601)
-    assert dispatch.reap(cardinal.shop.engine, now=cardinal.clock())
+    assert dispatch.reap(cardinal.services.engine, now=cardinal.clock())
     assert cardinal.run_of(item).stop_asked == "pause"
 
 
@@ -243,7 +243,7 @@ def test_an_event_that_cannot_be_decided_is_passed_by_and_told(
     item, other = cardinal.new("One"), cardinal.new("Other")
     cardinal.settle()
     teleport = CommandGiven(CardId(item.node_id), "teleport", "", "alice", "admin", "issue", 1, "1")
-    with event_store.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, teleport, at=cardinal.clock())
     cardinal.drag(other, "In Progress")
     cardinal.settle()
@@ -251,7 +251,9 @@ def test_an_event_that_cannot_be_decided_is_passed_by_and_told(
     (failed,) = cardinal.events(DecisionFailed)
     assert (failed.card_id, failed.of) == (item.node_id, "CommandGiven")
     assert "please report this" in cardinal.card(item).because
-    patient = Patient(cardinal.shop.config, cardinal.shop.engine, cardinal.shop.hub, cardinal.clock())
+    patient = Patient(
+        cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
+    )
     (found,) = (one for one in examine(patient) if one.name == "decisions")
     assert (found.level, "CommandGiven" in found.found) == (Level.FAIL, True)
     caplog.clear()
@@ -269,7 +271,7 @@ def test_of_a_decision_that_cannot_be_carried_out_nothing_is_left(
             return decide(policy, card, event, now)
         return Decision((Explain(card_id, "half"), ChangeCardState(card_id, CardState.REVISING, "no")))
 
-    with event_store.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.services.engine) as db:
         event_store.append(
             db, CardMoved(card_id, "Planning", "Tasks", by_cardinal=False), at=cardinal.clock()
         )
@@ -283,15 +285,15 @@ def test_a_step_of_a_tick_that_fails_keeps_no_other_from_its_turn(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, run_id = at_work(cardinal)
-    with event_store.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, RunEnded(run_id, Ending.FAILED, "stalled", "silent", ""), at=cardinal.clock())
 
-    def failing(_: Shop) -> None:
+    def failing(_: Services) -> None:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError, match="a bug"):
-        ticker.tick(cardinal.shop, (failing, *ticker.STEPS))
-    with event_store.reading(cardinal.shop.engine) as db:
+        ticker.tick(cardinal.services, (failing, *ticker.STEPS))
+    with event_store.reading(cardinal.services.engine) as db:
         assert reactor.behind(db) == 0
     assert "tick step failed step=failing" in caplog.text
 
@@ -299,7 +301,7 @@ def test_a_step_of_a_tick_that_fails_keeps_no_other_from_its_turn(
 def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing(cardinal: Cardinal) -> None:
     item, (_, working) = cardinal.new(), at_work(cardinal)
     strange = PolicyLoaded(cardinal.board_id, "d", POLICY.replace("scripted", "gemini"), "c")
-    with event_store.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, strange, at=cardinal.clock())
         reactor.advance(db, now=cardinal.clock())
     cardinal.drag(item, "In Progress")
@@ -308,7 +310,9 @@ def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing
     assert cardinal.card(item).run_id is None
     assert cardinal.run(working).state is RunState.WORKING
     assert cardinal.events(DecisionFailed) == []
-    patient = Patient(cardinal.shop.config, cardinal.shop.engine, cardinal.shop.hub, cardinal.clock())
+    patient = Patient(
+        cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
+    )
     found = next(one for one in examine(patient) if one.name == "policy")
     assert (found.level, "this version cannot read the policy" in found.found) == (Level.FAIL, True)
     cardinal.sweep()  # the file itself is good: what waited is looked at now
@@ -320,11 +324,11 @@ def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing
 
 def test_a_long_backlog_is_worked_off_in_parts(cardinal: Cardinal) -> None:
     _, run_id = at_work(cardinal)
-    with event_store.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, *(AgentSaid(run_id, "x") for _ in range(2500)), at=cardinal.clock())
     turns = []
     for _ in range(4):
-        with event_store.writing(cardinal.shop.engine) as db:
+        with event_store.writing(cardinal.services.engine) as db:
             turns.append(reactor.advance(db, now=cardinal.clock()))
     assert turns == [1000, 1000, 500, 0]
 
@@ -335,7 +339,7 @@ def test_cards_of_a_stopped_column_hold_up_no_other_column(cardinal: Cardinal) -
     cardinal.settle()
     item, _ = at_work(cardinal)
     settings = cardinal.run_of(item).settings
-    with event_store.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.services.engine) as db:
         for n in range(52):
             card_id, column = CardId(f"X{n}"), "A gone one" if n < 51 else "In Progress"
             seen = CardSeen(
@@ -357,5 +361,5 @@ def test_a_look_without_news_about_a_closed_issue_asks_nobody(cardinal: Cardinal
     close(cardinal, item)
     cardinal.settle()
     cardinal.forge.gateway.calls.clear()
-    look.look(cardinal.shop, CardId(item.node_id))
+    card_sync.sync_card(cardinal.services, CardId(item.node_id))
     assert cardinal.calls("/issues/", "/permission") == []

@@ -24,7 +24,7 @@ def at_work(cardinal: Cardinal) -> Item:
 def test_a_comment_that_comes_while_its_card_is_first_looked_at_is_not_lost(cardinal: Cardinal) -> None:
     item = cardinal.new(column="Planning")
     cardinal.say(item, "Please do it in Python")
-    with event_store.writing(cardinal.shop.engine) as db:  # another worker is reading the card right now
+    with event_store.writing(cardinal.services.engine) as db:  # another worker is reading the card right now
         name = f"look:{item.node_id}"
         lease = leases.take(db, name, "other-1", now=cardinal.clock(), ttl_s=30)
     assert lease is not None
@@ -34,7 +34,7 @@ def test_a_comment_that_comes_while_its_card_is_first_looked_at_is_not_lost(card
         cardinal.ingest()
         cardinal.clock.forward(2)
     assert cardinal.events(PersonSaid) == []
-    with event_store.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.services.engine) as db:
         leases.release(db, lease)
     cardinal.settle()
     assert [one.text for one in cardinal.events(PersonSaid)] == ["Please do it in Python"]
@@ -58,7 +58,7 @@ def test_an_answer_outlives_an_outage_of_github(cardinal: Cardinal) -> None:
 
 def test_a_pull_request_outlives_an_outage_of_github(cardinal: Cardinal) -> None:
     item = at_work(cardinal)
-    assert cardinal.shop.hub.bot_id
+    assert cardinal.services.hub.bot_id
     lost = {"path": "/pulls$", "method": "POST", "status": 503, "count": 15}
     cardinal.forge.store.faults.load({"api": [lost]})
     cardinal.finish(cardinal.run_of(item).run_id, files={"a.txt": b"1\n"})
@@ -82,10 +82,10 @@ def test_access_that_is_lost_for_a_moment_cancels_nothing(cardinal: Cardinal) ->
     for _ in range(2):
         issue_of(item).repo = elsewhere
         for _ in range(3):
-            card.look(cardinal.shop, card_id)
+            card.sync_card(cardinal.services, card_id)
             cardinal.clock.forward(50)
         issue_of(item).repo = mine
-        card.look(cardinal.shop, card_id)
+        card.sync_card(cardinal.services, card_id)
         cardinal.clock.forward(50)
     assert cardinal.events(CardArchived) == []
     assert (cardinal.run_of(item).state, cardinal.run_of(item).stop_asked) == ("working", "")
@@ -94,11 +94,11 @@ def test_access_that_is_lost_for_a_moment_cancels_nothing(cardinal: Cardinal) ->
 def test_access_that_is_gone_for_minutes_gives_the_card_up(cardinal: Cardinal) -> None:
     item = at_work(cardinal)
     issue_of(item).repo = out_of_sight(cardinal)
-    card.look(cardinal.shop, CardId(item.node_id))
+    card.sync_card(cardinal.services, CardId(item.node_id))
     cardinal.clock.forward(card.HIDDEN_S + 1)
-    card.look(cardinal.shop, CardId(item.node_id))
+    card.sync_card(cardinal.services, CardId(item.node_id))
     assert [one.reason for one in cardinal.events(CardArchived)] == ["Redacted"]
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         assert f"hidden:{item.node_id}" not in leases.holders(db)
 
 
@@ -106,8 +106,8 @@ def test_an_issue_that_was_transferred_is_followed(cardinal: Cardinal) -> None:
     item = cardinal.new()
     cardinal.settle()
     issue_of(item).repo, issue_of(item).number = cardinal.home_repo, 41
-    card.look(cardinal.shop, CardId(item.node_id))
+    card.sync_card(cardinal.services, CardId(item.node_id))
     (moved,) = cardinal.events(CardConverted)
     assert (moved.repository, moved.number) == ("acme/board", 41)
-    card.look(cardinal.shop, CardId(item.node_id))
+    card.sync_card(cardinal.services, CardId(item.node_id))
     assert len(cardinal.events(CardConverted)) == 1

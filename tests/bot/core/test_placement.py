@@ -41,7 +41,7 @@ def at_home(
 
 
 def give_skill(cardinal: Cardinal) -> None:
-    """Give the shop, not the board's home, a skill that all its cards have."""
+    """Give the services, not the board's home, a skill that all its cards have."""
     files: dict[str, bytes | None] = {
         ".github/cardinal/skills/tidy/SKILL.md": b"---\nname: tidy\ndescription: Tidy.\n---\nTidy up.\n",
         ".github/cardinal.yml": b"version: 1\nrepository: {validation: none, skills: {default: [tidy]}}\n",
@@ -245,7 +245,7 @@ def test_the_run_reads_the_policy_of_the_repository_that_it_works_in(cardinal: C
     item = at_home(cardinal, labels=("area:shop",))
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    order, remote = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])
+    order, remote = builder.make(cardinal.services, run_id, cardinal.leases[run_id])
     assert (order.repository, remote.repository) == ("acme/shop", "acme/shop")
     assert order.validation.fast == ("true",)
     assert order.reference == f"acme/board#{issue_of(item).number}"
@@ -280,6 +280,6 @@ def test_doctor_looks_at_the_repositories_that_cards_are_placed_in(cardinal: Car
     store.repos.write_files(tools, "main", {"README.md": b"Tools.\n"}, "First", actor=alice)
     store.repos.set_role(tools, alice, Role.WRITE)
     at_home(cardinal, body="Repo: acme/tools")  # no issue of its own is on the board
-    shop = cardinal.shop
-    found = repositories.checks(Patient(shop.config, shop.engine, shop.hub, cardinal.clock()))
+    services = cardinal.services
+    found = repositories.checks(Patient(services.config, services.engine, services.hub, cardinal.clock()))
     assert "acme/tools" in {one.found.split()[0] for one in found}

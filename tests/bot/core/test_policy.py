@@ -28,10 +28,10 @@ def checks(cardinal: Cardinal, commit: str) -> list[tuple[str, str]]:
 def test_a_bad_policy_changes_nothing_and_is_a_failed_check_on_its_commit(
     cardinal: Cardinal, text: str, word: str
 ) -> None:
-    before = cardinal.shop.desk.policy(cardinal.board_id)
+    before = cardinal.services.context.policy(cardinal.board_id)
     commit = cardinal.set_policy(text)
     cardinal.settle()
-    assert cardinal.shop.desk.policy(cardinal.board_id) == before
+    assert cardinal.services.context.policy(cardinal.board_id) == before
     ((conclusion, summary),) = checks(cardinal, commit)
     assert conclusion == "failure"
     assert word.lower() in summary.lower()
@@ -45,7 +45,7 @@ def test_a_repaired_policy_is_in_force_at_once_and_said_so(cardinal: Cardinal) -
     commit = cardinal.set_policy(with_column(budget_usd="7.5"))
     cardinal.settle()
     assert checks(cardinal, commit)[0][0] == "success"
-    column = cardinal.shop.desk.policy(cardinal.board_id).column("In Progress")
+    column = cardinal.services.context.policy(cardinal.board_id).column("In Progress")
     assert column is not None
     assert column.budget_usd == 7.5
     status = cardinal.project.status
@@ -67,7 +67,7 @@ def test_a_policy_that_is_read_again_unchanged_says_nothing(cardinal: Cardinal) 
     cardinal.settle()
     before = cardinal.count()
     for _ in range(3):
-        board.refresh(cardinal.shop, "acme", 1)
+        board.refresh(cardinal.services, "acme", 1)
     assert cardinal.count() == before
     assert len(cardinal.events(PolicyRejected)) == 1
 
@@ -77,7 +77,7 @@ def test_without_a_file_the_default_board_applies(cardinal: Cardinal) -> None:
     repos.write_files(cardinal.home_repo, "main", {".github/cardinal.yml": None}, "Bare", actor=alice)
     cardinal.settle()
     assert cardinal.events(PolicyLoaded)[-1].text == ""
-    column = cardinal.shop.desk.policy(cardinal.board_id).column("In Progress")
+    column = cardinal.services.context.policy(cardinal.board_id).column("In Progress")
     assert column is not None
     assert column.plan_required
     assert len(cardinal.events(BoardSeen)) >= 1
@@ -108,7 +108,7 @@ def test_a_home_repository_out_of_reach_leaves_the_last_good_policy_in_force(car
     cardinal.forge.store.repos.delete(cardinal.home_repo, actor=cardinal.person("alice"))
     cardinal.sweep()
     assert cardinal.events(PolicyLoaded) == before
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         assert "Planning" in in_force.in_force(db, cardinal.board_id).board.columns
 
 

@@ -36,8 +36,8 @@ def at_work(cardinal: Cardinal) -> tuple[Item, RunId]:
 
 
 def lose_the_worker(cardinal: Cardinal) -> tuple[RunId, ...]:
-    cardinal.clock.forward(cardinal.shop.config.lease_s + 1)
-    return dispatch.reap(cardinal.shop.engine, now=cardinal.clock())
+    cardinal.clock.forward(cardinal.services.config.lease_s + 1)
+    return dispatch.reap(cardinal.services.engine, now=cardinal.clock())
 
 
 def test_a_run_whose_worker_is_silent_is_queued_again_and_the_old_worker_is_refused(
@@ -75,10 +75,10 @@ def test_a_run_that_loses_every_worker_is_lost_and_says_what_to_do(cardinal: Car
 def test_a_worker_that_is_told_to_go_hands_its_run_back(cardinal: Cardinal) -> None:
     item, run_id = at_work(cardinal)
     lease = cardinal.leases[run_id]
-    dispatch.let_go(cardinal.shop.engine, run_id, lease, now=cardinal.clock())
+    dispatch.let_go(cardinal.services.engine, run_id, lease, now=cardinal.clock())
     assert [one.why for one in cardinal.events(RunRequeued)] == ["handed_back"]
     assert cardinal.ready() == (run_id,)
-    dispatch.let_go(cardinal.shop.engine, run_id, lease, now=cardinal.clock())
+    dispatch.let_go(cardinal.services.engine, run_id, lease, now=cardinal.clock())
     assert len(cardinal.events(RunRequeued)) == 1
     assert cardinal.run_of(item).reclaims == 0
 
@@ -88,9 +88,9 @@ def test_claims_of_a_dead_process_end_at_the_next_tick(cardinal: Cardinal) -> No
     cardinal.settle()
     run_id = cardinal.run_of(item).run_id
     dead = liveness.name(2**22 + 5)  # beyond the largest pid of Linux
-    engine, now = cardinal.shop.engine, cardinal.clock()
+    engine, now = cardinal.services.engine, cardinal.clock()
     assert dispatch.claim(engine, run_id, worker=dead, now=now, ttl_s=600, slots=4) is not None
-    ticker.tick(cardinal.shop)
+    ticker.tick(cardinal.services)
     assert cardinal.run(run_id).state == "queued"
     with event_store.reading(engine) as db:
         assert leases.holders(db) == ()
@@ -99,11 +99,11 @@ def test_claims_of_a_dead_process_end_at_the_next_tick(cardinal: Cardinal) -> No
 def test_a_tick_finds_what_every_wake_up_lost(cardinal: Cardinal) -> None:
     """No Redis answers here at all, and a tick still lets the rules see what was appended."""
     item, run_id = at_work(cardinal)
-    with event_store.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.services.engine) as db:
         event_store.append(
             db, RunEnded(run_id, "failed", "stalled", "silent", "working"), at=cardinal.clock()
         )
-    ticker.tick(cardinal.shop)
+    ticker.tick(cardinal.services)
     assert cardinal.card(item).state == "failed"
 
 
@@ -142,12 +142,12 @@ def test_a_delivery_without_sense_is_quarantined_at_once_or_after_a_few_tries(
     for _ in range(10):
         cardinal.settle()
         cardinal.clock.forward(60)
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         (kept,) = inbox.quarantined(db)
         assert kept.delivery_id == DeliveryId("bad-1")
         assert kept.error
     assert cardinal.count() == before
-    assert inbox.due(cardinal.shop.engine, now=cardinal.clock(), limit=5) == ()
+    assert inbox.due(cardinal.services.engine, now=cardinal.clock(), limit=5) == ()
 
 
 def test_an_event_of_github_that_cardinal_does_not_know_is_stored_and_ignored(cardinal: Cardinal) -> None:
@@ -165,7 +165,7 @@ def test_a_run_whose_repository_has_a_broken_policy_fails_with_the_place(cardina
     cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "Oops", actor=alice)
     item = cardinal.new(column="In Progress")
     cardinal.settle()
-    jobs.carry_out(cardinal.shop, cardinal.run_of(item).run_id)
+    jobs.carry_out(cardinal.services, cardinal.run_of(item).run_id)
     cardinal.settle()
     run = cardinal.run_of(item)
     assert (run.ending, run.reason) == ("failed", "repository")
@@ -214,7 +214,7 @@ def test_an_event_that_the_rules_fail_on_is_said_on_its_card_and_stops_nobody_el
         return decided
 
     moves = [CardMoved(CardId(one.node_id), "Tasks", "In Progress", False) for one in (bad, good)]
-    with event_store.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, *moves, at=cardinal.clock())
         reactor.advance(db, now=cardinal.clock(), rules=failing)
         assert reactor.behind(db) == 0
@@ -223,5 +223,5 @@ def test_an_event_that_the_rules_fail_on_is_said_on_its_card_and_stops_nobody_el
     assert cardinal.run_of(good).state == "queued"
     assert "rules failed event=" in caplog.text
     caplog.clear()
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         assert outbox.open_of_card(db, CardId(good.node_id)) != ()

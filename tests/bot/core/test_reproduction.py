@@ -71,10 +71,12 @@ def test_only_what_people_see_of_somebody_with_write_access_is_played(cardinal: 
     cardinal.settle()
     run, card, rules = cardinal.run_of(item), cardinal.card(item), parse_repository(RULES, ())
     assert cardinal.claim(run.run_id)
-    order = builder.make(cardinal.shop, run.run_id, cardinal.leases[run.run_id])[0]
+    order = builder.make(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0]
 
     def played() -> tuple[list[str], str]:
-        found = with_reproduction(cardinal.shop, order, cardinal.run(run.run_id), card, rules).reproduction
+        found = with_reproduction(
+            cardinal.services, order, cardinal.run(run.run_id), card, rules
+        ).reproduction
         assert found is not None
         return [step.text for step in found.steps], found.absent
 
@@ -84,7 +86,7 @@ def test_only_what_people_see_of_somebody_with_write_access_is_played(cardinal: 
         cardinal.settle()
     assert played() == (["open /newer"], "")
     asked = replace(cardinal.run(run.run_id), asked="Steps:\n- open /asked")
-    found = with_reproduction(cardinal.shop, order, asked, card, rules).reproduction
+    found = with_reproduction(cardinal.services, order, asked, card, rules).reproduction
     assert found is not None
     assert [step.text for step in found.steps] == ["open /asked"]
 

@@ -17,13 +17,13 @@ DAY_S = 86_400
 
 
 def store_of(cardinal: Cardinal) -> Store:
-    return Store(builder.artifacts_of(cardinal.shop.config))
+    return Store(builder.artifacts_of(cardinal.services.config))
 
 
 def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
     """Let a run keep a text, long ago by the disk's clock; return its digest."""
     stored = store_of(cardinal).keep(text)
-    with event_store.writing(cardinal.shop.engine) as db:
+    with event_store.writing(cardinal.services.engine) as db:
         told = ArtifactKept(run_id, f"{text[:5]}.log", "log", stored.digest, stored.size_bytes)
         event_store.append(db, told, at=cardinal.clock())
     aged(cardinal, stored.digest)
@@ -31,7 +31,7 @@ def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
 
 
 def aged(cardinal: Cardinal, digest: str) -> None:
-    file: Path = builder.artifacts_of(cardinal.shop.config) / digest[:2] / digest
+    file: Path = builder.artifacts_of(cardinal.services.config) / digest[:2] / digest
     then = time.time() - 3 * DAY_S
     os.utime(file, (then, then))
 
@@ -45,7 +45,7 @@ def begun(cardinal: Cardinal) -> RunId:
 
 
 def dropped(cardinal: Cardinal, run_id: RunId) -> list[str]:
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         return [one.dropped for one in artifacts.of_run(db, run_id)]
 
 
@@ -58,14 +58,14 @@ def test_what_is_too_old_goes_and_what_a_live_run_or_a_newer_one_has_stays(cardi
     )
     cardinal.finish(over, files={"a.txt": b"1\n"})
     cardinal.finish(newer)
-    cardinal.clock.forward(cardinal.shop.config.artifact_days * DAY_S + 60)
+    cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
     kept(cardinal, newer, "shared")
-    assert any("(age)" in said for said in artifact_retention.drop(cardinal.shop))
+    assert any("(age)" in said for said in artifact_retention.drop(cardinal.services))
     store = store_of(cardinal)
     assert (store.read(first), dropped(cardinal, over)) == (None, ["age", "age"])
     assert store.read(shared) == b"shared"
     assert (store.read(lives), dropped(cardinal, live)) == (b"l", [""])
-    assert artifact_retention.drop(cardinal.shop) == ()
+    assert artifact_retention.drop(cardinal.services) == ()
 
 
 def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
@@ -73,7 +73,7 @@ def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
     digests = [kept(cardinal, over, letter * 400_000) for letter in "abcd"]
     cardinal.finish(over)
     cardinal.configure(artifact_mb=1)
-    artifact_retention.drop(cardinal.shop)
+    artifact_retention.drop(cardinal.services)
     assert dropped(cardinal, over) == ["space", "space", "", ""]
     assert [store_of(cardinal).read(one) is not None for one in digests] == [False, False, True, True]
     assert [one.reason for one in cardinal.events(ArtifactDropped)] == ["space", "space"]
@@ -83,9 +83,9 @@ def test_a_file_that_somebody_writes_just_now_is_not_removed(cardinal: Cardinal)
     over = begun(cardinal)
     digest = kept(cardinal, over, "again")
     cardinal.finish(over)
-    cardinal.clock.forward(cardinal.shop.config.artifact_days * DAY_S + 60)
+    cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
     store_of(cardinal).keep("again")  # by a run that tells of it in a moment
-    artifact_retention.drop(cardinal.shop)
+    artifact_retention.drop(cardinal.services)
     assert store_of(cardinal).read(digest) == b"again"
 
 
@@ -93,5 +93,5 @@ def test_files_of_no_run_go_after_a_day(cardinal: Cardinal) -> None:
     store = store_of(cardinal)
     old, new = store.keep("killed before it told"), store.keep("just now")
     aged(cardinal, old.digest)
-    assert artifact_retention.drop(cardinal.shop) == ("1 files of no run",)
+    assert artifact_retention.drop(cardinal.services) == ("1 files of no run",)
     assert (store.read(old.digest), store.read(new.digest)) == (None, b"just now")

@@ -60,7 +60,7 @@ def test_the_threads_of_one_review_are_one_batch_for_the_next_run_and_each_gets_
     run = cardinal.run_of(item)
     assert (run.kind, run.attempt, run.branch) == ("revision", 2, cardinal.card(item).branch)
     cardinal.begin(run.run_id)
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         pending = threads.pending(db, cardinal.card(item).card_id)
     assert [one.text for one in pending] == ["Name it", "Test it"]
     cardinal.write(
@@ -88,7 +88,7 @@ def test_the_words_of_a_review_without_threads_and_of_comments_since_reach_the_n
     run = cardinal.run_of(item)
     assert (run.kind, run.attempt) == ("revision", 2)
     assert cardinal.claim(run.run_id)
-    told = builder.make(cardinal.shop, run.run_id, cardinal.leases[run.run_id])[0].briefing
+    told = builder.make(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0].briefing
     assert "(since r1 began) requested changes:\nPlease look.\n" in told
     assert "(since r1 began):\nAnd round up.\n" in told
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from bot.admin.doctor import repositories
 from bot.admin.doctor.finding import Patient
 from bot.cli import main
-from bot.repo_config.skill_sources import FILE_BYTES, MOST_FILES, MOST_SKILLS
+from bot.repo_config.skill_sources import FILE_BYTES, MAX_FILES, MAX_SKILLS
 from bot.runspec import builder
 from forge.store.board import Item
 from ledger.events.instruction import (
@@ -102,7 +102,7 @@ def stack(cardinal: Cardinal) -> tuple[LayerTold, ...]:
 
 
 def place(cardinal: Cardinal, item: Item) -> Path:
-    return cardinal.shop.config.home / "workspaces" / item.node_id
+    return cardinal.services.config.home / "workspaces" / item.node_id
 
 
 def prompt(cardinal: Cardinal, item: Item) -> str:
@@ -111,7 +111,7 @@ def prompt(cardinal: Cardinal, item: Item) -> str:
 
 def briefing(cardinal: Cardinal, *more: str) -> str:
     words = ["show", "r1", "--briefing", *more]
-    found = CliRunner().invoke(main, words, env={"CARDINAL_HOME": str(cardinal.shop.config.home)})
+    found = CliRunner().invoke(main, words, env={"CARDINAL_HOME": str(cardinal.services.config.home)})
     assert found.exit_code == 0, found.output
     return found.output
 
@@ -152,13 +152,15 @@ def test_guides_of_the_default_branch_are_told_where_the_policy_names_them(cardi
     cardinal.settle()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    order = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
+    order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
     assert [layer for layer in order.stack if layer.kind == "guide"] == []
-    patient = Patient(cardinal.shop.config, cardinal.shop.engine, cardinal.shop.hub, cardinal.clock())
+    patient = Patient(
+        cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
+    )
     (found,) = [one for one in repositories.checks(patient) if one.name == "guides"]
     assert "has AGENTS.md and CLAUDE.md, which agents are not told" in found.found
     put(cardinal, {".github/cardinal.yml": f"{rules}  guides: [AGENTS.md]\n"})
-    order = builder.make(cardinal.shop, run_id, cardinal.leases[run_id])[0]
+    order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
     (layer,) = [layer for layer in order.stack if layer.kind == "guide"]
     assert (layer.name, layer.text.splitlines()[0]) == ("AGENTS.md", "Use tabs. See [how](docs/how.md).")
     assert [one.text for one in order.stack].index(layer.text) < len(order.stack) - 1
@@ -261,7 +263,7 @@ def test_the_repositorys_skill_counts_before_a_private_one_of_its_name(
 
 
 def test_links_large_files_and_too_many_are_left_out_and_that_is_said(cardinal: Cardinal) -> None:
-    many = {f"{SKILLS}/big/references/f{number:02}.md": "x" for number in range(MOST_FILES + 2)}
+    many = {f"{SKILLS}/big/references/f{number:02}.md": "x" for number in range(MAX_FILES + 2)}
     large = {f"{SKILLS}/big/references/a-large.md": "x" * (FILE_BYTES + 1)}
     head = "---\nname: big\ndescription: Big.\n---\nRead.\n"
     put(
@@ -274,15 +276,15 @@ def test_links_large_files_and_too_many_are_left_out_and_that_is_said(cardinal: 
     assert worked(cardinal, item).ending is Ending.SUCCEEDED
     skills = considered(cardinal)
     assert skills["linked"].why == "the description asks for it, but it has no readable SKILL.md"
-    left = ["a-large.md", "b-link.md", "deep", f"f{MOST_FILES:02}.md", f"f{MOST_FILES + 1:02}.md"]
+    left = ["a-large.md", "b-link.md", "deep", f"f{MAX_FILES:02}.md", f"f{MAX_FILES + 1:02}.md"]
     wanted = ", ".join(f"references/{name}" for name in left)
     assert skills["big"].why == f"the description asks for it; left out: {wanted}"
-    assert prompt(cardinal, item).count("- /workspace/skills/big/references/f") == MOST_FILES
+    assert prompt(cardinal, item).count("- /workspace/skills/big/references/f") == MAX_FILES
 
 
 def test_only_so_many_skills_are_looked_at(cardinal: Cardinal) -> None:
     head = "---\nname: {}\ndescription: One.\n---\nRead.\n"
-    names = [f"s{number:02}" for number in range(MOST_SKILLS + 1)]
+    names = [f"s{number:02}" for number in range(MAX_SKILLS + 1)]
     put(cardinal, {f"{SKILLS}/{name}/SKILL.md": head.format(name) for name in names})
     cardinal.scenario(work=WORK)
     item = cardinal.new(title="Totals", body=f"Skills: {names[0]}, {names[-1]}")
@@ -380,10 +382,10 @@ def test_a_profile_that_is_not_there_ends_the_run_with_what_was_meant(cardinal: 
 
 
 def test_a_board_file_with_an_unknown_profile_is_refused(cardinal: Cardinal) -> None:
-    bad = cardinal.shop.desk.policy(cardinal.board_id)
+    bad = cardinal.services.context.policy(cardinal.board_id)
     cardinal.set_policy("version: 1\nrepository: {profile: node_ap}\n")
     cardinal.settle()
-    assert cardinal.shop.desk.policy(cardinal.board_id) == bad
+    assert cardinal.services.context.policy(cardinal.board_id) == bad
     assert "did you mean node_app?" in cardinal.events(PolicyRejected)[-1].problems[0]
 
 

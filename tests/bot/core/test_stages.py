@@ -92,7 +92,7 @@ def test_a_repository_has_personas_of_its_own_and_a_person_lets_a_stage_begin(ca
     told = [one.text for one in cardinal.events(AgentSaid) if one.text.startswith("Told")]
     assert "Doubt every line." in told[0]
     shown = CliRunner().invoke(
-        main, ["show", "r1", "--briefing"], env={"CARDINAL_HOME": str(cardinal.shop.config.home)}
+        main, ["show", "r1", "--briefing"], env={"CARDINAL_HOME": str(cardinal.services.config.home)}
     )
     assert "=== 1. system: rules" in shown.output
     assert (
@@ -138,7 +138,7 @@ def test_a_persona_loosens_nothing(cardinal: Cardinal) -> None:
     text = with_column(stages=OWN, tools="{edit: deny, run: ask}")
     column = parse(text, home="acme/board").column("In Progress")
     assert column is not None
-    _, verify = stages_of(cardinal.shop.hub, "acme/shop", "main", column, tools)
+    _, verify = stages_of(cardinal.services.hub, "acme/shop", "main", column, tools)
     assert (verify.tools.edit, verify.tools.run, verify.tools.ask) == ("deny", "ask", ("git push:*",))
     assert (verify.tools.network, verify.tools.hosts) == ("list", ("a.org",))
 

@@ -22,13 +22,13 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     item = waiting(cardinal)
-    stalled_work.watch(cardinal.shop)
+    stalled_work.watch(cardinal.services)
     cardinal.clock.forward(30)
-    stalled_work.watch(cardinal.shop)
+    stalled_work.watch(cardinal.services)
     assert cardinal.events(WorkStalled) == []
     for _ in range(2):
         cardinal.clock.forward(40)
-        stalled_work.watch(cardinal.shop)
+        stalled_work.watch(cardinal.services)
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
     assert caplog.text.count("ready work starts nowhere") == 1
     cardinal.settle()
@@ -38,7 +38,7 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
 
     cardinal.begin(cardinal.run_of(item).run_id)
     assert cardinal.ready() == ()
-    stalled_work.watch(cardinal.shop)
+    stalled_work.watch(cardinal.services)
     cardinal.settle()
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1, 0]
     assert "no worker" not in cardinal.project.status_updates[-1].body
@@ -51,33 +51,33 @@ def test_a_tick_on_which_nothing_happened_and_no_run_is_due_reads_nothing(
 ) -> None:
     if work:
         waiting(cardinal)
-        stalled_work.watch(cardinal.shop)
+        stalled_work.watch(cardinal.services)
     cardinal.clock.forward(stalled_work.STALLED.total_seconds())
     for _ in range(3):  # the alarm is an event, and its reason another
         cardinal.settle()
         cardinal.ready()
-        stalled_work.watch(cardinal.shop)
+        stalled_work.watch(cardinal.services)
     said: list[object] = []
-    event.listen(cardinal.shop.engine, "before_cursor_execute", lambda *given: said.append(given[2]))
+    event.listen(cardinal.services.engine, "before_cursor_execute", lambda *given: said.append(given[2]))
     cardinal.clock.forward(30)
-    stalled_work.watch(cardinal.shop)
+    stalled_work.watch(cardinal.services)
     assert said == []
     assert len(cardinal.events(WorkStalled)) == work
 
 
 def test_an_alarm_that_could_not_be_recorded_is_raised_at_the_next_tick(cardinal: Cardinal) -> None:
     waiting(cardinal)
-    stalled_work.watch(cardinal.shop)
+    stalled_work.watch(cardinal.services)
     cardinal.clock.forward(61)
 
     def refuse(*_given: object) -> None:
         raise InterruptedError
 
-    event.listen(cardinal.shop.engine, "before_cursor_execute", refuse)
+    event.listen(cardinal.services.engine, "before_cursor_execute", refuse)
     with pytest.raises(InterruptedError):
-        stalled_work.watch(cardinal.shop)
-    event.remove(cardinal.shop.engine, "before_cursor_execute", refuse)
-    stalled_work.watch(cardinal.shop)
+        stalled_work.watch(cardinal.services)
+    event.remove(cardinal.services.engine, "before_cursor_execute", refuse)
+    stalled_work.watch(cardinal.services)
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
 
 
@@ -89,7 +89,7 @@ def test_a_run_that_waits_for_its_turn_raises_no_alarm(cardinal: Cardinal) -> No
         cardinal.begin(run_id)
     for _ in range(3):
         cardinal.clock.forward(60)
-        stalled_work.watch(cardinal.shop)
+        stalled_work.watch(cardinal.services)
     assert cardinal.events(WorkStalled) == []
 
 

@@ -28,8 +28,8 @@ def delete(cardinal: Cardinal, name: str) -> None:
 
 
 def findings(cardinal: Cardinal) -> list[Finding]:
-    shop = cardinal.shop
-    return list(checkups.columns(Patient(shop.config, shop.engine, shop.hub, cardinal.clock())))
+    services = cardinal.services
+    return list(checkups.columns(Patient(services.config, services.engine, services.hub, cardinal.clock())))
 
 
 def board_status(cardinal: Cardinal) -> str:
@@ -80,7 +80,7 @@ def test_a_look_that_finds_other_columns_reads_them_before_it_believes_in_a_drag
     item = cardinal.new(column="Review")
     cardinal.settle()
     rename(cardinal, Review="QA", QA="Review")
-    card.look(cardinal.shop, CardId(item.node_id))
+    card.sync_card(cardinal.services, CardId(item.node_id))
     assert cardinal.events(CardMoved) == []
     assert cardinal.card(item).column == cardinal.column(item) == "QA"
     cardinal.drag(item, "Review")
@@ -92,7 +92,7 @@ def test_a_deleted_column_is_no_drag_and_its_queue_waits_until_it_is_there_again
     working, queued = two_cards(cardinal)
     delete(cardinal, "In Progress")
     for item in (working, queued):
-        card.look(cardinal.shop, CardId(item.node_id))
+        card.sync_card(cardinal.services, CardId(item.node_id))
     cardinal.sweep()
     cardinal.settle()
     assert (cardinal.events(CardMoved), len(cardinal.events(ColumnsChanged))) == ([], 1)
@@ -114,7 +114,7 @@ def test_without_its_field_status_the_board_is_not_read_as_drags_and_says_what_t
 ) -> None:
     _, queued = two_cards(cardinal)
     cardinal.forge.store.projects.update_field(cardinal.project.status, name="Stage")
-    assert card.look(cardinal.shop, CardId(queued.node_id)) is False
+    assert card.sync_card(cardinal.services, CardId(queued.node_id)) is False
     assert cardinal.sweep() == ()
     cardinal.publish()
     cardinal.clock.forward(60)

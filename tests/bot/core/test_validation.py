@@ -120,8 +120,10 @@ def test_the_doctor_finds_repositories_that_name_no_checks(
 
 def finding(cardinal: Cardinal) -> Finding:
     """Return what the doctor finds in the shop."""
-    shop = cardinal.shop
-    findings = list(repositories.checks(Patient(shop.config, shop.engine, shop.hub, cardinal.clock())))
+    services = cardinal.services
+    findings = list(
+        repositories.checks(Patient(services.config, services.engine, services.hub, cardinal.clock()))
+    )
     (found,) = [one for one in findings if "acme/shop" in one.found]
     return found
 

@@ -12,7 +12,7 @@ from redis import Redis
 from sqlalchemy import Engine
 
 from bot.system import config as configuration
-from bot.system import redis as embedded
+from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from runner.exec.launch import launched
 from tests.ledgers import new_ledger
@@ -48,18 +48,18 @@ def redis_server(config: Config) -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.fixture
 def redis(config: Config, redis_server: subprocess.Popen[bytes]) -> Iterator[Redis]:
-    client = embedded.connect(config)
+    client = embedded_redis.connect(config)
     yield client
     client.close()
 
 
 def start_redis(config: Config) -> subprocess.Popen[bytes]:
     """Return a started Redis that answers; raises TimeoutError after 10 s."""
-    command = launched(embedded.server_command(config.home), env=os.environ, cwd=Path.cwd())
+    command = launched(embedded_redis.server_command(config.home), env=os.environ, cwd=Path.cwd())
     server = subprocess.Popen(command)
-    client = embedded.connect(config)
+    client = embedded_redis.connect(config)
     for _ in range(500):
-        if embedded.answers(client):
+        if embedded_redis.answers(client):
             client.close()
             return server
         select([], [], [], 0.02)

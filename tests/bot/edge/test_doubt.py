@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from bot.scheduler.lease_grace import Doubts
+from bot.scheduler.lease_grace import LeaseGrace
 from bot.system.liveness import name
 from ledger.queue.leases import Lease
 
@@ -15,7 +15,7 @@ def lease(until: datetime = NOW, holder: str = "elsewhere-1") -> Lease:
 
 def test_a_worker_is_gone_when_it_is_silent_while_no_clock_can_jump() -> None:
     seconds = [100.0]
-    doubts = Doubts(lambda: seconds[0], grace_s=5)
+    doubts = LeaseGrace(lambda: seconds[0], grace_s=5)
     assert not doubts.sure(lease())
     seconds[0] += 4
     assert not doubts.sure(lease())
@@ -25,11 +25,11 @@ def test_a_worker_is_gone_when_it_is_silent_while_no_clock_can_jump() -> None:
 
 def test_a_renewal_ends_the_doubt() -> None:
     seconds = [100.0]
-    doubts = Doubts(lambda: seconds[0], grace_s=5)
+    doubts = LeaseGrace(lambda: seconds[0], grace_s=5)
     assert not doubts.sure(lease())
     seconds[0] += 60
     assert not doubts.sure(lease(NOW + timedelta(hours=1)))
 
 
 def test_a_process_that_is_known_to_be_dead_needs_no_grace() -> None:
-    assert Doubts(lambda: 0.0, grace_s=5).sure(lease(holder=name(2**22 + 5)))
+    assert LeaseGrace(lambda: 0.0, grace_s=5).sure(lease(holder=name(2**22 + 5)))

@@ -19,7 +19,7 @@ from bot.daemon import lock_file
 from bot.daemon.lock_file import Presence
 from bot.scheduler import queues
 from bot.system import config as configuration
-from bot.system import redis as embedded
+from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from forge.seed import load
 from forge.server import Forge
@@ -106,7 +106,7 @@ def test_it_stops_clean_and_leaves_nothing(environ: dict[str, str], tmp_path: Pa
         assert process.wait(60) == 0
         assert not any(alive(pid) for pid in pids)
     assert lock_file.look(config.home) is None
-    assert not embedded.answers(embedded.connect(config))
+    assert not embedded_redis.answers(embedded_redis.connect(config))
 
 
 def test_nothing_of_it_outlives_a_kill(environ: dict[str, str], tmp_path: Path, config: Config) -> None:
@@ -131,7 +131,7 @@ def test_every_part_that_is_killed_comes_back(
             return set(now) == PARTS and not set(now.values()) & set(before.values())
 
         until(all_new, within_s=20)
-        until(lambda: embedded.answers(embedded.connect(config)), within_s=20)
+        until(lambda: embedded_redis.answers(embedded_redis.connect(config)), within_s=20)
         until(lambda: post(seen(config).address, "d-2") == 202, within_s=20)
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
@@ -203,4 +203,4 @@ def test_a_second_one_in_the_same_home_is_refused(
         )
         assert second.returncode == 2
         assert "runs already" in second.stderr
-        assert queues.lengths(embedded.connect(config)) is not None
+        assert queues.lengths(embedded_redis.connect(config)) is not None

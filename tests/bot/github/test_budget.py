@@ -12,7 +12,7 @@ from bot.github.errors import RateLimitedError, UnavailableError
 from bot.github.rate_limit import (
     CONTENTS_PER_HOUR,
     CONTENTS_PER_MINUTE,
-    MOST_INSTALLATIONS,
+    MAX_INSTALLATIONS,
     SHARES,
     Budget,
     Spent,
@@ -135,7 +135,7 @@ def test_each_installation_is_counted_for_itself_by_whichever_process(clock: Clo
 def test_installations_that_nobody_asks_for_any_more_are_forgotten(clock: Clock, tmp_path: Path) -> None:
     path = tmp_path / "budget.json"
     Budget(clock, path, "first").count({}, points=1, creates=False)
-    for number in range(MOST_INSTALLATIONS):
+    for number in range(MAX_INSTALLATIONS):
         Budget(clock, path, f"App {number}").count({}, points=1, creates=False)
     assert Budget(clock, path, "first").seen() == Spent()
     assert Budget(clock, path, "App 0").seen() != Spent()

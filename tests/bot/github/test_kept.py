@@ -4,7 +4,7 @@ import stat
 from dataclasses import replace
 
 from bot.github.client import Hub
-from bot.github.token_cache import MOST, Kept
+from bot.github.token_cache import MAX, Kept
 from bot.system.config import Config
 from bot.system.secret import Secret
 from tests.bot.github.conftest import Clock, Scripted
@@ -93,7 +93,7 @@ def test_a_torn_file_is_an_empty_memory(config: Config) -> None:
 
 def test_the_memory_stays_small(config: Config) -> None:
     mine = kept(config)
-    for n in range(MOST + 5):
+    for n in range(MAX + 5):
         mine.put(f"token {n}", str(n))
-    assert mine.get(f"token {MOST + 4}") == str(MOST + 4)
+    assert mine.get(f"token {MAX + 4}") == str(MAX + 4)
     assert mine.get("token 0") is None

@@ -55,7 +55,7 @@ def test_files_are_listed_with_their_kind_and_what_is_gone_says_why(pages: Pages
     run_id = pages.run()
     digest = pages.keep(run_id, f"full 1: {HOSTILE}", "log")
     old = pages.keep(run_id, "report.md", "report", "# Old\n")
-    with event_store.writing(pages.cardinal.shop.engine) as db:
+    with event_store.writing(pages.cardinal.services.engine) as db:
         event_store.append(db, ArtifactDropped(run_id, "report.md", old, "age"), at=pages.cardinal.clock())
     bob = pages.browser("bob")
     listed = bob.get(page_of(run_id))
@@ -113,7 +113,7 @@ def test_in_a_public_repository_everybody_who_signs_in_may_read(pages: Pages) ->
 def test_who_may_not_read_the_issue_reads_nothing_of_work_in_a_repository_that_he_may(pages: Pages) -> None:
     run_id = pages.run()
     card = pages.cardinal.run(run_id).card_id
-    with event_store.writing(pages.cardinal.shop.engine) as db:
+    with event_store.writing(pages.cardinal.services.engine) as db:
         moved = CardConverted(card, "I_elsewhere", "acme/board", 99)
         event_store.append(db, moved, at=pages.cardinal.clock())
     hide(pages.cardinal, "board")
@@ -139,7 +139,7 @@ def test_a_login_that_is_somebody_elses_by_now_opens_nothing(pages: Pages) -> No
     run_id, bob = pages.run(), pages.browser("bob", signed_in=False)
     hide(pages.cardinal)
     assert pages.browser("bob").get(page_of(run_id)).status_code == 200
-    with event_store.writing(pages.cardinal.shop.engine) as db:
+    with event_store.writing(pages.cardinal.services.engine) as db:
         sign_ins.begin(db, "w", user_id=4, login="bob", now=pages.cardinal.clock(), ttl_s=600)
     bob.here.set_cookie("__Host-cardinal", "w", domain="cardinal.example.com", secure=True)
     assert bob.get(page_of(run_id)).status_code == 404
@@ -162,7 +162,7 @@ def test_a_briefing_is_for_the_operator_alone(pages: Pages) -> None:
 
 def test_when_github_cannot_be_asked_nothing_is_shown_and_nobody_asks(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
-    pages.cardinal.shop.hub.budget.close(300)
+    pages.cardinal.services.hub.budget.close(300)
     busy = bob.get(page_of(run_id))
     assert (busy.status_code, busy.headers["Retry-After"]) == (503, "60")
     assert "rate limit is nearly reached" in busy.text
@@ -176,7 +176,7 @@ def test_when_github_cannot_be_asked_nothing_is_shown_and_nobody_asks(pages: Pag
 def test_every_repository_has_to_be_readable_and_nobody_asks_without_end(pages: Pages) -> None:
     cardinal = pages.cardinal
     hide(cardinal)
-    readers, now = Readers(cardinal.shop.hub, cardinal.clock), cardinal.clock()
+    readers, now = Readers(cardinal.services.hub, cardinal.clock), cardinal.clock()
     bob, carol = (Visit(cardinal.person(name).id, name, now) for name in ("bob", "carol"))
     assert not readers.may(bob, frozenset(), now)
     for name in ("acme/shop", "ACME/Shop"):
@@ -234,11 +234,11 @@ def test_only_plain_text_pictures_and_films_are_ever_shown() -> None:
 def test_a_file_that_the_disk_changed_or_lost_is_not_given_out(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     digest = pages.keep(run_id, "full 1: pytest", "log")
-    file: Path = builder.artifacts_of(pages.cardinal.shop.config) / digest[:2] / digest
+    file: Path = builder.artifacts_of(pages.cardinal.services.config) / digest[:2] / digest
     file.write_text("0 tests failed\n")
     damaged = bob.get(file_at(run_id, digest))
     assert (damaged.status_code, "its disk has changed it" in damaged.text) == (410, True)
-    Store(builder.artifacts_of(pages.cardinal.shop.config)).remove(digest)
+    Store(builder.artifacts_of(pages.cardinal.services.config)).remove(digest)
     assert bob.get(file_at(run_id, digest)).status_code == 410
 
 

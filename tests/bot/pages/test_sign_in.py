@@ -92,7 +92,7 @@ def test_who_signs_in_again_ends_the_visit_before(pages: Pages) -> None:
 def test_no_page_is_framed_kept_or_loads_anything(pages: Pages) -> None:
     bob, nobody = pages.browser("bob"), pages.browser("bob", signed_in=False)
     run_id = pages.run()
-    pages.cardinal.shop.hub.budget.close(300)
+    pages.cardinal.services.hub.budget.close(300)
     busy = bob.get(f"/runs/{run_id}/artifacts")
     answers = [busy, bob.get("/"), bob.get("/runs/r999/artifacts"), nobody.get("/"), nobody.get("/sign-in")]
     answers += [nobody.get("/sign-in/back"), nobody.get("/runs/r999/artifacts")]
@@ -155,7 +155,7 @@ def test_who_comes_back_without_a_code_writes_nothing(pages: Pages) -> None:
         state = asked(bob.begins())["state"]
         refused = bob.get(f"/sign-in/back?state={state}&code={code}&error=made_up")
         assert (refused.status_code, "GitHub refused: sign in again" in refused.text) == (403, True)
-    with event_store.reading(pages.cardinal.shop.engine) as db:
+    with event_store.reading(pages.cardinal.services.engine) as db:
         assert db.scalar(select(func.count()).select_from(spent_states)) == 0
 
 
@@ -212,7 +212,7 @@ def test_a_github_that_does_not_answer_is_a_sentence_without_secrets(
     pages: Pages, caplog: pytest.LogCaptureFixture
 ) -> None:
     bob = pages.browser("bob", signed_in=False)
-    shop = pages.cardinal.shop
+    shop = pages.cardinal.services
     away = replace(shop.config, git_url="http://127.0.0.1:9")
     bob.app = make_app(away, shop.engine, lambda _: True, pages.cardinal.clock)
     back = bob.agrees(bob.begins())
@@ -279,7 +279,7 @@ def test_an_answer_that_is_not_githubs_signs_nobody_in(
 
 
 def test_a_slow_github_holds_up_few_threads(pages: Pages) -> None:
-    shop = pages.cardinal.shop
+    shop = pages.cardinal.services
     backs = []
     for login in ("alice", "bob", "carol"):
         browser = pages.browser(login, signed_in=False)
@@ -310,7 +310,7 @@ def test_strangers_cannot_make_cardinal_ask_github_without_end(pages: Pages) -> 
 
 
 def test_there_is_no_way_in_without_a_public_address(pages: Pages) -> None:
-    shop = pages.cardinal.shop
+    shop = pages.cardinal.services
     app = make_app(replace(shop.config, public_url=""), shop.engine, lambda _: True, pages.cardinal.clock)
     for path in ("/", "/sign-in", "/sign-in/back", "/runs/r1/artifacts"):
         assert app.test_client().get(path).status_code == 404

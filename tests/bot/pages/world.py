@@ -81,11 +81,11 @@ class Pages:
 
     @classmethod
     def over(cls, cardinal: Cardinal) -> "Pages":
-        shop = cardinal.shop
-        return cls(cardinal, make_app(shop.config, shop.engine, lambda _: True, cardinal.clock))
+        services = cardinal.services
+        return cls(cardinal, make_app(services.config, services.engine, lambda _: True, cardinal.clock))
 
     def browser(self, login: str, *, signed_in: bool = True) -> Browser:
-        made = Browser(self.app, self.cardinal.forge.url, login, self.cardinal.shop.config.public_url)
+        made = Browser(self.app, self.cardinal.forge.url, login, self.cardinal.services.config.public_url)
         if signed_in:
             assert made.signs_in().status_code == 303
         return made
@@ -99,12 +99,12 @@ class Pages:
 
     @property
     def store(self) -> Store:
-        return Store(builder.artifacts_of(self.cardinal.shop.config))
+        return Store(builder.artifacts_of(self.cardinal.services.config))
 
     def keep(self, run_id: RunId, name: str, kind: str, text: str = "3 tests passed\n") -> str:
         """Let the run keep a text; return its digest."""
         stored = self.store.keep(text)
-        with event_store.writing(self.cardinal.shop.engine) as db:
+        with event_store.writing(self.cardinal.services.engine) as db:
             told = ArtifactKept(run_id, name, kind, stored.digest, stored.size_bytes)
             event_store.append(db, told, at=self.cardinal.clock())
         return stored.digest

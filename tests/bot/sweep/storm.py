@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Table, select
 
 from bot.github.client import Hub
 from bot.ingest import delivery
-from bot.outbox.context import Desk
+from bot.outbox.context import OutboxContext
 from bot.system.secret import Secret
 from bot.web.app import make_app
 from forge.store.board import DraftIssue, Item
@@ -38,7 +38,7 @@ from tests.ledgers import new_ledger
 TWICE, LOST = 0.05, 0.05
 SECRET = "s"
 COLUMNS = ("Tasks", "Planning", "In Progress", "Review", "QA", "Done", None)
-MOST_SWEEPS = 40
+MAX_SWEEPS = 40
 # Beyond so many commands a minute none is obeyed: which ones those are goes by when they come, not by what
 # they say, and here by how fast the machine is.
 UNPACED = POLICY.rstrip().removesuffix("}") + ", commands_per_minute: 1000}\n"
@@ -100,16 +100,20 @@ def play(cardinal: Cardinal, home: Path, *, size: int, seed: int) -> Storm:
     sweeps = _recover(other, gone)
     stormy_s = time.perf_counter() - start
     ends = _digest(cardinal), _digest(other)
-    other.shop.engine.dispose()
+    other.services.engine.dispose()
     return Storm(*ends, len(told), len(sent), len(lost), sweeps, quiet_s, stormy_s)
 
 
 def _second(cardinal: Cardinal, home: Path) -> Cardinal:
     """Return a second Cardinal of the same board, with a ledger of its own."""
-    config = replace(cardinal.shop.config, home=home, database_url=f"sqlite:///{home / 'data' / 'ledger.db'}")
+    config = replace(
+        cardinal.services.config, home=home, database_url=f"sqlite:///{home / 'data' / 'ledger.db'}"
+    )
     engine = new_ledger(config.database_url)
-    hub, desk = Hub(config, cardinal.clock), Desk(engine, config, cardinal.clock)
-    return replace(cardinal, shop=replace(cardinal.shop, config=config, engine=engine, hub=hub, desk=desk))
+    hub, context = Hub(config, cardinal.clock), OutboxContext(engine, config, cardinal.clock)
+    return replace(
+        cardinal, services=replace(cardinal.services, config=config, engine=engine, hub=hub, context=context)
+    )
 
 
 def _doings(cardinal: Cardinal, chance: random.Random, size: int) -> list[Delivery]:
@@ -174,12 +178,12 @@ def _rest(cardinal: Cardinal, item: Item, _chance: random.Random) -> None:
 
 def _deliver(cardinal: Cardinal, told: Iterable[Delivery]) -> None:
     """Hand the deliveries to the real receiver, and ingest what it stored in the order in which it came."""
-    app = make_app(cardinal.shop.config, cardinal.shop.engine, lambda _: False, cardinal.clock)
+    app = make_app(cardinal.services.config, cardinal.services.engine, lambda _: False, cardinal.clock)
     door = app.test_client()
     for one in told:
         _post(door, one)
         one.status_code, one.status, one.delivered_at = 202, "OK", cardinal.clock()
-        delivery.ingest(cardinal.shop, DeliveryId(one.guid))
+        delivery.ingest(cardinal.services, DeliveryId(one.guid))
     while cardinal.answer_bells():
         pass
 
@@ -193,12 +197,12 @@ def _post(door: FlaskClient, one: Delivery) -> None:
 
 def _recover(cardinal: Cardinal, lost: set[str]) -> int:
     """Sweep until every lost delivery came after all; return how many sweeps that took."""
-    for sweeps in range(1, MOST_SWEEPS):
+    for sweeps in range(1, MAX_SWEEPS):
         cardinal.mail.clear()
         cardinal.sweep()
         _deliver(cardinal, list(cardinal.mail))
         cardinal.mail.clear()
-        with event_store.reading(cardinal.shop.engine) as db:
+        with event_store.reading(cardinal.services.engine) as db:
             if all(inbox.known(db, DeliveryId(guid)) for guid in lost):
                 cardinal.sweep()
                 return sweeps
@@ -216,7 +220,7 @@ def _digest(cardinal: Cardinal) -> Digest:
     card, and when that was found: a look can come before the delivery that tells it. A run is called by its
     card and attempt: its number says only in which order the bells were answered.
     """
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         called = {one.run_id: f"{one.card_id}/{one.attempt}" for one in db.execute(select(runs))}
         found: Digest = {table.name: _rows(db, table, called) for table in (*VIEWS.sorted_tables, outbox)}
     happened = Counter(type(one).__name__ for one in cardinal.events(Event))
@@ -236,5 +240,5 @@ def _renamed(cell: Any, called: Mapping[str, str]) -> Any:
 
 def _inbox(cardinal: Cardinal) -> Counter[str]:
     """Return how many deliveries are in each state but done: of those, the storm had more and fewer."""
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         return Counter({name: count for name, count in inbox.counts(db).items() if name != "done" and count})

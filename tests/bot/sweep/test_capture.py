@@ -97,7 +97,7 @@ def test_it_ends_by_itself_and_keeps_no_more_than_was_asked_for(
     capture.begin(config.home, clock(), lasting=timedelta(days=9), most=2)
     for n in range(4):
         post(door, f"g{n}", COMMENT)
-    post(door, "large", {"action": "x", "text": "y" * capture.MOST_BYTES})
+    post(door, "large", {"action": "x", "text": "y" * capture.MAX_BYTES})
     assert len(capture.kept(config.home)) == 2
     for one in capture.kept(config.home):
         one.unlink()

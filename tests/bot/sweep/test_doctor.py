@@ -31,8 +31,8 @@ HOOK = "https://cardinal.example/webhooks/github"
 
 
 def patient(cardinal: Cardinal) -> Patient:
-    shop = cardinal.shop
-    return Patient(shop.config, shop.engine, shop.hub, cardinal.clock())
+    services = cardinal.services
+    return Patient(services.config, services.engine, services.hub, cardinal.clock())
 
 
 def found(cardinal: Cardinal) -> dict[str, list[Finding]]:
@@ -111,7 +111,7 @@ def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> 
 def test_where_no_webhooks_are_wanted_none_is_missed(cardinal: Cardinal) -> None:
     (app,) = cardinal.forge.store.apps.all()
     app.webhook_url = "https://github.com/cardinal-board/cardinal"
-    config = replace(cardinal.shop.config, webhooks=False)
+    config = replace(cardinal.services.config, webhooks=False)
     asked = replace(patient(cardinal), config=config)
     told = [one for check in (github.hook, github.deliveries, github.signature) for one in check(asked)]
     assert [one.level for one in told] == [Level.OK]
@@ -135,7 +135,7 @@ def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardi
     status = project.status
     wanted = {one.name: one.description for one in status.options}
     status.options[0].description, status.options[1].description = "", "Old."
-    board.refresh(cardinal.shop, "acme", 1)
+    board.refresh(cardinal.services, "acme", 1)
     findings = list(examine(patient(cardinal)))
     assert {one.mends for one in findings} >= {"fields", "columns"}
     said = list(repairs.mend(patient(cardinal), findings))
@@ -143,7 +143,7 @@ def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardi
     kinds = {one.name: one.data_type for one in project.fields}
     assert (kinds["Agent"], kinds["Cost $"]) == (FieldType.TEXT, FieldType.NUMBER)
     assert {one.name: one.description for one in status.options} == wanted
-    board.refresh(cardinal.shop, "acme", 1)
+    board.refresh(cardinal.services, "acme", 1)
     assert not {one.mends for one in examine(patient(cardinal))} & {"fields", "columns"}
 
 
@@ -151,13 +151,13 @@ def test_the_budget_is_shown_below_the_policys_ceiling(cardinal: Cardinal) -> No
     reset_s = int(cardinal.clock().timestamp()) + 600
     left = {"limit": 5000, "remaining": 3000, "reset": reset_s}
     headers = {f"x-ratelimit-{name}": str(value) for name, value in left.items()}
-    cardinal.shop.hub.budget.count(headers, points=0, creates=False)
+    cardinal.services.hub.budget.count(headers, points=0, creates=False)
     (core,) = found(cardinal)["budget core"]
     assert core.found.startswith("500 of 5000 (2500 by the policy)")
     (used,) = (one.found for one in found(cardinal)["budget"])
-    owner, app_id = cardinal.shop.config.board_owner, cardinal.shop.config.app_id
+    owner, app_id = cardinal.services.config.board_owner, cardinal.services.config.app_id
     assert used.startswith(f"App {app_id} at {owner} of http://127.0.0.1:")
-    cardinal.shop.hub.budget.close(90)
+    cardinal.services.hub.budget.close(90)
     assert any("GitHub said stop" in one.found for one in found(cardinal)["budget"])
 
 
@@ -169,14 +169,14 @@ def test_deliveries_that_nobody_reads_are_said(cardinal: Cardinal) -> None:
 
 def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tmp_path: Path) -> None:
     token = "ghs_12_" + "a" * 520
-    config = cardinal.shop.config
+    config = cardinal.services.config
     logs = config.home / "logs"
     logs.mkdir(parents=True)
     (logs / "web.log").write_text(f"took {token} and {config.webhook_secret.reveal()}long-secret\n" * 9)
     (logs / "huge.log").write_text("x" * 900_000)
     private = config.private_key.reveal()
     path = tmp_path / "bundle.tar.gz"
-    someone = replace(patient(cardinal), engine=cardinal.shop.engine)
+    someone = replace(patient(cardinal), engine=cardinal.services.engine)
     support_bundle.write(path, someone, [Finding("app", Level.FAIL, f"it says {token}", "look")])
     assert path.stat().st_mode & 0o077 == 0
     with tarfile.open(path) as archive:
@@ -188,24 +188,24 @@ def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tm
     assert json.loads(texts["cardinal-bundle/findings.json"])[0]["found"] == "it says [redacted]"
     assert "private_key" in json.loads(texts["cardinal-bundle/settings.json"])
     kept = Delivery(DeliveryId("x"), "ping", "", b"{}", cardinal.clock())
-    assert inbox.store(cardinal.shop.engine, kept)
+    assert inbox.store(cardinal.services.engine, kept)
 
 
 @pytest.fixture
 def served(cardinal: Cardinal) -> Iterator[str]:
     """Serve the real receiver of this home on the loopback address, with another secret than was told."""
-    other = replace(cardinal.shop.config, webhook_secret=Secret("another"))
+    other = replace(cardinal.services.config, webhook_secret=Secret("another"))
     yield from _serving(cardinal, other)
 
 
 @pytest.fixture
 def sound(cardinal: Cardinal) -> Iterator[str]:
     """Serve the real receiver of this home on the loopback address."""
-    yield from _serving(cardinal, cardinal.shop.config)
+    yield from _serving(cardinal, cardinal.services.config)
 
 
 def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
-    app = make_app(config, cardinal.shop.engine, lambda _: True, cardinal.clock)
+    app = make_app(config, cardinal.services.engine, lambda _: True, cardinal.clock)
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -239,7 +239,7 @@ def test_a_receiver_with_another_secret_is_found(cardinal: Cardinal) -> None:
 
 
 def test_a_receiver_that_is_gone_is_found(cardinal: Cardinal) -> None:
-    (cardinal.shop.config.home / "run").mkdir(parents=True, exist_ok=True)
-    lock_file.record(cardinal.shop.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
+    (cardinal.services.config.home / "run").mkdir(parents=True, exist_ok=True)
+    lock_file.record(cardinal.services.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
     (finding,) = github.signature(patient(cardinal))
     assert (finding.level, "does not answer" in finding.found) == (Level.FAIL, True)

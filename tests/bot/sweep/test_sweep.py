@@ -7,8 +7,8 @@ import pytest
 
 from bot.github.client import Hub
 from bot.github.errors import UnavailableError
-from bot.ingest import delivery as gathering
-from bot.outbox.context import Desk
+from bot.ingest import delivery as deliveries
+from bot.outbox.context import OutboxContext
 from bot.system.config import BoardAddress
 from forge.store.board import Item, Project
 from ledger.events.board import CardSeen
@@ -104,7 +104,7 @@ def test_a_new_policy_that_no_push_told_of_is_followed_by_the_next_sweep(cardina
 def test_a_cursor_that_github_forgot_costs_one_sweep(cardinal: Cardinal) -> None:
     drafts(cardinal, 110, "Tasks")
     learn(cardinal)
-    memory = cardinal.shop.config.home / "run" / "sweep.json"
+    memory = cardinal.services.config.home / "run" / "sweep.json"
     text = memory.read_text()
     cursor = text.split('"starts": [["')[1].split('"')[0]
     memory.write_text(text.replace(cursor, "nonsense"))
@@ -140,7 +140,7 @@ def test_a_hundred_lost_deliveries_are_asked_for_at_once_and_come_with_the_same_
         delivery = cardinal.mail.popleft()
         delivery.status_code, delivery.status, delivery.delivered_at = 202, "OK", cardinal.clock()
         assert cardinal.receive(delivery)
-        gathering.ingest(cardinal.shop, DeliveryId(delivery.guid))
+        deliveries.ingest(cardinal.services, DeliveryId(delivery.guid))
     cardinal.answer_bells()
     assert _all_came(cardinal, [one.guid for one in lost])
     assert {item.node_id for item in items} <= {one.card_id for one in cardinal.events(CardSeen)}
@@ -150,7 +150,7 @@ def test_a_hundred_lost_deliveries_are_asked_for_at_once_and_come_with_the_same_
 
 
 def _all_came(cardinal: Cardinal, guids: list[str]) -> bool:
-    with event_store.reading(cardinal.shop.engine) as db:
+    with event_store.reading(cardinal.services.engine) as db:
         return all(inbox.known(db, DeliveryId(guid)) for guid in guids)
 
 
@@ -158,11 +158,11 @@ def _with_board(cardinal: Cardinal, board: Project, home: Path) -> Cardinal:
     """Return a second Cardinal, which serves another board of the same forge."""
     address = BoardAddress(board.owner.login, board.number)
     ledger = f"sqlite:///{home / 'data' / 'ledger.db'}"
-    config = replace(cardinal.shop.config, home=home, board=address, database_url=ledger)
+    config = replace(cardinal.services.config, home=home, board=address, database_url=ledger)
     engine = new_ledger(config.database_url)
-    hub, desk = Hub(config, cardinal.clock), Desk(engine, config, cardinal.clock)
-    shop = replace(cardinal.shop, config=config, engine=engine, hub=hub, desk=desk)
-    return replace(cardinal, project=board, shop=shop)
+    hub, context = Hub(config, cardinal.clock), OutboxContext(engine, config, cardinal.clock)
+    services = replace(cardinal.services, config=config, engine=engine, hub=hub, context=context)
+    return replace(cardinal, project=board, services=services)
 
 
 def test_a_persons_board_sends_nothing_and_is_kept_by_the_sweep_alone(
@@ -185,4 +185,4 @@ def test_a_persons_board_sends_nothing_and_is_kept_by_the_sweep_alone(
     assert mine.run_of(item).state == "queued"
     mine.settle()
     assert mine.face(item)["Agent"].endswith("queued")
-    mine.shop.engine.dispose()
+    mine.services.engine.dispose()

@@ -12,7 +12,7 @@ from bot.render.board import card_fields
 from bot.render.board.card_fields import FaceField
 from bot.render.run import comment as run_comment
 from bot.render.run import report
-from bot.render.run import story as told
+from bot.render.run import story as run_story
 from bot.state import snapshots
 from ledger.event import Event
 from ledger.events.board import StopOrdered
@@ -192,7 +192,7 @@ def said(past: Past, *events: Event) -> Said:
         shown,
         status(POLICY, snapshot, START),
         audit,
-        told.account(story),
+        run_story.account(story),
     )
 
 
