@@ -4,10 +4,12 @@ import hashlib
 import hmac
 import http.client
 import json
+import socket
 import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 
 from sqlalchemy import func, select
@@ -21,6 +23,7 @@ from tests.bench.figures import Figure, percentile
 from tests.bench.world import running
 
 DELIVERIES, FEW = 2_000, 80  # bounded: a look at the door, not a flood
+CROWD = 500
 SENDERS = 4  # GitHub sends several at once
 PADDING = "x" * 8_000  # about what a real delivery weighs
 EVENT = "star"  # one that Cardinal stores and needs nothing else for
@@ -41,11 +44,28 @@ def measure(*, quick: bool) -> Iterator[Figure]:
             sender.join()
         took_s = time.perf_counter() - start
         stored = _stored(scene)
+        with _crowd(scene):
+            beside_ms: list[float] = []
+            _send(scene, FEW, beside_ms)
     note = f"{stored} of {count} on disk, {SENDERS} connections at once, 8 KB each, sender on the same cores"
     yield Figure("deliveries_accepted", count / took_s, "deliveries/s", note=note, least=1_000)
     yield Figure("delivery_p50", percentile(took_ms, 0.5), "ms")
     yield Figure("delivery_p99", percentile(took_ms, 0.99), "ms", 50)
     yield Figure("deliveries_lost", count - stored, "deliveries", 0)
+    note = f"the longest of {FEW}, beside {CROWD} clients: silent, in the middle of a head, or of a body"
+    yield Figure("delivery_beside_a_crowd", max(beside_ms), "ms", 1_000, note=note)
+
+
+@contextmanager
+def _crowd(scene: Scene) -> Iterator[None]:
+    """Hold connections open that are never done."""
+    address = urlsplit(scene.cardinal_url)
+    half = b"POST /webhooks/github HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n{"
+    with ExitStack() as until_then:
+        for n in range(CROWD):
+            talk = socket.create_connection((address.hostname or "", address.port or 80), timeout=10)
+            until_then.enter_context(talk).sendall((b"", b"POST /webh", half)[n % 3])
+        yield
 
 
 def _send(scene: Scene, count: int, took_ms: list[float]) -> None:
