@@ -3,9 +3,10 @@
 from typing import Any
 
 from flask import Blueprint, Response, g
-from graphql import ExecutionResult, GraphQLError, graphql_sync
+from graphql import ExecutionResult, GraphQLError, execute_sync
 
 from forge.errors import DOCUMENTATION_URL, ForgeError, UnauthorizedError
+from forge.graphql import documents
 from forge.graphql.naming import attribute, type_name
 from forge.graphql.schema import schema
 from forge.graphql.scope import Scope
@@ -26,9 +27,12 @@ def execute() -> Response:
         message = "A query attribute must be specified and must be a string."
         return answer({"errors": [{"message": message}], "documentation_url": DOCUMENTATION_URL}, 400)
     g.operation = " ".join(document.split())[:80]
-    result = graphql_sync(
+    read, faults = documents.read(document)
+    if read is None or faults:
+        return answer(_written(ExecutionResult(errors=[*faults])))
+    result = execute_sync(
         schema(),
-        document,
+        read,
         variable_values=wanted.get("variables") or {},
         operation_name=wanted.get("operationName"),
         context_value=Scope(view(), who),

@@ -6,9 +6,10 @@ cheaper than one. Source: docs.github.com/graphql/overview/rate-limits-and-query
 
 from typing import Any
 
-from graphql import FieldNode, FragmentDefinitionNode, GraphQLError, OperationDefinitionNode, SelectionSetNode
-from graphql import parse as parsed
+from graphql import FieldNode, FragmentDefinitionNode, OperationDefinitionNode, SelectionSetNode
 from graphql.language import FragmentSpreadNode, InlineFragmentNode, IntValueNode, VariableNode
+
+from forge.graphql import documents
 
 REQUESTS_PER_POINT = 100
 DEEPEST = 20  # a document may not spread a fragment into itself
@@ -16,9 +17,8 @@ DEEPEST = 20  # a document may not spread a fragment into itself
 
 def points(document: object, variables: object) -> int:
     """Return the price of a document; one that cannot be read costs as much as the cheapest."""
-    try:
-        read = parsed(str(document))
-    except GraphQLError:
+    read, _faults = documents.read(str(document))
+    if read is None:
         return 1
     fragments = {one.name.value: one for one in read.definitions if isinstance(one, FragmentDefinitionNode)}
     given = variables if isinstance(variables, dict) else {}
