@@ -17,6 +17,7 @@ from sqlalchemy import (
     exists,
     func,
     literal,
+    literal_column,
     or_,
     select,
     text,
@@ -31,6 +32,34 @@ from ledger.errors import StaleClaimError
 from ledger.ids import CardId, EntryKey
 
 OPEN = ("pending", "claimed")
+
+
+def _is_open(table: FromClause) -> ColumnElement[bool]:
+    # spelt out, not bound: SQLite uses a partial index only for conditions that it can read
+    return table.c.state.in_([literal_column(f"'{state}'") for state in OPEN])
+
+
+# Built once: building these costs more than SQLite takes to run them. _FREE is an open entry that no earlier
+# one of its card or key holds up.
+_EARLIER = outbox.alias("earlier")
+_AHEAD = and_(_EARLIER.c.entry_id < outbox.c.entry_id, _is_open(_EARLIER))
+_FREE = and_(
+    outbox.c.lane == bindparam("lane"),
+    _is_open(outbox),
+    ~and_(
+        outbox.c.ordered, exists().where(_AHEAD, _EARLIER.c.card_id == outbox.c.card_id, _EARLIER.c.ordered)
+    ),
+    ~and_(outbox.c.coalesce, exists().where(_AHEAD, _EARLIER.c.key == outbox.c.key)),
+)
+# joined to nothing, so that SQLite walks the lane by priority and does not sort all that is due
+_UNINDEXED = type_coerce(outbox.c.due_at, Text).concat("")
+_READY = (
+    select(outbox.c.entry_id)
+    .where(_FREE, bindparam("now", type_=Text) >= _UNINDEXED)
+    .order_by(outbox.c.priority, outbox.c.entry_id)
+    .limit(1)
+)
+_DUE = select(outbox.c.due_at).where(_FREE).order_by(outbox.c.due_at).limit(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +156,12 @@ def claim_next(engine: Engine, lane: str, *, now: datetime, lease_s: float, hold
 
     The attempt is counted before the work. A claim that ran out can be taken over.
     """
-    # joined to nothing, so that SQLite walks the lane by priority and does not sort all that is due
-    unindexed = type_coerce(outbox.c.due_at, Text).concat("")
-    ready = (
-        select(outbox.c.entry_id)
-        .where(_free(lane), unindexed <= stamp(now))
-        .order_by(outbox.c.priority, outbox.c.entry_id)
-        .limit(1)
-    )
+    wanted = {"lane": lane, "now": stamp(now)}
     with reading(engine) as db:  # looking costs no writer's turn
-        if db.scalar(ready) is None:
+        if db.scalar(_READY, wanted) is None:
             return None
     with writing(engine) as db:
-        entry_id = db.scalar(ready)
+        entry_id = db.scalar(_READY, wanted)
         if entry_id is None:
             return None
         db.execute(
@@ -214,9 +236,8 @@ def release(db: Connection, holder: str, due_at: datetime) -> int:
 
 def next_due(engine: Engine, lane: str) -> datetime | None:
     """Return when `claim_next` can have something at the earliest; None while nothing waits."""
-    query = select(outbox.c.due_at).where(_free(lane)).order_by(outbox.c.due_at).limit(1)
     with reading(engine) as db:
-        due_at: datetime | None = db.scalar(query)
+        due_at: datetime | None = db.scalar(_DUE, {"lane": lane})
     return due_at
 
 
@@ -240,25 +261,6 @@ def open_of_card(db: Connection, card_id: CardId) -> tuple[Entry, ...]:
     """Return what still waits to be done about the card, in the order it was asked for."""
     query = pick(Entry, outbox).where(outbox.c.card_id == card_id, outbox.c.state.in_(OPEN))
     return many(db, Entry, query.order_by(outbox.c.entry_id))
-
-
-def _free(lane: str) -> ColumnElement[bool]:
-    """Return the condition of an open entry that no earlier one of its card or key holds up."""
-    earlier = outbox.alias("earlier")
-    ahead = and_(earlier.c.entry_id < outbox.c.entry_id, _is_open(earlier))
-    in_order = exists().where(ahead, earlier.c.card_id == outbox.c.card_id, earlier.c.ordered)
-    same_key = exists().where(ahead, earlier.c.key == outbox.c.key)
-    return and_(
-        outbox.c.lane == lane,
-        _is_open(outbox),
-        ~and_(outbox.c.ordered, in_order),
-        ~and_(outbox.c.coalesce, same_key),
-    )
-
-
-def _is_open(table: FromClause) -> ColumnElement[bool]:
-    # spelt out, not bound: SQLite uses a partial index only for conditions that it can read
-    return table.c.state.in_(bindparam(None, OPEN, expanding=True, literal_execute=True))
 
 
 def _require(db: Connection, entry: Entry) -> None:
