@@ -72,6 +72,9 @@ class _Prompt(BaseWorker):
     def subscribe(self) -> None:
         """Take no orders through Redis: runs are stopped by events, and its thread must not be forked."""
 
+    def check_for_suspension(self, burst: bool) -> None:
+        """Never rest because a key in Redis says so."""
+
     def run_maintenance_tasks(self) -> None:
         """Forget what killed workers held; RQ would read every job that anybody has left in Redis."""
         self.connection.delete(*(one.intermediate_queue_key for one in self.queues))

@@ -74,7 +74,7 @@ def _check_repositories(services: "Services", board_id: BoardId) -> None:
     with event_store.reading(services.engine) as db:
         named = (*cards.repositories_of(db, board_id), *placements.repositories(db, board_id))
     mine = tuple(one for one in named if one.partition("/")[0].casefold() == owner)
-    there = {str(one["full_name"]).casefold(): one for one in _reachable(services)}
+    there = {str(one["full_name"]).casefold(): one for one in reachable(services.hub)}
     complete = len(there) < MAX_PAGES * 100
     wrong: dict[str, tuple[str, str]] = {}
     for repository in mine:
@@ -137,14 +137,14 @@ def _ask_again(services: "Services", board_id: BoardId) -> None:
             refresh_requests.ring(db, card_id, board_id, services.now())
 
 
-def _reachable(services: "Services") -> Iterator[Mapping[str, Any]]:
+def reachable(hub: Hub) -> Iterator[Mapping[str, Any]]:
     """Yield the repositories of the installation.
 
     Source: docs.github.com/rest/apps/installations#list-repositories-accessible-to-the-app-installation.
     """
     for page in range(1, MAX_PAGES + 1):
         params = {"per_page": 100, "page": page}
-        found = services.hub.rest("GET", "/installation/repositories", params=params).body["repositories"]
+        found = hub.rest("GET", "/installation/repositories", params=params).body["repositories"]
         yield from found
         if len(found) < 100:
             return

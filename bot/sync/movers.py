@@ -121,15 +121,12 @@ def on_timeline(move: StatusChange | None, column: str | None, since: datetime |
 def sender(told: Sequence[Report], column: str | None) -> str:
     """Return whose change the card shows; empty where that is not sure.
 
-    Of reports that name a column the newest decide, by GitHub's whole seconds, if they name this one. Of
-    those that name none, all that are no older must be by one person: of several it is not known which of
-    them moved the card and which only sorted it.
+    Of reports that name a column the newest decide, by GitHub's whole seconds, if they name this one; what
+    names none is a sorting then. Where none names a column, all must be by one person.
     """
     named = [one for one in told if one.about == About.COLUMN and one.value]
-    newest = named[-1].at if named else None
-    mine = [one for one in named if one.at == newest and one.value == column]
-    unnamed = [one for one in told if one not in named and (newest is None or one.at >= newest)]
-    senders = {one.sender for one in mine or unnamed}
+    mine = [one for one in named if one.at == named[-1].at and one.value == column] if named else told
+    senders = {one.sender for one in mine}
     return senders.pop() if len(senders) == 1 else ""
 
 

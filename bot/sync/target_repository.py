@@ -41,7 +41,7 @@ def decide(services: "Services", seen: CardLook | None) -> RepositoryResolved | 
     if known is not None and _is_kept(known, placed):
         return None  # what became of that repository since, access tells: renamed, archived, out of reach
     placed = _chosen(services, policy, known, seen, placed)
-    placed = _trusted(services, _reached(services, placed), author) if shared else placed
+    placed = _trusted(services, seen, _reached(services, placed), author) if shared else placed
     now = RepositoryResolved(seen.card_id, placed.repository, placed.rule, placed.value, placed.problem)
     was = known and RepositoryResolved(seen.card_id, known.repository, known.rule, known.value, known.problem)
     return None if now == was else now
@@ -77,12 +77,7 @@ def _chosen(
     """
     if placed.rule not in ("field", "label"):
         return placed
-    with event_store.reading(services.engine) as db:
-        told = change_reports.of_card(db, seen.card_id)
-    named = ("", target_repository.FIELD) if placed.rule == "field" else (placed.value,)
-    mine = [one for one in told if one.about == placed.rule and one.value in named]
-    senders = {one.sender for one in mine if one.at == mine[-1].at}
-    by = senders.pop() if len(senders) == 1 else ""
+    by = _setter(services, seen, placed)
     if not by and known is not None and (known.rule, known.value) == (placed.rule, placed.value):
         return Placed("", placed.rule, placed.value, known.problem) if known.problem else placed
     if not by and placed.rule == "label":
@@ -92,12 +87,28 @@ def _chosen(
     return placed if may_move(policy, who) else target_repository.unchosen(placed, by)
 
 
-def _trusted(services: "Services", placed: Placed, author: str) -> Placed:
-    """Return the decision, or a question where a line names a repository that its author may not write to:
-    what a run reads there is told in the home's issue.
+def _setter(services: "Services", seen: CardLook, placed: Placed) -> str:
+    """Return who set the field or the label, as deliveries tell; empty where that is not sure."""
+    with event_store.reading(services.engine) as db:
+        told = change_reports.of_card(db, seen.card_id)
+    named = ("", target_repository.FIELD) if placed.rule == "field" else (placed.value,)
+    mine = [one for one in told if one.about == placed.rule and one.value in named]
+    senders = {one.sender for one in mine if one.at == mine[-1].at}
+    return senders.pop() if len(senders) == 1 else ""
+
+
+def _trusted(services: "Services", seen: CardLook, placed: Placed, author: str) -> Placed:
+    """Return the decision, or a question where a line or the field names a repository that whoever wrote it
+    may not write to: what a run reads there is told in the home's issue.
     """
-    if placed.rule != "line" or roles.may_write(roles.role(services.hub, placed.repository, author)):
+    by = (
+        author if placed.rule == "line" else _setter(services, seen, placed) if placed.rule == "field" else ""
+    )
+    judged = placed.rule not in ("line", "field") or (placed.rule == "field" and not by)
+    if judged or not placed.repository or roles.may_write(roles.role(services.hub, placed.repository, by)):
         return placed
+    if placed.rule == "field":
+        return target_repository.unchosen(placed, by, "has no write access there")
     why = "where its author has no write access: an owner gives it there, or name another one"
     return target_repository.unreachable(placed, why)
 

@@ -5,16 +5,19 @@ from collections.abc import Iterable
 
 from runner.text.redact import REDACTED, redact
 
-_USER = re.compile(r"(?<=://)[^\s/@?#\"'<>`\\]+(?=@)")
-_QUERY = re.compile(r"(?<=[?&;#])([A-Za-z0-9_.%\[\]~-]{1,60}=)[^\s&;#\"'<>`\\,)]+")
+_USER = re.compile(r"(?<=://)[^\s/?#\"'<>`\\]+(?=@)")  # to the last @, as addresses are read
+_QUERY = re.compile(r"(?<=[?&;#])([A-Za-z0-9_.%\[\]~-]{1,60}=)[^\s&;#\"'<>`\\]+")
 _HEADER = re.compile(
     r"(?i)\b((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z0-9-]{0,40}(?:key|token|secret|signature)[a-z0-9-]{0,40})"
     r"(\\?[\"']?\s*[:=]\s*\\?[\"']?)[^\r\n\"'\\]+"
 )
-_NAMED = re.compile(
-    r"(?i)([a-z0-9_-]{0,40}(?:token|secret|passw(?:or)?d|api[_-]?key|credential)[a-z0-9_-]{0,40}"
-    r"\\?[\"']?\s*[:=]\s*\\?[\"']?)(?!\d+\b|secret\(|\[redacted)[^\s\"'&;,\\]{3,}"
+_NAME = (
+    r"(?i)((?:(?:secret|passw(?:or)?d|passphrase|credential|(?:api|private|access|signing)[_-]?key)[a-z0-9_-]{0,40}"
+    r"|token[a-z0-9_-]{0,40}(?!\W{0,6}\d+\b))\\?[\"']?\s{0,9}[:=]\s{0,9}"  # a number of tokens is none
 )
+_VALUE = r"(?!secret\(|\[redacted)"
+_QUOTED = re.compile(rf"{_NAME}b?\\?[\"']){_VALUE}[^\"'\\\r\n]{{3,}}")
+_NAMED = re.compile(rf"{_NAME}){_VALUE}[^\s\"'&;\\]{{3,}}")
 
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
@@ -23,4 +26,4 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     """
     clean = _USER.sub(REDACTED, redact(text, secrets))
     clean = _HEADER.sub(rf"\1\2{REDACTED}", _QUERY.sub(rf"\1{REDACTED}", clean))
-    return _NAMED.sub(rf"\1{REDACTED}", clean)
+    return _NAMED.sub(rf"\1{REDACTED}", _QUOTED.sub(rf"\1{REDACTED}", clean))

@@ -101,12 +101,12 @@ def unreachable(placed: Placed, why: str) -> Placed:
     return _asked(f"{code(placed.value)} means {code(placed.repository)}, {why}")
 
 
-def unchosen(placed: Placed, by: str) -> Placed:
-    """Return the same with a question, since whoever set the label or the field may not choose."""
+def unchosen(placed: Placed, by: str, why: str = "may not move cards here") -> Placed:
+    """Return the same with a question, since whoever set the label or the field may not choose: `why`."""
     if not by:
         who = f"nobody knows who set the {placed.rule} to {code(placed.value)}"
     else:
-        who = f"{code(by)} set the {placed.rule} to {code(placed.value)} and may not move cards here"
+        who = f"{code(by)} set the {placed.rule} to {code(placed.value)} and {why}"
     return Placed("", placed.rule, placed.value, f"{ASKS}{who}: somebody who may sets it again")
 
 

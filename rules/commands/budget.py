@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.model.limit_answers import Code, Subject, raised, subject_of
+from rules.card.trigger import was_before
 from rules.chatops import replies
 from rules.chatops.parser import raised_run
 from rules.intents.internal import RaiseBudget
@@ -37,7 +38,8 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     boxed, first = raised_run(given.source), replies.beaten_by(run, given.by, given.said_at)
     if not _asks(run) and first is not None:
         return replies.say(snapshot, given, replies.beaten(run, first, "nothing was added"))
-    if boxed and (boxed != run.run_id or not _asks(run)):
+    older = run.question is not None and was_before(given.said_at, run.question.asked_at)
+    if boxed and (boxed != run.run_id or not _asks(run) or older):
         return replies.say(snapshot, given, "That run does not wait for dollars any more: nothing was added.")
     because = f"{given.by} added {usd(added_usd)} to the budget of {run.run_id}"
     added = RaiseBudget(snapshot.card_id, run.run_id, added_usd, given.by, now)

@@ -63,7 +63,9 @@ def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: He
     words = PersonSaid(
         given.card_id, held.comment_id, held.place, given.by, True, held.text, given.role, given.said_at
     )
-    decided = comment.heard(policy, snapshot, words)
+    run = snapshot.live_run
+    older = run and run.question and was_before(held.at, run.question.asked_at)  # it answers something else
+    decided = comment.steer(snapshot, run, words) if run and older else comment.heard(policy, snapshot, words)
     said = f"{held.author} wrote, and {given.by} lets it through:\n{held.text}"
     intents = (replace(one, text=said) if isinstance(one, SteerRun) else one for one in decided.intents)
     return Decision(tuple(intents), decided.because)

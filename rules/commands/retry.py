@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven
 from ledger.states import Archetype
 from rules.card.column_actions import act
-from rules.card.trigger import Occasion
+from rules.card.trigger import Occasion, was_before
 from rules.chatops.parser import door_of
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
@@ -26,6 +26,8 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     column = policy.column(snapshot.column)
     if column and column.archetype is Archetype.TERMINAL and snapshot.open_pull and not snapshot.live_run:
         return act(policy, snapshot, column.entry_actions, Occasion("retry", given.by, now))
+    if snapshot.begun and was_before(given.said_at, snapshot.begun[0]):
+        return say(snapshot, given, "That was said before the newest run, so no other one was started.")
     because = obstacle(policy, snapshot)
     if because:
         return say(snapshot, given, f"No run was started: {because}.")

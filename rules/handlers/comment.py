@@ -112,12 +112,12 @@ def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid)
             return _answer(policy, snapshot, run, question, event)
         text = f"{run.run_id} waits for a choice ({replies.numbers(question)}): tick one, or reply with its"
         text += " number. Other words decide nothing here; its agent reads them when it goes on."
-        return Decision((Say(card, f"choose:{question.question_id}", text),)) + _steer(snapshot, run, event)
+        return Decision((Say(card, f"choose:{question.question_id}", text),)) + steer(snapshot, run, event)
     if run.state is RunState.AWAITING_APPROVAL:
         text = "The plan still waits: `/cardinal approve`, or `/cardinal redirect <text>` to change it."
         about = f"approve:{run.run_id}:{run.plan_revision}"
         return Decision((Say(card, about, text),), ("a plain comment neither approves nor redirects",))
-    return _steer(snapshot, run, event)
+    return steer(snapshot, run, event)
 
 
 def _answers(question: OpenQuestion | None, event: PersonSaid) -> bool:
@@ -129,7 +129,8 @@ def _answers(question: OpenQuestion | None, event: PersonSaid) -> bool:
     return not was_before(event.said_at, question.asked_at)
 
 
-def _steer(snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
+def steer(snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
+    """Hand the words to the run's agent, as an answer to nothing."""
     if run.state in RUN_HELD or run.session_id:
         steer = SteerRun(snapshot.card_id, run.run_id, event.author, event.text, event.comment_id)
         return Decision((steer,), (f"{run.run_id} reads it at its next step",))

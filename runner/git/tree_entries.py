@@ -1,16 +1,26 @@
 """How many files a commit names, counted without naming them: trees within trees multiply."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from runner.errors import GitLimitError
 
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _AT_ONCE = 2_000
 MAX_ENTRIES = 2_000_000
+MAX_LISTED = 10_000_000  # in all new trees together: each is looked at once
 Look = Callable[..., str]
 
 
-def check_entries(look: Look, commit: str) -> None:
+@dataclass(slots=True)
+class _Tree:
+    """A new tree: how many files it names, and which other new trees, as often as it names them."""
+
+    files: int = 0
+    trees: list[str] = field(default_factory=list)
+
+
+def check_entries(look: Look, commit: str, most_listed: int = MAX_LISTED) -> None:
     """Raise GitLimitError when what `commit` brings to the branches of this repository names too many files.
 
     `look` runs git there. A folder that is there already counts as one file. Source: git-diff-tree(1), on
@@ -18,31 +28,40 @@ def check_entries(look: Look, commit: str) -> None:
     """
     words = ("rev-list", "--objects", "--no-object-names", "--filter=object:type=tree")
     listed = look(*words, "--filter-provided-objects", commit, "--not", "--branches").split()
-    children = _children(look, listed)
+    trees = _read(look, listed, most_listed)
     counted: dict[str, int] = {}
-    for start in children:
+    for start in trees:
         waiting = [start]
         while waiting:
-            tree = waiting[-1]
-            uncounted = [one for one in children[tree] if one in children and one not in counted]
-            if uncounted:
+            name = waiting[-1]
+            if (
+                name in counted
+            ):  # it waited more than once: looking again would take as long as the bomb is large
+                waiting.pop()
+            elif uncounted := [one for one in dict.fromkeys(trees[name].trees) if one not in counted]:
                 waiting += uncounted
-                continue
-            counted[waiting.pop()] = sum(counted.get(one, 1) for one in children[tree])
-            if counted[tree] > MAX_ENTRIES:
-                raise GitLimitError("diff-tree", f"{MAX_ENTRIES:,} files")
-
-
-def _children(look: Look, trees: list[str]) -> dict[str, list[str]]:
-    """Return for each tree the objects that it names."""
-    children: dict[str, list[str]] = {tree: [] for tree in trees}
-    for start in range(0, len(trees), _AT_ONCE):
-        some = trees[start : start + _AT_ONCE]
-        given = "".join(f"{_EMPTY_TREE} {tree}\n" for tree in some)
-        tree = ""
-        for row in look("diff-tree", "--raw", "--no-abbrev", "--stdin", given=given.encode()).splitlines():
-            if row.startswith(":"):
-                children[tree].append(row.split(" ", 4)[3])
             else:
-                tree = row.split(" ")[1]
-    return children
+                counted[name] = trees[name].files + sum(counted[one] for one in trees[name].trees)
+                if counted[name] > MAX_ENTRIES:
+                    raise GitLimitError("diff-tree", f"{MAX_ENTRIES:,} files")
+
+
+def _read(look: Look, names: list[str], most_listed: int) -> dict[str, _Tree]:
+    """Return what each of the trees names. Raises GitLimitError when it is too much to be kept in memory."""
+    trees, same, listed = {name: _Tree() for name in names}, {name: name for name in names}, 0
+    for start in range(0, len(names), _AT_ONCE):
+        given = "".join(f"{_EMPTY_TREE} {name}\n" for name in names[start : start + _AT_ONCE])
+        tree = _Tree()
+        for row in look("diff-tree", "--raw", "--no-abbrev", "--stdin", given=given.encode()).splitlines():
+            if not row.startswith(":"):
+                tree = trees[row.split(" ")[1]]
+                continue
+            listed += 1
+            child = same.get(row.split(" ", 4)[3])
+            if child is None:
+                tree.files += 1
+            else:
+                tree.trees.append(child)
+        if listed > most_listed:
+            raise GitLimitError("diff-tree", f"{most_listed:,} names of files and folders")
+    return trees

@@ -192,19 +192,16 @@ class AgentListener:
     def _permit(self, asked: contract.PermissionAsked) -> None:
         """Answer at once where the policy knows, else ask people and park."""
         run_id = self._run.order.run_id
-        command = one_line(redact(asked.command), 2_000)
-        marked = command + permission.mark(asked.command, command, self._run.order.card_id)
-        # What people said is known by the command as it was written down: without lines of private skills,
-        # and before there were marks, without one.
-        written = {self._run.secrecy.hush(command), self._run.secrecy.hush(marked)}
-        meant = (asked.command,)
-        granted, refused = self._task.granted, self._task.refused
+        command = self._run.secrecy.hush(one_line(redact(asked.command), 2_000))
+        # People's word counts for just what they were asked, which is known by how it was written down.
+        marked = command + permission.mark(asked, command, self._run.order.card_id)
+        meant = (asked.command or asked.tool,)
         judged = permission.judge(
             asked,
             self._task.tools,
-            permission.Allowed((*granted, *(meant if written & {*granted} else ())), self._task.allowed),
+            permission.Allowed(meant if marked in self._task.granted else (), self._task.allowed),
             read_only=self._task.read_only,
-            refused=(*refused, *(meant if written & {*refused} else ())),
+            refused=meant if marked in self._task.refused else (),
         )
         if judged.verdict is permission.Verdict.ASK and not self.parks:
             self.batch.flush(now=True)

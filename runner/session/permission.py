@@ -14,7 +14,6 @@ from hashlib import scrypt
 from ledger.model.limit_answers import ALLOW_CARD, ALLOW_ONCE, DENY
 from runner.agents.contract import PermissionAsked
 from runner.run.run_spec import Tools
-from runner.text.redact import REDACTED
 from runner.text.truncate import CUT, one_line
 
 CHOICES = (ALLOW_ONCE, ALLOW_CARD, DENY)
@@ -162,13 +161,13 @@ def _all_parts(pattern: str, command: str) -> bool:
     return all(_is(wanted, piece) for piece in pieces if piece)
 
 
-def mark(command: str, written: str, card_id: str) -> str:
-    """Return what tells `command` from all others that are `written` like it, where that leaves out secrets
-    or its end; else nothing. It is slow to make, so that nobody finds a secret by trying.
+def mark(asked: PermissionAsked, written: str, card_id: str) -> str:
+    """Return what tells a wish from all others that are `written` like it; nothing for a command that is
+    written as it is. It is slow to make, so that nobody finds a secret by trying.
     """
-    if REDACTED not in written and not written.endswith(CUT):
+    if asked.kind == "run" and written == asked.command:
         return ""
-    whole = command.encode("utf-8", "surrogatepass")
+    whole = "\0".join((asked.kind, asked.tool, asked.command)).encode("utf-8", "surrogatepass")
     return f" [{scrypt(whole, salt=card_id.encode(), n=2**14, r=8, p=1, dklen=12).hex()}]"
 
 

@@ -11,6 +11,7 @@ ADDRESS = "…"  # of a link whose text is another one
 _MAX_FRAMES = 20  # quotes and lists in each other that are written as such
 _MAX_SMALL = 2  # of them in each other can be read
 _SMALL = frozenset(("code", "rt", "samp", "small", "sub", "sup", "tt"))  # smaller than what they are in
+_SMALL_IN_PRE = _SMALL - {"code", "tt"}
 _DRAWN = frozenset(("mermaid", "geojson", "topojson", "stl"))  # GitHub shows a picture in their place
 _HEADS = "blockquote caption details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 p pre section table"
 _PARTS = "dd hr li ol summary tbody td tfoot th thead tr ul"
@@ -21,6 +22,7 @@ _FIRST_WORDS = {"hr": "---", "details": FOLDED}
 _LEADS = {"blockquote": ("> ", "> "), "dd": ("  ", "  ")}
 # In inline code these stand for what rules about text would change: spaces, and the marks of formulas.
 _AS_CODE, _AS_TEXT = str.maketrans(" $", "\x00\x01"), str.maketrans("\x00\x01", " $")
+_MARKS = {0: None, 1: None}  # of nobody else
 # What stands between dollars may be drawn by TeX, which can hide words.
 # docs.github.com/get-started/writing-on-github: writing mathematical expressions
 _FORMULA = re.compile(r"\$\$[\s\S]+?\$\$|\$(?!\s)[^$]+?(?<!\s)\$(?![0-9])")
@@ -29,6 +31,12 @@ _PATH = re.compile(r"(?!/)[\w./-]{1,100}(?:#L[0-9-]+)?", re.ASCII)
 # GitHub shows the address of such a page as a reference, without what follows.
 _REFERENCE = re.compile(
     r"(https?://(?:www\.)?github\.com/[\w.-]+/[\w.-]+/(?:issues|pull|discussions|commit)/[0-9a-f]+)[/?#]\S+",
+    re.ASCII,
+)
+# It shows lines of a file, a film or two names in place of these.
+_EMBEDDED = re.compile(
+    r"(https?://(?:www\.)?github\.com/(?:[\w.-]+/)+(?:blob|assets|compare)/[^\s?#]+)"
+    r"(?:\?[^\s#]*)?(?:(#L[0-9CL-]+)|#\S*)?",
     re.ASCII,
 )
 
@@ -97,6 +105,7 @@ class PageText(HTMLParser):
         if self._left_out or tag == "rp" or (tag == "bdo" and given.get("dir", "").lower() != "ltr"):
             self._left_out += tag not in _WITHOUT_END
         elif self._code is not None:
+            self._small += tag in _SMALL_IN_PRE
             language = given.get("class", "").removeprefix("language-")
             self._code = (self._code[0], self._code[1] or language)
             self._buffer += ["\n"] if tag == "br" else []
@@ -115,6 +124,7 @@ class PageText(HTMLParser):
         if self._left_out:
             self._left_out -= 1
         elif self._code is not None:
+            self._small -= tag in _SMALL_IN_PRE
             self._end_code(*self._code) if tag == "pre" else None
         elif tag in _BLOCKS:
             self._end_block(tag)
@@ -130,6 +140,7 @@ class PageText(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Take text that is shown, if it is large enough to be read."""
         if not self._left_out and self._small <= _MAX_SMALL:
+            data = data.translate(_MARKS)
             inline = self._code is None and self._inline_code
             self._buffer.append(data.translate(_AS_CODE) if inline else data)
 
@@ -199,6 +210,7 @@ class PageText(HTMLParser):
         self._spans = [(tag, 0, address) for tag, _, address in self._spans]
         text = _FORMULA.sub(lambda found: FORMULA if _may_hide(found[0]) else found[0], text)
         text = _DOLLARS.sub(lambda found: FORMULA if "\\" in found[0] else found[0], text)
+        text = _EMBEDDED.sub(r"\1\2", text)
         return _REFERENCE.sub(r"\1", re.sub(r"[ \t\f\v]+", " ", text)).translate(_AS_TEXT)
 
     def _end_paragraph(self, lead: str = "") -> None:

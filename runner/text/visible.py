@@ -38,6 +38,7 @@ _ATTRIBUTES = {
 _CONTROLS = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f]")
 _OPENING = re.compile(r"<(?!!--)")
 _TAG = "\x02"  # stands for a `<` that is no tag, until the page is read
+_SPELT_TAG = re.compile(r"&(?=#(?:0*2|x0*2);)", re.IGNORECASE)
 # A parser of HTML opens each of these again in every block that follows, until it is closed.
 # html.spec.whatwg.org/multipage/parsing.html#the-list-of-active-formatting-elements
 _REOPENED = re.compile(
@@ -76,12 +77,12 @@ def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
     which Cardinal posts so. `paths` keeps links to files: for files of a repository, reviewed as source.
     """
     source = _CONTROLS.sub("", text[:MAX_CHARACTERS]).encode("utf-8", "replace").decode()
-    source = source if tags else _OPENING.sub(_TAG, source)
+    source = source if tags else _OPENING.sub(_TAG, _SPELT_TAG.sub("&amp;", source))
     page = _rendered(source)
     reader = PageText(paths=paths)
     reader.feed(nh3.clean(page, _TAGS, _EMPTIED, attributes=_ATTRIBUTES, link_rel=None))
     seen = reader.text()
-    kept = without_invisible(seen.replace(_TAG, "<"))
+    kept = without_invisible(seen if tags else seen.replace(_TAG, "<"))
     found = _left_out(text, source, page, seen, " ".join(reader.addresses))
     return Cleaned(kept, found)
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,28 +16,28 @@ from runner.run.context import RunContext
 from runner.run.run_spec import RunSpec, Tools
 from runner.run.secrecy import Secrecy
 from runner.session.listener import AgentListener
-from runner.text.redact import redact
-from runner.text.truncate import one_line
+from runner.text.redact import REDACTED
 from runner.workspaces.tenant import tenancy
 from tests.runner.agents.claude_lines import LAYOUT, asking, written
 from tests.runner.test_guards import KEY
 from tests.runner.world import World
 
 PRIVATE = "the tills of the north are counted at noon"
+PRIVATE_TOO = "the tills of the south are counted at dusk"
 COMMAND = f"git push https://bob:{KEY}@example.org; echo {PRIVATE}"
 
 
 def begun(world: World, order: RunSpec | None = None) -> RunContext:
     """Return a run of whose skills one line is private; that order's run, claimed again, if one is given."""
     order, log = world.claim(order or world.order())
-    log.secrecy = Secrecy((PRIVATE,))
+    log.secrecy = Secrecy((PRIVATE, PRIVATE_TOO))
     room = workspaces.load("local").open(order.places, tenancy(order))
     mirror = Mirror(order.places.mirrors, order.repository, world.remote, log.beat)
     checkout = Checkout(room, mirror.path, order.committer, log.beat)
     return RunContext(order, log, world.clock, agents.load("claude"), room, mirror, checkout)
 
 
-def hearing(world: World, run: RunContext, sent: list[bytes], **said: tuple[str, ...]) -> AgentListener:
+def hearing(world: World, run: RunContext, sent: list[bytes], **said: Any) -> AgentListener:
     task = Task(
         phase=Phase.WORK, turn="work", prompt="Do it", run_id="r1", session_id="", model="default",
         read_only=False, max_turns=9, budget_usd=1.0, scenarios=world.places.mirrors,
@@ -70,19 +71,26 @@ def test_a_command_with_a_secret_is_asked_about_without_it_and_known_again(
     assert other.parks
 
 
-def wish(world: World, run: RunContext, command: str, **said: tuple[str, ...]) -> bool:
+def wish(world: World, run: RunContext, command: str, **said: Any) -> bool:
     """Return whether people are asked when the agent wants to run the command."""
     heard = hearing(world, run, [], **said)
     heard.line(json.dumps(asking("Bash", {"command": command})))
     return heard.parks
 
 
+COMMENT = "echo ok # git push origin main"
 LONG = f"git push origin {'x' * 2_500}"
 SECRET = f"git push https://{KEY}@example.org"
-ALIKE = [(SECRET, SECRET.replace(KEY, KEY[:-1] + "_")), (LONG, f"{LONG} --force")]
+ALIKE = {
+    "redacted": (SECRET, SECRET.replace(KEY, KEY[:-1] + "_")),
+    "as redacted": (SECRET.replace(KEY, REDACTED), SECRET),
+    "cut": (LONG, f"{LONG} --force"),
+    "line break": (COMMENT, COMMENT.replace("# ", "#\n")),
+    "private": (f"git push; {PRIVATE}", f"git push; {PRIVATE_TOO}"),
+}
 
 
-@pytest.mark.parametrize(("first", "other"), ALIKE, ids=["redacted", "cut"])
+@pytest.mark.parametrize(("first", "other"), ALIKE.values(), ids=ALIKE)
 def test_leave_for_a_command_is_none_for_one_that_is_written_down_alike(
     world: World, first: str, other: str
 ) -> None:
@@ -93,9 +101,16 @@ def test_leave_for_a_command_is_none_for_one_that_is_written_down_alike(
     assert wish(world, run, other, granted=(asked,))
 
 
-@pytest.mark.parametrize("command", [SECRET, LONG], ids=["redacted", "cut"])
-def test_leave_that_was_written_down_before_there_were_marks_still_counts(world: World, command: str) -> None:
-    assert not wish(world, begun(world), command, granted=(one_line(redact(command), 2_000),))
+def test_leave_to_edit_a_file_is_none_to_run_it(world: World) -> None:
+    run = begun(world)
+    tools = {"tools": Tools(edit="ask", run="ask")}
+    line = json.dumps(asking("Write", {"file_path": "deploy.sh", "content": "git push"}))
+    hearing(world, run, [], **tools).line(line)
+    asked = world.only("PermissionAwaited").command
+    again = hearing(world, run, [], **tools, granted=(asked,))
+    again.line(line)
+    assert not again.parks
+    assert wish(world, run, "deploy.sh", **tools, granted=(asked,))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import fcntl
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -14,6 +15,7 @@ from runner.exec.launch import Bounds
 from runner.git import checkout_scripts
 from runner.git.cli import judge, run_git
 from runner.git.mirror import Mirror
+from runner.git.tree_entries import Look, check_entries
 from runner.guards.diff import Known, change_of
 from runner.workspaces.bubblewrap import sandbox_problem
 from tests.runner.world import REPOSITORY, World, git
@@ -71,6 +73,39 @@ def test_a_bundle_that_names_files_without_end_is_not_even_compared(world: World
                 mirror.take_bundle(tmp_path / f"{number}.bundle", "r1-export")
         else:
             assert mirror.take_bundle(tmp_path / f"{number}.bundle", "r1-export") == made.stdout.strip()
+
+
+def nested(folder: Path, wide: int) -> str:
+    """Make a commit of a tree that names one other tree again and again, which does so with a file."""
+    git(folder, "init", "--quiet", ".")
+    git(folder, "commit", "--quiet", "--allow-empty", "-m", "Begin")
+    (folder / "file").write_text("x")
+    mode, kind, name = "100644", "blob", git(folder, "hash-object", "-w", "file")
+    for _ in range(2):
+        rows = "".join(f"{mode} {kind} {name}\t{number:06}\n" for number in range(wide))
+        made = subprocess.run(("git", "mktree"), input=rows, cwd=folder, capture_output=True, text=True)
+        mode, kind, name = "040000", "tree", made.stdout.strip()
+    return git(folder, "commit-tree", name, "-m", "Nest")
+
+
+def looking(folder: Path) -> Look:
+    return lambda *words, given=b"": subprocess.run(
+        ("git", *words), input=given, cwd=folder, capture_output=True, check=True
+    ).stdout.decode()
+
+
+def test_a_tree_that_is_named_again_and_again_is_looked_at_once(tmp_path: Path) -> None:
+    commit, began_s = nested(tmp_path, 30_000), time.process_time()
+    with pytest.raises(GitLimitError, match="more than 2,000,000 files"):
+        check_entries(looking(tmp_path), commit)
+    assert time.process_time() - began_s < 8  # it was as long as there are files: 900 million
+
+
+def test_of_all_new_trees_together_no_more_is_listed_than_fits(tmp_path: Path) -> None:
+    commit = nested(tmp_path, 1_000)
+    check_entries(looking(tmp_path), commit, 2_000)
+    with pytest.raises(GitLimitError, match="1,999 names"):
+        check_entries(looking(tmp_path), commit, 1_999)
 
 
 def test_git_in_the_place_of_the_agent_is_bounded_as_well(tmp_path: Path) -> None:

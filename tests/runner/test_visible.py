@@ -77,6 +77,13 @@ _OWN = {"image", "formula", "mermaid", "diagram", "folded", "end", "of", "what",
         ("| a |\n|---|\n| $\\color{white}EVIL$ |", "| a |\n| --- |\n| (formula) |"),
         ("a\ufdd0\U0001fffeb", "ab"),
         ("https://github.com/a/b/issues/3?q=EVIL#EVIL b", "https://github.com/a/b/issues/3 b"),
+        ("https://github.com/a/b/blob/1f/c.md?EVIL#L1-L5 b", "https://github.com/a/b/blob/1f/c.md#L1-L5 b"),
+        (
+            "https://github.com/user-attachments/assets/1f#EVIL",
+            "https://github.com/user-attachments/assets/1f",
+        ),
+        ("<pre>a<sub><sub><sub>EVIL</sub></sub></sub></pre>", "```\na\n```"),
+        ("<p>a&#2;b&#1;c&#x2;</p>", "abc"),  # characters that stand for others while the page is read
         ("a\u200b\u200e\u202e\u2066\ufeff\u00adb", "ab"),
         ("a" + "".join(chr(0xE0000 + ord(char)) for char in EVIL) + "b", "ab"),
         ("a\U000e0101\U000e01efb\ufe00c", "abc"),
@@ -163,6 +170,10 @@ def test_what_the_page_shows_stays(text: str, seen: str) -> None:
 def test_what_is_posted_for_agents_keeps_its_tags_and_loses_what_is_hidden_otherwise() -> None:
     seen = clean("Map<String> [a](b 'EVIL') <!-- EVIL --> `<i> <!-- x -->`", tags=False)
     assert seen.text == "Map<String> [a](…) `<i> <!-- x -->`"
+
+
+def test_what_is_posted_for_agents_spells_no_tag_otherwise() -> None:
+    assert "<" not in clean("&#2;b> &#x02;b> `&#2;b>`", tags=False).text
 
 
 def test_files_of_a_repository_keep_links_to_files_and_no_others() -> None:

@@ -5,7 +5,6 @@ Who has the ledger's file can write another history with digests that fit; not w
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain as chain_of
 
 from sqlalchemy import Engine
 
@@ -13,11 +12,10 @@ from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, PermissionMissingError
 from bot.render.pull import log_head
 from bot.render.pull.gate_check import NAME
+from bot.sync.access import reachable
 from ledger.log import event_store, hash_chain
-from ledger.queries import cards
-from ledger.views import boards
 
-MAX_PULLS = 30  # of each repository, the newest changed first
+MAX_PULLS = 100  # of each repository, the newest changed first
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +27,12 @@ class Compared:
 
 
 def compare(engine: Engine, hub: Hub) -> Compared:
-    """Compare the log with every head in the checks of the newest pull requests. Raises GithubError."""
-    with event_store.reading(engine) as db:
-        listed = [cards.repositories_of(db, board.board_id) for board in boards.all_boards(db)]
-    heads = [told for place in sorted({*chain_of(*listed)}) for told in _published(hub, place)]
+    """Compare the log with every head in the checks of the newest pull requests. Raises GithubError.
+
+    GitHub says in which repositories: a ledger that was written anew may not name them.
+    """
+    there = sorted(str(one["full_name"]) for one in reachable(hub))
+    heads = [told for place in there for told in _published(hub, place)]
     with event_store.reading(engine) as db:
         differs = tuple(
             f"{where} says that event {head.events} has another digest"
@@ -50,6 +50,8 @@ def _published(hub: Hub, repository: str) -> Iterator[tuple[str, hash_chain.Chai
     except (NotFoundError, PermissionMissingError):  # Cardinal is not there any more
         return
     for pull in pulls:
+        if (pull["user"] or {}).get("login") != hub.bot_login:
+            continue  # the gate never saw it
         path = f"{root}/commits/{pull['head']['sha']}/check-runs"
         for run in hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]:
             slug = str((run.get("app") or {}).get("slug") or "")

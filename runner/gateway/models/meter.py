@@ -1,5 +1,6 @@
 """One call's dollars: what it may cost before it is sent, while its answer comes, and when it ended."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -94,7 +95,10 @@ class Meter:
         most = (
             everything.text_bytes + everything.pictures * _LARGEST_PICTURE_TOKENS + everything.files * window
         )
-        write = next(factor for mark, factor in _WRITES if mark in self.asked.body)
+        body = self.asked.body
+        if b"\\u00" in body:  # what is written with escapes means the same
+            body = json.dumps(self.asked.given).encode()
+        write = next(factor for mark, factor in _WRITES if mark in body)
         self._input_tokens = sum(usual)
         rate, self._token_usd = self._price.rates(self._input_tokens, self.asked.context, self._at)
         dear, _ = self._price.rates(most + _UNSEEN_TOKENS, self.asked.context, self._at)

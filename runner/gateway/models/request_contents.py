@@ -65,8 +65,8 @@ _ONE_VALUE: Mapping[str, object] = {"n": 1, "modalities": ["text"]}
 _TEXTS = frozenset({
     # Anthropic
     "text", "thinking", "redacted_thinking", "tool_use", "tool_result", "tool_reference", "search_result",
-    "compaction", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
-    "tool_search_tool_result", "mcp_tool_use", "mcp_tool_result",
+    "compaction", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "web_fetch_result",
+    "web_fetch_tool_result_error", "tool_search_tool_result", "mcp_tool_use", "mcp_tool_result",
     # OpenAI
     "message", "input_text", "output_text", "summary_text", "reasoning_text", "refusal", "reasoning",
     "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
@@ -88,10 +88,13 @@ _TOOLS = (
 _SEARCHES = ("web_search", "web_fetch", "mcp")
 _READ = ("messages", "input", "system")
 _INNER = ("content", "output")
-# What has parts of its own; results of the provider's tools are counted by their bytes alone.
+# What has parts of its own; other results of the provider's tools are counted by their bytes alone.
 _HOLDERS = (
     "message",
     "tool_result",
+    "web_fetch_tool_result",
+    "web_fetch_result",
+    "mcp_tool_result",
     "function_call_output",
     "custom_tool_call_output",
     "computer_call_output",
@@ -167,7 +170,7 @@ def _read(part: object) -> Weight:
             waiting += part
         elif isinstance(part, dict):
             total += _one(part)
-            if part.get("type", "message") in _HOLDERS:
+            if _kind(part) in _HOLDERS:
                 waiting += [part[name] for name in _INNER if name in part]
             source = part.get("source")
             if isinstance(source, dict) and source.get("type") == "content":
@@ -175,13 +178,18 @@ def _read(part: object) -> Weight:
     return total
 
 
+def _kind(part: Mapping[str, Any]) -> object:
+    """Return a part's type. A message needs none; where nothing is said, an id names what is stored."""
+    return part.get("type", "message" if part.keys() & {"role", "content"} else None)
+
+
 def _one(part: Mapping[str, Any]) -> Weight:
-    kind = part.get("type", "message")
+    kind, offered = _kind(part), part.get("tools")
     inside = [value for name in ("source", "file", "image_url") if isinstance(value := part.get(name), dict)]
     if any(holder.get(name) for holder in (part, *inside) for name in _STORED):
         raise UnknownCostError("what is stored at the provider")
     if isinstance(kind, str) and kind in _TEXTS:
-        return Weight()
+        return Weight(files=sum(map(_searches, offered)) if isinstance(offered, list) else 0)
     data = [
         -len(value)
         for holder in (part, *inside)

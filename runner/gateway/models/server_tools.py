@@ -16,32 +16,37 @@ def outreach(given: Mapping[str, Any]) -> str:
     for name in _SETTINGS:
         if given.get(name):
             return name
-    tools = given.get("tools")
-    for tool in tools if isinstance(tools, list) else ():
-        kind = tool.get("type") if isinstance(tool, dict) else None
-        cached = isinstance(tool, dict) and tool.get("external_web_access") is False
-        if isinstance(kind, str) and kind.startswith(_TOOLS) and not cached:
-            return f"the tool {kind[:60]}"
-    parts = [value for name, value in given.items() if name != "tools"]
-    return next((f"a {name} with an address" for name in _addressed(parts)), "")
+    return next(_reaching([given]), "")
 
 
-def _addressed(waiting: list[Any]) -> Iterator[str]:
-    """Yield the kind of each picture or document that is given by its address."""
+def _reaching(waiting: list[Any]) -> Iterator[str]:
+    """Yield each tool that reaches out, and each picture or document that is given by its address."""
     while waiting:
         part = waiting.pop()
         if isinstance(part, list):
             waiting += part
         elif isinstance(part, dict):
             if part.get("type") == "url" and _remote(part.get("url")):
-                yield "source"
+                yield "a source with an address"
             for name in _ADDRESSES:
                 value = part.get(name)
                 if _remote(value.get("url") if isinstance(value, dict) else value):
-                    yield name
+                    yield f"a {name} with an address"
+            yield from _searches(part.get("tools"))
             # What a model gave to a tool is words to the provider, whatever it looks like.
-            said = ("input",) if part.get("type") == "tool_use" else ()
+            said = ("input",) if part.get("type") == "tool_use" else ("tools",)
             waiting += [value for name, value in part.items() if name not in said]
+
+
+def _searches(tools: object) -> Iterator[str]:
+    """Yield each tool that looks on the network, also within others."""
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict):
+            kind = tool.get("type")
+            cached = tool.get("external_web_access") is False
+            if isinstance(kind, str) and kind.startswith(_TOOLS) and not cached:
+                yield f"the tool {kind[:60]}"
+            yield from _searches(tool.get("tools"))
 
 
 def _remote(value: object) -> bool:

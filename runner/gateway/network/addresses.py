@@ -64,7 +64,10 @@ _SPECIAL = tuple(
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _V4_AT_THE_END = tuple(
-    map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
+    map(
+        ipaddress.IPv6Network,
+        ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48"),
+    )
 )
 # Where clouds hand out credentials to whoever asks, by their own documentation.
 _METADATA = tuple(

@@ -13,7 +13,8 @@ _TYPES = (0x14, 0x15, HANDSHAKE, 0x17)  # change of cipher, alert, handshake, da
 _CLIENT_HELLO = 1
 _HEAD_BYTES = 5
 _RECORD_BYTES = (1 << 14) + 2048  # of an encrypted one, in TLS 1.2
-_SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D
+_SERVER_NAME = 0
+_ENCRYPTED_HELLOS = (0xFFCE, *range(0xFE08, 0xFE0E))  # ESNI, and ECH with its drafts
 UNRECOGNIZED_NAME = bytes((0x15, 3, 1, 0, 2, 2, 112))  # the alert for it
 
 
@@ -103,7 +104,7 @@ def server_name(message: bytes) -> str:
     names: list[str] = []
     while extensions.left:
         kind, value = extensions.number(2), extensions.inner(2)
-        if kind == _ENCRYPTED_HELLO:
+        if kind in _ENCRYPTED_HELLOS:
             raise BadHelloError("its TLS hides the server's name (ECH): switch that off in the client")
         if kind == _SERVER_NAME:
             names.append(_only_name(value))

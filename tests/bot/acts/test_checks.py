@@ -131,3 +131,10 @@ def test_a_history_that_was_written_anew_contradicts_the_heads_that_github_holds
     (differs,) = compare(anew, stage.hub).differs
     assert "acme/shop#" in differs
     anew.dispose()
+
+
+def test_a_ledger_that_names_no_repository_is_compared_as_well(stage: Stage, tmp_path: Path) -> None:
+    stage.do(WriteCheck(stage.card_id, pulled(stage)))
+    empty = open_ledger(f"sqlite:///{tmp_path}/empty.db")
+    assert len(compare(empty, stage.hub).differs) == 1
+    empty.dispose()

@@ -177,6 +177,20 @@ def test_what_mallory_sets_names_nothing_until_somebody_who_may_sets_it(
     assert cardinal.run_of(item).repository == "acme/shop"
 
 
+def test_the_field_names_no_repository_that_whoever_set_it_may_not_write_to(cardinal: Cardinal) -> None:
+    projects, repos = cardinal.forge.store.projects, cardinal.forge.store.repos
+    repos.set_role(cardinal.repo, cardinal.person("bob"), Role.READ)
+    field = projects.create_field(cardinal.project, "Repo", FieldType.TEXT)
+    item = at_home(cardinal)
+    projects.set_value(item, field, "acme/shop", actor=cardinal.person("bob"))
+    cardinal.settle()
+    cardinal.clock.forward(300)
+    cardinal.forge.store.issues.edit(issue_of(item), title="Another", actor=cardinal.person("carol"))
+    cardinal.settle()
+    assert "`bob` set the field to `acme/shop` and has no write access there" in cardinal.card(item).because
+    assert cardinal.events(RunQueued) == []
+
+
 def test_an_ambiguous_card_asks_once_and_goes_on_when_it_is_told(cardinal: Cardinal) -> None:
     item = at_home(cardinal, labels=("area:far", "area:shop"))
     card = cardinal.card(item)

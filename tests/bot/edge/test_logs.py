@@ -80,10 +80,20 @@ def test_nothing_in_a_record_moves_a_terminal() -> None:
         "client_secret={} is wrong",
         '{{"password": "{}"}}',
         "OPENAI_API_KEY={}",
+        "GET https://a.b/c?token=x,{}&y=1",
+        "https://bob:pa@{}@a.b/c",
+        '{{"token": "x y,{}"}}',
+        "{{'password': b'{}'}}",
+        "passphrase: {}",
+        "SIGNING_KEY={}",
     ],
 )
 def test_what_stands_where_secrets_stand_is_taken_out(text: str) -> None:
     assert "hush4711" not in scrub(text.replace("{}", "hush4711"), ())
+
+
+def test_a_secret_of_digits_is_one_and_a_number_of_tokens_is_none() -> None:
+    assert scrub("password=4711471147 input_tokens=120") == "password=[redacted] input_tokens=120"
 
 
 def test_where_an_address_leads_and_plain_values_stay() -> None:

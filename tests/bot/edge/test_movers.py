@@ -28,7 +28,8 @@ def moved(by: str, column: str = "", second: int = 0, about: About = About.COLUM
         ([moved("bob", "Done"), moved("eve", "Review")], "bob"),
         ([moved("bob")], "bob"),
         ([moved("bob"), moved("eve", "", 1)], ""),  # one of them may only have sorted the column
-        ([moved("bob", "Review"), moved("eve", "", 1)], "eve"),
+        ([moved("bob", "Review"), moved("eve", "", 1)], ""),
+        ([moved("bob", "Review"), moved("bob", "", 1)], ""),  # that move is not told yet, and may be eve's
         ([moved("bob", "Done"), moved("eve", "", 1)], "bob"),
         ([moved("eve", about=About.ARCHIVED)], "eve"),
     ],

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 from redis import Redis
+from rq.suspension import suspend
 
 from bot.daemon import workers
 from bot.scheduler import queues
@@ -99,6 +100,17 @@ def test_a_worker_that_waits_is_woken(config: Config, redis: Redis, tmp_path: Pa
         until(noted(out, 1))
         enqueue(redis, "publish", NOTE, str(out), "x", job_id="x")
         until(noted(out, 2))
+
+
+def test_a_worker_does_not_rest_because_somebody_suspends_all(
+    config: Config, redis: Redis, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    with worker(config, "control"):
+        suspend(redis)
+        for count, text in enumerate(("one", "two"), start=1):
+            enqueue(redis, "control", NOTE, str(notes), text, job_id=text)
+            until(noted(notes, count))
 
 
 def test_jobs_travel_as_json_and_not_as_pickles(redis: Redis) -> None:

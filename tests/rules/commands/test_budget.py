@@ -1,6 +1,7 @@
 """`/cardinal budget +2`: more dollars, and the run that ran out of its own goes on."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -73,6 +74,14 @@ def test_a_box_that_is_ticked_too_late_adds_nothing(source: str) -> None:
     intents = asks(snapshot, given("budget", "+2.00", source=source))
     assert "RaiseBudget" not in kinds(intents)
     assert "nothing was added" in only(intents, Say).text
+
+
+def test_a_box_that_was_ticked_before_the_question_adds_nothing_to_it() -> None:
+    parked = card(run=run(RunState.PARKED, question=replace(BROKE, asked_at=NOW)))
+    for before_s, added in ((60, False), (0, True)):
+        said_at = NOW - timedelta(seconds=before_s)
+        intents = asks(parked, given("budget", "+2.00", source=BOX, said_at=said_at))
+        assert ("RaiseBudget" in kinds(intents)) is added
 
 
 @pytest.mark.parametrize(("role", "may"), [("write", False), ("maintain", True), ("none", False)])

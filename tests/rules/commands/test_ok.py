@@ -97,6 +97,18 @@ def test_it_answers_the_question_of_the_run_in_the_name_of_who_said_ok() -> None
     )
 
 
+def test_words_from_before_a_question_are_no_answer_to_it() -> None:
+    asked = replace(QUESTION, asker="budget", choices=("Go on", "Stop"), asked_at=NOW, subject="budget")
+    asked = replace(asked, codes=("go_on", "stop"))
+    yes = replace(EVE, text="yes", at=NOW - timedelta(hours=1))
+    waiting = card(run=run(RunState.PARKED, question=asked), held=(yes,))
+    assert obeyed("ok", waiting, said_at=NOW)[1:] == (
+        SteerRun(CARD, R1, "bob", "eve wrote, and bob lets it through:\nyes", 70),
+    )
+    now = card(run=run(RunState.PARKED, question=asked), held=(replace(yes, at=NOW),))
+    assert isinstance(obeyed("ok", now, said_at=NOW)[1], AnswerQuestion)
+
+
 def test_in_planning_the_assistant_hears_it_and_without_a_listener_the_next_briefing_has_it() -> None:
     release = ReleaseComment(CARD, 70, "issue", "bob")
     assert obeyed("ok", card("Planning", held=(EVE,))) == (release, AskAssistant(CARD, 70))

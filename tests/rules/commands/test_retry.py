@@ -1,5 +1,7 @@
 """`/cardinal retry`: another run starts, or a revision where a review asked for something."""
 
+from datetime import timedelta
+
 import pytest
 
 from ledger.states import CardState, Ending
@@ -7,7 +9,7 @@ from rules.intents.internal import QueueRun
 from rules.intents.outbound import MergePull
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
-from tests.rules.scene import CARD, card, ended, kinds, only, pull, run
+from tests.rules.scene import CARD, NOW, card, ended, kinds, only, pull, run
 
 
 @pytest.mark.parametrize("ending", [Ending.FAILED, Ending.CANCELLED, Ending.LOST, Ending.SUCCEEDED])
@@ -59,3 +61,9 @@ def test_in_a_terminal_column_it_tries_the_merge_again() -> None:
     intents = obeyed("retry", card("Done", CardState.BLOCKED, run=ended(), pull=pull(), **approved))
     assert kinds(intents) == ["MergePull", "Explain"]
     assert only(intents, MergePull).head == "abc123"
+
+
+def test_what_was_said_before_the_newest_run_starts_no_other_one() -> None:
+    snapshot = card(run=ended(Ending.FAILED), begun=(NOW,))
+    assert "before the newest run" in told("retry", snapshot, said_at=NOW - timedelta(minutes=1))
+    assert isinstance(only(obeyed("retry", snapshot, said_at=NOW), QueueRun), QueueRun)

@@ -167,8 +167,8 @@ def test_a_private_address_is_reached_only_where_the_operator_named_the_host() -
     "address",
     ["169.254.169.254", "169.254.170.2", "::ffff:169.254.169.254", "fe80::1", "fd00:ec2::254", "fd20:ce::254",
      "100.100.100.200", "168.63.129.16", "192.0.0.192", "0.0.0.0", "::", "224.0.0.1", "ff02::1",
-     "255.255.255.255", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "::a9fe:a9fe", "::ffff:0:a9fe:a9fe",
-     "2001:0:101:101::5601:5601"],
+     "255.255.255.255", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "2002:a9fe:a9fe::1", "::a9fe:a9fe",
+     "::ffff:0:a9fe:a9fe", "2001:0:101:101::5601:5601"],
 )  # fmt: skip
 def test_not_even_the_operator_can_open_the_metadata_service_or_what_is_no_host(address: str) -> None:
     assert permitted(("cloud.corp", address), "cloud.corp", 443, address) == []

@@ -11,10 +11,13 @@ import pytest
 from runner.agents.contract import Usage
 from runner.gateway.control.messages import Refused
 from runner.gateway.models.anthropic import Messages
+from runner.gateway.models.meter import Experience, Meter
 from runner.gateway.models.openai_chat import Chat
 from runner.gateway.models.openai_responses import Responses
+from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import UnreadableCallError, asked, parsed
 from runner.gateway.models.request_contents import UnknownCostError, Weight, weights
+from runner.gateway.models.reservations import Budget
 from tests.runner.gateway.upstream import Answer, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, error_of, finish, scene
 
@@ -48,6 +51,15 @@ def base64_of(kind: str, data: str, media: str = "image/png") -> dict[str, Any]:
     return {"type": kind, "source": {"type": "base64", "media_type": media, "data": data}}
 
 
+FETCHED = {
+    "type": "web_fetch_tool_result",
+    "content": {
+        "type": "web_fetch_result",
+        "content": base64_of("document", "A" * 4000, "application/pdf"),
+    },
+}
+
+
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
@@ -56,6 +68,9 @@ def base64_of(kind: str, data: str, media: str = "image/png") -> dict[str, Any]:
         ("responses", {"prompt": {"id": "pmpt_1"}}),
         ("responses", {"background": True}),
         ("responses", {"input": [{"type": "item_reference", "id": "msg_1"}]}),
+        ("responses", {"input": [{"id": "msg_1"}]}),  # OpenAI: a reference needs no type
+        ("responses", {"input": [{"type": "additional_tools", "tools": [{"type": "image_generation"}]}]}),
+        ("responses", {"input": [{"type": "tool_search_output", "tools": [{"type": "file_search"}]}]}),
         ("responses", {"input": user({"type": "input_image", "file_id": "file_1"})}),
         ("responses", {"input": user({"type": "input_file", "file_id": "file_1"})}),
         ("responses", {"input": user({"type": "input_audio", "input_audio": {"data": "AAAA"}})}),
@@ -104,6 +119,8 @@ def test_what_nobody_can_estimate_is_refused(name: str, fields: Mapping[str, Any
             0,
             0,
         ),
+        ("messages", {"messages": user(FETCHED)}, 0, 1),
+        ("responses", {"input": [{"type": "additional_tools", "tools": [{"type": "web_search"}]}]}, 0, 1),
         ("messages", {"context_management": {"edits": [{"type": "clear_thinking_20251015"}]}}, 0, 0),
         (
             "messages",
@@ -231,6 +248,19 @@ def test_only_what_was_paid_for_before_counts_as_cached(world: Scene) -> None:
     more = [{"role": "user", "content": "hi"}]
     assert world.post(PATHS["messages"], ask(messages=long + more)).status == 200
     assert world.post(PATHS["messages"], ask(messages=more + long)).status == 400
+
+
+def test_what_a_provider_is_to_remember_is_dear_however_it_is_written() -> None:
+    remembered = {"type": "ephemeral", "ttl": "1h"}
+    given = {"model": CLAUDE, "cache_control": remembered, "messages": user({"type": "text", "text": "y"})}
+    plain = json.dumps(given).encode()
+    escaped = plain.replace(b"cache_control", b"c\\u0061che_control").replace(b"1h", b"\\u0031h")
+    assert parsed(escaped) == given
+    most = []
+    for body in (plain, escaped):
+        call, price = asked(Messages(), given, body), price_of("anthropic", "", CLAUDE)
+        most.append(Meter(call, Messages(), price, Budget(), Experience(), weights(given))._most_usd)
+    assert most[0] == most[1] > 0
 
 
 def test_a_call_that_is_given_up_before_it_is_answered_counts(world: Scene) -> None:

@@ -59,6 +59,7 @@ BAD = {
     "a name that is a text": shaped(named(b"`@everybody`")),
     "another kind of name": shaped(named(b"good.test", kind=1)),
     "a hidden name": shaped(named(b"good.test"), (0xFE0D, b"\0" * 40)),
+    "a hidden name, as in a draft": shaped(named(b"good.test"), (0xFFCE, b"\0" * 40)),
     "other letters": shaped(named("göod.test".encode())),
     "no ClientHello": shaped(named(b"good.test"), kind=2),
     "one byte less": GOOD[:-1],

@@ -239,14 +239,19 @@ def test_counting_tokens_is_passed_on_and_costs_nothing(world: Scene) -> None:
     assert world.ears.all(Usage) == []
 
 
+PICTURE = {"type": "image", "source": {"type": "url", "url": "https://e.x/?s"}}
+
+
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
         ("messages", {"tools": [{"type": "web_fetch_20250910", "name": "web_fetch"}]}),
         ("messages", {"mcp_servers": [{"type": "url", "url": "https://evil.example"}]}),
-        ("messages", {"messages": [{"content": [{"source": {"type": "url", "url": "https://e.x/?s"}}]}]}),
+        ("messages", {"messages": [{"content": [PICTURE]}]}),
         ("responses", {"tools": [{"type": "web_search", "external_web_access": True}]}),
         ("responses", {"tools": [{"type": "mcp", "server_url": "https://evil.example"}]}),
+        ("responses", {"input": [{"type": "additional_tools", "tools": [{"type": "mcp_x"}]}]}),
+        ("responses", {"tools": [{"type": "namespace", "tools": [{"type": "web_search"}]}]}),
         ("responses", {"input": [{"content": [{"type": "input_image", "image_url": "https://e.x/?s"}]}]}),
         ("responses", {"input": [{"content": [{"type": "input_file", "file_url": "HTTP://e.x/?s"}]}]}),
         ("chat", {"web_search_options": {"a": 1}}),
