@@ -137,6 +137,14 @@ RUN_STEPS: Mapping[RunState, tuple[RunState, ...]] = {
 RUN_HELD = (R.CLAIMED, R.PREPARING, R.PLANNING, R.WORKING, R.VALIDATING, R.PUBLISHING)
 
 
+def kind_for(archetype: Archetype, after: CardState, *, live: bool) -> Archetype:
+    """Return by which kind of column a card becomes `after`: what its live run says holds wherever it stands,
+    be it in a column that no policy names any more.
+    """
+    works = live and after in CARD_STATES[Archetype.EXECUTION] and after not in CARD_STATES[archetype]
+    return Archetype.EXECUTION if works else archetype
+
+
 def check_card_step(archetype: Archetype, before: CardState, after: CardState, *, moved: bool) -> None:
     """Raise IllegalStepError unless a card may go from `before` to `after` in a column of `archetype`."""
     if after is CardState.ARCHIVED:

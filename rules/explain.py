@@ -80,7 +80,7 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str) -> s
             )
             return stopped or paused
         case RunState.QUEUED:
-            return stopped or f"{name} is queued: {run.wait or 'a worker takes it next'}"
+            return stopped or f"{name} is queued: {run.wait or 'it waits for its turn'}"
         case _:
             said = f": {plain(run.last_line, 160)}" if run.last_line else ""
             held = f"; then the card goes to {snapshot.held_back}" if snapshot.held_back else ""

@@ -2,6 +2,8 @@
 
 from ledger.errors import CardinalError
 
+SILENT = "it did not say why"
+
 
 class RunnerError(CardinalError):
     """The runner refused or could not do what was asked."""
@@ -75,7 +77,7 @@ class WorkspaceError(RunnerError):
 
     def __init__(self, what: str, output: str) -> None:
         self.what, self.output = what, output
-        super().__init__(f"{what} failed: {output.strip()[-600:]}")
+        super().__init__(f"{what} failed: {output.strip()[-600:] or SILENT}")
 
 
 class ScenarioError(RunnerError):
@@ -174,4 +176,4 @@ class GitError(RepositoryError):
     """git failed in a way that has no name of its own here."""
 
     def __init__(self, what: str, detail: str) -> None:
-        super().__init__(f"git could not {what}: {detail}")
+        super().__init__(f"git could not {what}: {detail or SILENT}")

@@ -30,6 +30,7 @@ from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
 from ledger.views.timeline import Zoom
 from rules.intents.outbound import PostReport
+from rules.runs.mode import INVESTIGATE
 
 MAX_ACTIVITY = 30
 MAX_REPORTS = 200  # runs of a card among which those are looked for that made its change
@@ -76,12 +77,21 @@ def _reported(db: Connection, run: RunRow) -> str | None:
 
 
 def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:
-    """Return the reports of the runs that succeeded on the run's branch, and its own, the oldest first."""
+    """Return the reports of the runs that succeeded on the run's branch, and its own, the oldest first.
+
+    Those that only looked into it made nothing of the change.
+    """
     made = [
         one.run_id
         for one in reversed(runs.of_card(db, run.card_id, limit=MAX_REPORTS))
-        if one.run_id == run.run_id
-        or ((one.repository, one.branch) == (run.repository, run.branch) and one.ending is Ending.SUCCEEDED)
+        if one.mode != INVESTIGATE
+        and (
+            one.run_id == run.run_id
+            or (
+                (one.repository, one.branch) == (run.repository, run.branch)
+                and one.ending is Ending.SUCCEEDED
+            )
+        )
     ]
     found = reports.of_runs(db, made)
     return tuple(found[run_id] for run_id in made if run_id in found)

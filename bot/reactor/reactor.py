@@ -14,6 +14,7 @@ from ledger.event import Event, Recorded
 from ledger.events.access import AccessLost, AccessRegained, RepositoryMoved
 from ledger.events.board import (
     BoardEvent,
+    BoardSeen,
     CardEvent,
     CardStateChanged,
     DecisionFailed,
@@ -22,13 +23,15 @@ from ledger.events.board import (
     StopLifted,
     StopOrdered,
 )
+from ledger.events.policy import PolicyLoaded
 from ledger.events.run import RunEvent
 from ledger.ids import BoardId, CardId
 from ledger.log import cursors, event_store
 from ledger.queries import cards as card_queries
 from ledger.queries import run_queue as run_queue
-from ledger.states import CardState
-from ledger.views import cards, placements, runs
+from ledger.states import CARD_STATES, CardState
+from ledger.views import boards, cards, placements, runs
+from rules.card.state import settle
 from rules.decide import decide
 from rules.handlers import access
 from rules.handlers.issue_links import told
@@ -43,7 +46,7 @@ Decide = Callable[[Policy, Snapshot | None, Event, datetime], Decision]
 READER = "react"
 BATCH = 200
 MAX_AT_ONCE = 1000  # of a backlog in one transaction, so that other writers get their turn
-MAX_DEPENDENTS = 500  # that are told at once what became of an issue; all of them may start
+MAX_TOLD = 500  # cards, at once, what became of an issue or a column; all of them may start
 MAX_BEYOND = 5000  # events that decisions themselves ask for in one go: rules that never settle are a bug
 
 
@@ -96,6 +99,8 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
                 _spread(db, policy, recorded.event, now)
             if isinstance(recorded.event, AccessLost | AccessRegained | RepositoryMoved):
                 _spread_access(db, policy, recorded.event, now)
+            if isinstance(recorded.event, PolicyLoaded | BoardSeen):
+                _spread_columns(db, policy, board_id, now)
             if card_id and _frees(recorded.event):
                 _tell_dependents(db, card_id, now)
     except SQLAlchemyError:
@@ -137,6 +142,17 @@ def _spread_access(
             apply.apply(db, policy, access.spread(policy, snapshot), now=now)
 
 
+def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: datetime) -> None:
+    """Let the cards whose column is of another kind now say how they stand; it starts nothing."""
+    board = boards.get(db, board_id)
+    served = (one.name for one in (board.columns if board else ()) if policy.column(one.name))
+    legal = {name: CARD_STATES[policy.archetype(name)] for name in served}
+    for card_id in card_queries.out_of_place(db, board_id, legal, MAX_TOLD):
+        snapshot = snapshots.of_card(db, card_id)
+        if snapshot is not None and not snapshot.foreign:
+            apply.apply(db, policy, settle(policy, snapshot), now=now)
+
+
 def _frees(event: Event) -> bool:
     """Tell whether the event may let other cards go on, or hold them back again."""
     if isinstance(event, CardStateChanged):
@@ -149,7 +165,7 @@ def _tell_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
     card = cards.get(db, card_id)
     if card is None or card.repository is None or card.number is None:
         return
-    for dependent in run_queue.queued_dependents(db, card.repository, card.number, MAX_DEPENDENTS):
+    for dependent in run_queue.queued_dependents(db, card.repository, card.number, MAX_TOLD):
         snapshot = snapshots.of_card(db, dependent)
         if snapshot is not None:
             policy = policies.in_force(db, snapshot.board_id)

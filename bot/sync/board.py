@@ -143,7 +143,8 @@ def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:
 def load_policy(services: "Services", board_id: BoardId) -> None:
     """Read the home repository's policy file; a bad one leaves the last good one in force and is said.
 
-    So does a repository that is gone or out of reach; where there never was one, the built-in policy applies.
+    So does a repository that is gone or out of reach; where none was named and there never was one, the
+    built-in policy applies.
     """
     try:
         text, commit = policy_file.read(services.hub, services.config.home_repository)
@@ -152,6 +153,8 @@ def load_policy(services: "Services", board_id: BoardId) -> None:
         with event_store.reading(services.engine) as db:
             if policies.current(db, board_id) is not None:
                 return
+        if services.config.policy_repository:
+            return  # somebody named it: its file is to be read, and may allow less than the built-in policy
         text, commit = None, ""
     home = services.config.home_repository
     own = profiles.own_names(services.hub, home, commit, text) if text else ()

@@ -1,8 +1,9 @@
 """What is asked of a board's cards at once: lists of them, their columns, counts and repositories."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Text, func, select, type_coerce
+from sqlalchemy import Connection, Text, and_, false, func, or_, select, type_coerce
 
 from ledger.ids import BoardId, CardId, RunId
 from ledger.states import CardState
@@ -75,6 +76,17 @@ def in_state(db: Connection, board_id: BoardId, state: CardState) -> tuple[CardI
     """Return the board's cards in that state, without the archived ones."""
     here = (cards.c.board_id == board_id) & (cards.c.state == state) & ~cards.c.archived
     return tuple(CardId(card_id) for card_id in db.scalars(select(cards.c.card_id).where(here)))
+
+
+def out_of_place(
+    db: Connection, board_id: BoardId, legal: Mapping[str, tuple[CardState, ...]], limit: int
+) -> tuple[CardId, ...]:
+    """Return cards of the board whose state is none of those that their column is said to have."""
+    wrong = (and_(cards.c.column == name, cards.c.state.not_in(states)) for name, states in legal.items())
+    here = select(cards.c.card_id).where(
+        cards.c.board_id == board_id, ~cards.c.archived, or_(false(), *wrong)
+    )
+    return tuple(CardId(card_id) for card_id in db.scalars(here.order_by(cards.c.card_id).limit(limit)))
 
 
 def repositories_of(db: Connection, board_id: BoardId) -> tuple[str, ...]:

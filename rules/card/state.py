@@ -6,7 +6,7 @@ from datetime import datetime
 from ledger.events.board import CardExplained
 from ledger.ids import CardId
 from ledger.model.reasons import Reason
-from ledger.states import ATTENTION, CARD_STATES, CARD_STEPS, Archetype, CardState, RunState
+from ledger.states import ATTENTION, CARD_STATES, CARD_STEPS, Archetype, CardState, RunState, kind_for
 from rules import registry
 from rules.card.dependencies import waiting
 from rules.intents.internal import ChangeCardState, Explain
@@ -53,7 +53,8 @@ def change(
     """Return the steps to the state, or only the sentence when the card is in it and the sentence is new."""
     line = plain(because, 300)
     card = snapshot.card_id
-    way = legal_way(policy.archetype(snapshot.column), snapshot.state, after)
+    kind = kind_for(policy.archetype(snapshot.column), after, live=snapshot.live_run is not None)
+    way = legal_way(kind, snapshot.state, after)
     if way:
         steps: tuple[Intent, ...] = tuple(ChangeCardState(card, state, line, reason) for state in way)
         return Decision((*steps, *_face(snapshot, after), *_ticker(snapshot, after)), (line,))

@@ -26,9 +26,14 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
             RequeueRun(card, run.run_id, "redirected"),
         )
         return Decision(intents, (f"{given.by} redirected plan {run.plan_revision} of {run.run_id}",))
-    if run and (run.state in RUN_HELD or run.session_id):
+    if run is None:
+        return say(snapshot, given, "No plan waits for approval, so there is nothing to redirect.")
+    by = f": {code(run.plan_by, 40)} settled plan {run.plan_revision}" if run.plan_by else ""
+    if run.state in RUN_HELD or run.session_id:
         steer = SteerRun(card, run.run_id, given.by, given.argument, given.comment_id)
-        by = f": {code(run.plan_by, 40)} settled plan {run.plan_revision}" if run.plan_by else ""
         text = f"No plan of {run.run_id} waits{by}. Its agent reads your words at its next step."
         return Decision((steer,), (text,)) + say(snapshot, given, text)
-    return say(snapshot, given, "No plan waits for approval, so there is nothing to redirect.")
+    text = (
+        f"No plan of {run.run_id} waits{by}. Write your words as a comment: its agent reads it at its start."
+    )
+    return say(snapshot, given, text)

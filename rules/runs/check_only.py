@@ -1,6 +1,6 @@
 """Runs that only check: when one starts by itself, and what becomes of the card once one has ended."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ledger.events.run import CHECK, RunEnded, RunEvent
 from ledger.states import Archetype, Ending, Gate
@@ -11,7 +11,7 @@ from rules.card.trigger import Occasion
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.runs.gate import leaves_draft, why_not
+from rules.runs.gate import begun_lately, leaves_draft, why_not
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
@@ -38,12 +38,12 @@ def begin(snapshot: Snapshot, by: str) -> Decision:
 
 def unasked(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Check what somebody pushed to a pull request that is under review, or is to be merged; so often."""
-    pull, checking = snapshot.open_pull, snapshot.checking
+    pull = snapshot.open_pull
     if pull is None or pull.gate is not Gate.UNSEEN or obstacle(snapshot):
         return Decision()
     if policy.archetype(snapshot.column) not in (Archetype.REVIEW, Archetype.TERMINAL):
         return Decision()
-    lately = sum(1 for begun in checking.begun if now - begun < timedelta(hours=1)) if checking else 0
+    lately = begun_lately(snapshot.checking, now)
     if lately >= policy.limits.automatic_runs_per_hour:
         because = f"{lately} checks began within an hour: /cardinal check starts another"
         return explain(snapshot, because)

@@ -1,10 +1,12 @@
 """Whether a pull request may leave draft and be merged: one set of conditions for face, reasons and merge."""
 
+from datetime import datetime, timedelta
+
 from ledger.states import CardState, Gate
 from rules.card.state import Rest
 from rules.intents.outbound import Decision, Intent, MarkReady
 from rules.policy.model import Policy
-from rules.snapshot import PullSeen, Snapshot
+from rules.snapshot import CheckingSeen, PullSeen, Snapshot
 from rules.text import code, plain
 
 CHECK = "Run the checks on it with `/cardinal check` (no agent is started)"
@@ -62,10 +64,27 @@ def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: C
     if stale:
         return Rest(otherwise, f"{number} is not ready to be merged: {stale}")
     because = unmergeable(snapshot, pull, merge_of(policy))
-    if because and pull.gate is not Gate.UNSEEN:
+    if because and (because != why_not(pull) or not _is_checked_first(policy, snapshot, pull)):
         return Rest(CardState.BLOCKED, f"{number} is approved and cannot be merged: {because}")
     first = " (its commit is checked first)" if because else ""
     return Rest(CardState.APPROVED, f"{number} is approved: drag the card on{first}")
+
+
+def begun_lately(checking: CheckingSeen | None, now: datetime) -> int:
+    """Return how many checks began within the hour before `now`."""
+    return sum(now - begun < timedelta(hours=1) for begun in checking.begun) if checking else 0
+
+
+def _is_checked_first(policy: Policy, snapshot: Snapshot, pull: PullSeen) -> bool:
+    """Whether a drag to the merging column lets the commit be checked, unasked. No clock is read: after as
+    many checks as begin within an hour somebody asks for the next one.
+    """
+    if pull.gate is not Gate.UNSEEN or snapshot.run is None:
+        return False
+    checking = snapshot.checking
+    if checking is None or checking.alive:
+        return True
+    return begun_lately(checking, max(checking.begun)) < policy.limits.automatic_runs_per_hour
 
 
 def leaves_draft(snapshot: Snapshot, about: str) -> Decision:

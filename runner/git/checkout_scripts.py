@@ -128,7 +128,7 @@ trap 'rm -rf "$GIT_DIR"' EXIT
 must init --quiet
 printf '%s\\n' {" ".join(f"'{one}'" for one in _NOISE)} > "$GIT_DIR/info/exclude"
 g read-tree "$4" || exit
-must add --all
+g add --all --ignore-errors || :  # what git cannot take, a pipe say, keeps nothing else from being kept
 g diff --cached --no-color --no-ext-diff --no-textconv "$4" -- > "$1/$2"
 """
 

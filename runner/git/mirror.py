@@ -124,6 +124,14 @@ class Mirror:
         """Whether `commit` is in the history of `head`; one that is not here is in none."""
         return self._git("merge-base", "--is-ancestor", "--", commit, head).exit_code == 0
 
+    def fork(self, base: str, head: str) -> str:
+        """Return the newest commit that both go on from. Raises GitError where there is none."""
+        found = self._git("merge-base", base, head)
+        if found.exit_code == 1:
+            raise GitError("compare the branch with its base", "no commit is in the history of both")
+        self._must("merge-base", found)
+        return found.out.strip()
+
     def tree(self, commit: str) -> str:
         """Return the name of all the files of a commit together: the same files have the same."""
         found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{tree}}")

@@ -56,7 +56,7 @@ def _place(one: Touched) -> tuple[str, str, str]:
 
 def _at_the_end(mirror: Mirror, base: str, head: str, seen: str) -> Iterator[Touched]:
     differing = mirror.differing(seen, head) if seen else None
-    fork = mirror.look("merge-base", base, head).strip()
+    fork = mirror.fork(base, head)
     words = ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
     for row in mirror.look("diff-tree", *words, fork, head).splitlines():
         one = _parsed(row, "")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from ledger.events.conversation import CommandGiven, PersonSaid
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.reasons import Reason
-from ledger.states import CARD_STATES, CardState, Ending, Gate, RunState, check_card_step
+from ledger.states import CARD_STATES, CardState, Ending, Gate, RunState, check_card_step, kind_for
 from rules.decide import decide
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent
@@ -76,9 +76,10 @@ def asks(snapshot: Snapshot, event: Any, *, by: Policy = POLICY) -> tuple[Intent
 
 def checked(by: Policy, snapshot: Snapshot, decided: Decision) -> Decision:
     """Apply the card's steps as the ledger would; IllegalStepError when one is not legal."""
-    archetype, state = by.archetype(snapshot.column), snapshot.state
+    column, state = by.archetype(snapshot.column), snapshot.state
     for intent in decided.intents:
         if isinstance(intent, ChangeCardState):
+            archetype = kind_for(column, intent.after, live=snapshot.live_run is not None)
             moved = state not in CARD_STATES[archetype]
             check_card_step(archetype, state, intent.after, moved=moved)
             assert intent.after is not state

@@ -98,9 +98,10 @@ def test_a_kill_switch_cancels_a_run_that_only_checks() -> None:
 
 APPROVABLE = [
     ({}, CardState.APPROVED, "drag the card on"),
-    ({"gate": Gate.UNSEEN}, CardState.APPROVED, "its commit is checked first"),
+    ({"gate": Gate.UNSEEN}, CardState.BLOCKED, "cannot be merged: its commit `abc123` is not checked"),
     ({"gate": Gate.FAILED}, CardState.BLOCKED, "cannot be merged: the checks failed"),
     ({"draft": True}, CardState.BLOCKED, "its work is not finished"),
+    ({"draft": True, "gate": Gate.UNSEEN}, CardState.BLOCKED, "its work is not finished"),
     ({"head": "fedcba"}, None, "Let it be approved again"),
 ]
 
@@ -117,5 +118,8 @@ def test_a_card_says_drag_me_on_only_where_done_would_merge_it(
     assert rest.state == (state or stale)
     assert said in rest.because
     assert said in why(scene.POLICY, found, NOW)
+    seldom = rest_of(scene.POLICY, replace(found, checking=None))
+    assert seldom is not None
+    assert ("checked first" in seldom.because) == (stands == {"gate": Gate.UNSEEN})
     merged = "MergePull" in kinds(asks(replace(found, column="Done", state=CardState.APPROVED), DONE))
     assert merged == (rest.because.endswith("drag the card on"))

@@ -57,6 +57,8 @@ def test_a_run_that_never_began_is_simply_let_go(state: RunState, after: str | N
     assert isinstance(end, EndRun)
     assert (end.ending, end.reason) == (Ending.CANCELLED, "superseded")
     assert end.detail.endswith("before r1 began")
+    by = scene.policy("In Progress: {archetype: execution, on_exit: [{action: ai_task, prompt: Sum up}]}")
+    assert kinds(asks(card(after, run=run(state, begun=False)), moved, by=by)) == ["RunTask", "EndRun"]
 
 
 @pytest.mark.parametrize(

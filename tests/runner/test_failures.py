@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ledger.states import Ending
-from runner.errors import KilledError
+from runner.errors import GitError, KilledError, WorkspaceError
 from runner.run.history import History
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, git
@@ -39,6 +39,18 @@ def test_an_agent_that_is_killed_does_not_end_its_run_which_goes_on_where_it_was
 
 def test_an_agent_that_exits_with_an_error_fails_its_run(world: World) -> None:
     assert end_of(world, [{"fail": 7}]) == ("agent_error", "the agent's program ended with code 7")
+
+
+def test_a_history_of_the_agents_own_is_told_as_that(world: World) -> None:
+    fresh = {"run": "git checkout -q --orphan own; git commit -qm Own"}
+    reason, detail = end_of(world, [EDIT, fresh, FINISH])
+    assert reason == "repository"
+    assert detail.endswith("the branch with its base: no commit is in the history of both"), detail
+
+
+def test_a_git_that_fails_without_a_word_is_told_as_that() -> None:
+    for error in (GitError("push", ""), WorkspaceError("git fetch", " \n")):
+        assert str(error).endswith(": it did not say why")
 
 
 def test_a_silent_agent_is_stopped_and_its_run_is_stalled(world: World) -> None:

@@ -113,6 +113,8 @@ def test_the_dates_of_commits_are_those_of_the_log_whatever_the_agent_says(world
         assert zone == committers == "+0000"
         assert began - 5 <= int(authored) <= int(world.clock.now().timestamp())
     assert int(rows[0][0]) <= int(rows[1][0])
+    first, *_, last = (one.head for one in world.of("ValidationEnded"))
+    assert git(world.origin, "rev-list", "--reverse", f"main..{BRANCH}").split() == [first, last]
 
 
 def test_words_about_a_private_key_do_not_end_the_run(world: World) -> None:

@@ -32,6 +32,9 @@ SPOILED = {
     "an index of garbage, and a shallow end": "head -c 500 /dev/urandom > .git/index;"
     " git rev-parse HEAD > .git/shallow; git rev-parse HEAD > .git/info/grafts",
     "locks that nobody holds": "touch .git/index.lock .git/HEAD.lock .git/refs/heads/main.lock",
+    "a commit behind HEAD that no host takes": "set -- $(git rev-parse HEAD HEAD^{tree});"
+    r" c=$(printf 'tree %s\nparent %s\nauthor x\ncommitter x\n\nm\n' $2 $1"
+    " | git hash-object -t commit -w --literally --stdin); git reset --soft $(git commit-tree -p $c -m m $2)",
     "a rebase that goes on": "mkdir .git/rebase-merge; echo x > .git/rebase-merge/head-name",
 }
 
@@ -59,8 +62,9 @@ def test_the_next_run_of_the_card_succeeds_whatever_an_agent_did_to_the_place(wo
     assert world.show("honest.txt") == "honest"
 
 
-def test_what_was_not_committed_is_set_aside_as_a_patch_and_the_run_says_so(world: World) -> None:
-    spoil(world, SPOILED["no .git"])
+@pytest.mark.parametrize("how", [SPOILED["no .git"], "rm README.md; mkfifo README.md"])
+def test_what_was_not_committed_is_set_aside_as_a_patch_and_the_run_says_so(world: World, how: str) -> None:
+    spoil(world, how)
     assert "+precious" in kept(world)
     said = [one.text for one in world.of("Progressed", NEXT)]
     assert any("made anew" in text and "set-aside.patch" in text for text in said), said

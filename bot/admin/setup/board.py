@@ -50,13 +50,14 @@ def find(hub: Hub, owner: str, choose: Choose | None) -> int:
     return choose(found)
 
 
-def prepare(hub: Hub, owner: str, number: int, home_repository: str, *, columns: bool) -> Ready:
+def prepare(hub: Hub, owner: str, number: int, home_repository: str, *, named: bool, columns: bool) -> Ready:
     """Make what is missing and change what differs; a second time there is nothing to do.
 
-    `columns` makes the policy's columns, too; those that people made stay.
+    `named`: somebody chose the home repository. `columns` makes the policy's columns, too; those that people
+    made stay.
     """
     seen = github_board.read_board(hub, owner, number)
-    policy, said = _policy(hub, home_repository)
+    policy, said = _policy(hub, home_repository, named=named)
     names = tuple(policy.board.columns)
     made = github_board.add_columns(hub, seen.status_field_id, names) if columns else ()
     if made:
@@ -79,14 +80,14 @@ def prepare(hub: Hub, owner: str, number: int, home_repository: str, *, columns:
     )
 
 
-def _policy(hub: Hub, home_repository: str) -> tuple[Policy, str]:
+def _policy(hub: Hub, home_repository: str, *, named: bool) -> tuple[Policy, str]:
     """Return the policy that Cardinal will read, and a sentence about where it comes from."""
     try:
         text = policy_file.read(hub, home_repository).text
     except NotFoundError:
+        meanwhile = "nothing is started" if named else "the built-in policy applies"
         return default_policy(""), (
-            f"{home_repository} is not there, or not in the App's reach: the built-in policy applies "
-            "until it is; "
+            f"{home_repository} is not there, or not in the App's reach: {meanwhile} until it is; "
             "--policy-repository names another"
         )
     if text is None:

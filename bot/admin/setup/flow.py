@@ -328,8 +328,9 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
     number = chosen or board.find(hub, wishes.owner, place.choose)
     if wishes.policy_repository:
         settings.change(config.home, {"POLICY_REPOSITORY": wishes.policy_repository})
-    home_repository = wishes.policy_repository or config.policy_repository or f"{wishes.owner}/board"
-    ready = board.prepare(hub, wishes.owner, number, home_repository, columns=wishes.columns)
+    named = wishes.policy_repository or config.policy_repository
+    home = named or f"{wishes.owner}/board"
+    ready = board.prepare(hub, wishes.owner, number, home, named=bool(named), columns=wishes.columns)
     settings.change(config.home, {"BOARD": f"{wishes.owner}/{number}"})
     for sentence in _told(ready, f"{wishes.owner}/{number}"):
         place.say(sentence)

@@ -131,6 +131,25 @@ def test_a_revision_is_added_to_what_the_description_says_of_the_whole_change(st
     assert "the sum" not in body
 
 
+def test_what_a_run_reported_that_failed_or_only_looked_is_no_part_of_the_change(stage: Stage) -> None:
+    pull, looked, fixed = stage.pull(), RunId("r2"), RunId("r3")
+    stage.happen(FinalReported(RUN, "The sum is hard.", (), (), ()))
+    stage.happen(RunEnded(RUN, Ending.FAILED, "stalled", "", "working"))
+    for run_id, mode, done in (
+        (looked, "investigate", "The sum is wrong."),
+        (fixed, "fix", "Totals add up."),
+    ):
+        stage.past.run(run_id, attempt=2, card_id=stage.card_id, mode=mode)
+        stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=run_id)
+        stage.happen(FinalReported(run_id, done, (), (), ()))
+        stage.happen(RunEnded(run_id, Ending.SUCCEEDED, "", "", "publishing"))
+    stage.do(UpdatePull(stage.card_id))
+    body = pull.issue.body or ""
+    assert "> Totals add up." in body
+    assert "The sum is" not in body
+    assert "Revisions" not in body
+
+
 def test_what_people_wrote_around_cardinals_part_of_the_description_stays(stage: Stage) -> None:
     stage.push()
     stage.do(OpenPull(stage.card_id, RUN))

@@ -1,13 +1,14 @@
 """A disk that is full is logged and found by the doctor, and said on the board once there is room again."""
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from bot.admin.doctor import host
 from bot.admin.doctor.finding import Level, Patient
 from bot.admin.doctor.host import FREE_BYTES, FULL_BYTES
-from bot.scheduler import full_disk
+from bot.scheduler import full_disk, ticker
 from ledger.events.board import DiskWasFull
 from tests.bot.core.cardinal import Cardinal
 
@@ -57,6 +58,22 @@ def test_a_disk_that_takes_not_even_the_mark_is_logged_and_looked_at_again(
     mark.unlink()
     full_disk.watch(cardinal.services, full)
     full_disk.watch(cardinal.services, roomy)
+    assert len(cardinal.events(DiskWasFull)) == 1
+
+
+class OneRound(Event):
+    """Set as soon as somebody waits for it."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.set()
+        return True
+
+
+def test_the_heartbeat_looks_after_the_disk(cardinal: Cardinal) -> None:
+    mark = cardinal.services.config.home / full_disk.MARK
+    mark.parent.mkdir(exist_ok=True)
+    mark.touch()
+    ticker.run_forever(cardinal.services, OneRound())
     assert len(cardinal.events(DiskWasFull)) == 1
 
 

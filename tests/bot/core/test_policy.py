@@ -6,6 +6,7 @@ import pytest
 
 from bot.state import policies as in_force
 from bot.sync import board
+from forge.store.board import Item
 from ledger.events.board import BoardSeen
 from ledger.events.policy import PolicyLoaded, PolicyRejected
 from ledger.log import event_store
@@ -110,6 +111,25 @@ def test_a_home_repository_out_of_reach_leaves_the_last_good_policy_in_force(car
     assert cardinal.events(PolicyLoaded) == before
     with event_store.reading(cardinal.services.engine) as db:
         assert "Planning" in in_force.in_force(db, cardinal.board_id).board.columns
+
+
+def test_nothing_starts_while_the_repository_that_was_named_for_the_policy_is_out_of_reach(
+    tmp_path: Path,
+) -> None:
+    dragged: list[Item] = []
+
+    def out_of_reach(cardinal: Cardinal) -> None:
+        cardinal.configure(policy_repository="acme/handbook")
+        cardinal.set_policy(POLICY.replace("acme/board", "acme/handbook"))
+        dragged.append(cardinal.new(column="In Progress"))
+        cardinal.settle(publish=False)
+        assert (cardinal.events(PolicyLoaded), cardinal.ready()) == ([], ())
+        cardinal.forge.store.access.rename(cardinal.home_repo, "handbook", actor=cardinal.person("alice"))
+
+    with opened(tmp_path, before=out_of_reach) as cardinal:
+        cardinal.clock.forward(60)
+        cardinal.settle(publish=False)
+        assert cardinal.run_of(dragged[0]).agent == "scripted"
 
 
 def test_a_board_whose_home_repository_never_was_has_the_built_in_policy(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from forge.store.board import Item
 from ledger.events.board import WorkStalled
 from rules.explain import why
 from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.test_gate import SOUND, push
+from tests.bot.core.test_review import delivered
 from tests.rules import scene
 
 
@@ -43,6 +45,20 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1, 0]
     assert "no worker" not in cardinal.project.status_updates[-1].body
     assert "no worker" not in cardinal.face(item)["Progress"]
+
+
+def test_a_check_that_no_worker_takes_is_said_on_the_board_and_not_on_its_card(cardinal: Cardinal) -> None:
+    item = delivered(cardinal)
+    push(cardinal, cardinal.pull_of(item), SOUND)
+    cardinal.settle()
+    said = cardinal.face(item)["Progress"]
+    for _ in range(2):
+        stalled_work.watch(cardinal.services)
+        cardinal.clock.forward(61)
+    cardinal.settle()
+    assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
+    assert "no worker takes them" in cardinal.project.status_updates[-1].body
+    assert cardinal.face(item)["Progress"] == said  # the check would not take it back when it runs
 
 
 @pytest.mark.parametrize("work", [False, True], ids=["no work", "work that is late"])
@@ -95,4 +111,4 @@ def test_a_run_that_waits_for_its_turn_raises_no_alarm(cardinal: Cardinal) -> No
 
 def test_nothing_promises_a_worker() -> None:
     queued = scene.card(run=scene.run(scene.RunState.QUEUED))
-    assert "as soon as a worker is free" not in why(scene.POLICY, queued, scene.NOW)
+    assert "worker" not in why(scene.POLICY, queued, scene.NOW)

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from bot.admin.doctor import board as checkups
 from bot.admin.doctor.run import Finding, Level, Patient
 from bot.sync import card
 from forge.store.board import Item
-from ledger.events.board import CardMoved, ColumnsChanged, StatusFound, StatusLost
+from ledger.events.board import CardMoved, ColumnsChanged, DecisionFailed, StatusFound, StatusLost
 from ledger.events.run import RunEnded
 from ledger.ids import CardId
 from tests.bot.core.cardinal import Cardinal
@@ -128,3 +130,51 @@ def test_without_its_field_status_the_board_is_not_read_as_drags_and_says_what_t
     assert len(cardinal.events(StatusFound)) == 1
     assert cardinal.events(CardMoved) == []
     assert cardinal.card(queued).column == "In Progress"
+
+
+def test_a_run_whose_column_was_renamed_or_deleted_still_says_what_it_waits_for(cardinal: Cardinal) -> None:
+    """The column is no execution column any more; whose question is open, and whose is answered, is said."""
+    working, asked = cardinal.new("Works", column="In Progress"), cardinal.new("Asks", column="In Progress")
+    cardinal.settle()
+    for item in (working, asked):
+        cardinal.begin(cardinal.run_of(item).run_id)
+    cardinal.ask(cardinal.run_of(asked).run_id, "Which till?")
+    cardinal.settle()
+    rename(cardinal, In_Progress="Doing")
+    cardinal.sweep()
+    cardinal.ask(cardinal.run_of(working).run_id, "Which drawer?")
+    cardinal.say(asked, "The left one")
+    cardinal.settle()
+    assert (cardinal.card(working).state, cardinal.card(asked).state) == ("needs_input", "queued")
+    assert cardinal.face(working)["Agent"].endswith("needs input")
+    assert "1 waiting on you" in board_status(cardinal)
+    delete(cardinal, "Doing")
+    cardinal.sweep()
+    cardinal.say(working, "The upper one")
+    cardinal.settle()
+    assert cardinal.card(working).state == "queued"
+    assert cardinal.events(DecisionFailed) == []
+
+
+@pytest.mark.parametrize("how", ["the policy follows", "renamed back"])
+def test_a_card_that_was_dragged_where_the_policy_named_nothing_says_how_it_stands_once_it_does(
+    cardinal: Cardinal, how: str
+) -> None:
+    item, other = cardinal.new(column="Tasks"), cardinal.new("Other", column="Review")
+    rename(cardinal, In_Progress="Doing")
+    cardinal.drag(item, "Doing")
+    cardinal.settle()
+    assert "names no column `Doing`" in cardinal.card(item).because
+    if how == "renamed back":
+        rename(cardinal, Doing="In Progress")
+        cardinal.sweep()
+    else:
+        cardinal.set_policy(POLICY.replace("In Progress:", "Doing:"))
+    cardinal.settle()
+    card = cardinal.card(item)
+    assert (card.state, card.run_id) == ("blocked", None)  # its header promised no agent when it was dragged
+    assert "/cardinal retry starts one" in card.because
+    assert cardinal.card(other).state == "in_review"
+    cardinal.say(item, "/cardinal retry")
+    cardinal.settle()
+    assert cardinal.ready() == (cardinal.run_of(item).run_id,)

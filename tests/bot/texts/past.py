@@ -51,7 +51,13 @@ class Past:
         self(CardSeen(card_id=card_id, board_id=board_id, **{**known, **changes}))  # type: ignore[arg-type]
 
     def run(
-        self, run_id: RunId = RUN, *, attempt: int = 1, kind: str = "first", card_id: CardId = CARD
+        self,
+        run_id: RunId = RUN,
+        *,
+        attempt: int = 1,
+        kind: str = "first",
+        card_id: CardId = CARD,
+        mode: str = "fix",
     ) -> None:
         self(
             RunQueued(
@@ -67,6 +73,7 @@ class Past:
                 "",
                 SETTINGS,
                 True,
+                mode=mode,
             )
         )
 

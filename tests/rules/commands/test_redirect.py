@@ -30,6 +30,10 @@ def test_an_agent_at_work_gets_the_words_and_the_person_reads_who_settled_the_pl
     [
         (card(run=ended()), "nothing to redirect"),
         (card(), "nothing to redirect"),
+        (
+            card(run=run(RunState.QUEUED, session_id="", plan_by="alice")),
+            "`alice` settled plan 1. Write your words as a comment",
+        ),
     ],
 )
 def test_where_no_plan_waits_it_says_what_would_work(snapshot: Snapshot, said: str) -> None:
