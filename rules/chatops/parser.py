@@ -19,7 +19,7 @@ _MENTION = re.compile(
     r"(?:[ \t]+(?P<rest>[^\n]*))?(?=\n|\Z)",
     re.IGNORECASE | re.ASCII,
 )
-_BOXES = ("cancel", "finish", "pause", "resume", "retry")
+BOXES = ("cancel", "finish", "pause", "resume", "retry")
 _APPROVE = re.compile(r"approve:(?P<run>r[0-9]{1,18}):(?P<revision>[0-9]{1,9})")
 _BUDGET = re.compile(r"budget:(?P<run>r[0-9]{1,18}):(?P<usd>[0-9]{1,6}\.[0-9]{2})")
 _BUTTON = re.compile(r"(?P<command>cancel|pause|resume|retry):(?P<run>r[0-9]{1,18})")
@@ -79,7 +79,7 @@ def mentioned(body: str, slug: str) -> Parsed | Mistyped | None:
 
 def of_box(name: str) -> Parsed | None:
     """Return the command that a ticked box stands for; None for a box that is none of ours."""
-    if name in _BOXES:
+    if name in BOXES:
         return Parsed(name, "")
     if _APPROVE.fullmatch(name):
         return Parsed("approve", "")

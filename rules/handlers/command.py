@@ -5,8 +5,9 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, CommandRefused
 from rules import registry
+from rules.card.trigger import was_before
 from rules.chatops.late_commands import with_the_first
-from rules.chatops.parser import is_press
+from rules.chatops.parser import BOXES, is_press
 from rules.chatops.replies import say
 from rules.handlers import check_buttons
 from rules.intents.outbound import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
@@ -39,6 +40,9 @@ def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
 
 
 def _obeyed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+    unbound = event.source.removeprefix("box:") in BOXES  # it names no run: it is about the newest one then
+    if unbound and snapshot.begun and was_before(event.said_at, snapshot.begun[0]):
+        return say(snapshot, event, "That box was ticked before the newest run, so it changed nothing.")
     part = registry.part(COMMANDS, event.command.replace("-", "_"))
     obeyed: Decision = part.obey(policy, snapshot, event, now)
     return with_the_first(snapshot, event, obeyed, now)

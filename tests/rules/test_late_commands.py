@@ -8,6 +8,7 @@ import pytest
 from ledger.events.conversation import CommandGiven
 from ledger.ids import RunId
 from ledger.states import Ending, RunState
+from rules.chatops.parser import BOXES
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Say
 from rules.policy.validate import command_names
@@ -128,3 +129,11 @@ def test_where_nobody_was_just_first_nobody_is_named(snapshot: Snapshot, late: C
 def test_a_follow_up_that_is_made_is_named() -> None:
     made = FollowUpSeen(R1, 1, "t", "b", "r", "acme/shop#9")
     assert "acme/shop#9 already" in only(asks(card(follow_ups=(made,)), given("follow-up", "1")), Say).text
+
+
+@pytest.mark.parametrize("box", BOXES)
+def test_a_box_that_was_ticked_before_the_newest_run_is_not_about_it(box: str) -> None:
+    snapshot = card(run=run(), begun=(NOW,))
+    late = given(box, source=f"box:{box}", said_at=NOW - timedelta(minutes=1))
+    assert kinds(asks(snapshot, late)) == ["Say", "WriteRunComment"]
+    assert "before the newest run" in only(asks(snapshot, late), Say).text

@@ -85,6 +85,7 @@ def test_nothing_in_a_record_moves_a_terminal() -> None:
         '{{"token": "x y,{}"}}',
         "{{'password': b'{}'}}",
         "passphrase: {}",
+        'Authorization: Digest username="bob", response="{}"',
         "SIGNING_KEY={}",
     ],
 )
