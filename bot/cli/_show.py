@@ -56,7 +56,8 @@ def table(
 ) -> Iterable[str]:
     """Yield a table's lines, or the sentence `empty`.
 
-    Where the terminal has no room for it, the prose of a row stands in lines of its own under the row.
+    Where the terminal has no room for it, the prose of a row stands in lines of its own under the row, and
+    the last facts above that, as many as there is no room for.
     """
     console = console or screen()
     cells = [[plain(_word(cell), CELL) for cell in row] for row in rows]
@@ -65,17 +66,26 @@ def table(
         return
     facts = [place for place, head in enumerate(heads) if head not in PROSE]
     prose = [place for place, head in enumerate(heads) if head in PROSE]
-    short, width = _grid(heads, cells, facts), console.width
-    if console.measure(short).maximum + (PROSE_WIDTH + GAP) * len(prose) <= width:
+    width = console.width
+    if _width(console, _grid(heads, cells, facts)) + (PROSE_WIDTH + GAP) * len(prose) <= width:
         yield from _drawn(console, _grid(heads, cells, range(len(heads))))
         return
+    shown = list(facts)
+    while len(shown) > 1 and _width(console, _grid(heads, cells, shown)) > width:
+        shown.pop()
     console.width = UNBOUND
-    head, *lines = _drawn(console, short)
+    head, *lines = _drawn(console, _grid(heads, cells, shown))
     yield head
     for row, drawn in zip(cells, lines, strict=True):
         yield drawn
-        for place in prose:
-            yield from textwrap.wrap(row[place], width - GAP, initial_indent=INDENT, subsequent_indent=INDENT)
+        more = " · ".join(f"{heads[place]} {row[place]}" for place in facts[len(shown) :] if row[place])
+        for text in (more, *(row[place] for place in prose)):
+            yield from textwrap.wrap(text, width - GAP, initial_indent=INDENT, subsequent_indent=INDENT)
+
+
+def _width(console: Console, grid: Table) -> int:
+    """Return how wide the table is where nothing is folded."""
+    return console.measure(grid, options=console.options.update(max_width=UNBOUND)).maximum
 
 
 def _grid(heads: Sequence[str], cells: Iterable[Sequence[str]], places: Sequence[int]) -> Table:

@@ -1,5 +1,6 @@
 """`cardinal doctor`: what is wrong here, and what to do about it."""
 
+import os
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,6 +82,8 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
     except DBAPIError as error:
         because = f"it cannot be opened: {' '.join(str(error.orig).split())[:300]}"
         if make_url(config.database_url).get_backend_name() == "sqlite":
+            if not os.access(config.home, os.W_OK):
+                return None, (because, "let this user write in the home")
             return None, (because, "`cardinal restore FILE` with a back-up; what is there is set aside")
         return None, (because, "start that database, or correct CARDINAL_DATABASE_URL")
 

@@ -1,5 +1,6 @@
 """Is this machine in order: settings, ledger, disk, home, processes, Redis."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -74,10 +75,13 @@ def disk(patient: Patient, free_in: Callable[[Path], int] = free_bytes) -> Itera
         yield Finding("disk", Level.OK, f"{free / 1e9:.0f} GB are free")
 
 
-def home(patient: Patient) -> Iterator[Finding]:
-    """Is the home this user's alone?"""
+def home(patient: Patient, may: Callable[[Path, int], bool] = os.access) -> Iterator[Finding]:
+    """Can this user write in the home, and nobody else look into it?"""
     home = patient.config.home
-    if home.exists() and home.stat().st_mode & 0o077:
+    if home.exists() and not may(home, os.W_OK):
+        step = "let this user write there, or name another folder in CARDINAL_HOME"
+        yield Finding("home", Level.FAIL, f"{home} cannot be written", step)
+    elif home.exists() and home.stat().st_mode & 0o077:
         found = f"others of this machine can look into {home}"
         yield Finding("home", Level.WARN, found, f"take their rights away: chmod 700 {home}")
     else:

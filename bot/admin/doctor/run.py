@@ -51,5 +51,8 @@ def examine(patient: Patient) -> Iterator[Finding]:
         except DBAPIError as error:
             found = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
             yield Finding(check.__name__, Level.FAIL, found, "`cardinal restore FILE` with a back-up")
+        except OSError as error:
+            found = f"{error.filename}: {error.strerror}"
+            yield Finding(check.__name__, Level.FAIL, found, "let this user write there")
         except ConfigError:
             continue

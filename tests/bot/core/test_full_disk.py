@@ -61,6 +61,15 @@ def test_a_disk_that_takes_not_even_the_mark_is_logged_and_looked_at_again(
     assert len(cardinal.events(DiskWasFull)) == 1
 
 
+def test_the_doctor_says_of_a_home_that_cannot_be_written_what_to_do(cardinal: Cardinal) -> None:
+    patient = Patient(
+        cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
+    )
+    (found,) = host.home(patient, lambda _home, _mode: False)
+    assert (found.level, "CARDINAL_HOME" in found.next_step) == (Level.FAIL, True)
+    assert found.found == f"{patient.config.home} cannot be written"
+
+
 class OneRound(Event):
     """Set as soon as somebody waits for it."""
 

@@ -1,6 +1,7 @@
 """A home in which nothing can be kept ends every command with one line that says what to do."""
 
 import errno
+import json
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,15 @@ def test_it_is_one_line_and_no_traceback(tmp_path: Path, words: tuple[str, ...],
     assert home in line
     assert "write" in line
     assert words[0] == "capture" or "CARDINAL_HOME" in line
+
+
+def test_the_doctor_finds_it_and_looks_at_all_else() -> None:
+    words = {**GIVEN, "CARDINAL_HOME": "/proc/cardinal", "CARDINAL_GITHUB_URL": "http://127.0.0.1:9"}
+    said = CliRunner().invoke(main, ("doctor", "--json"), env=words).stdout
+    found = {one["name"]: one for one in json.loads(said)}
+    assert "/proc/cardinal" in found["app"]["found"]
+    assert found["app"]["next_step"] == "let this user write there"
+    assert "settings" in found
 
 
 def test_a_full_disk_and_a_home_that_is_read_only_have_steps_of_their_own() -> None:

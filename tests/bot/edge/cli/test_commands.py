@@ -120,14 +120,21 @@ def test_the_runs_name_card_person_age_duration_and_reason(cardinal: Cardinal, s
 def test_a_table_fits_the_terminal_and_no_title_is_markup(width: int) -> None:
     screen = Console(width=width, force_terminal=True, color_system="standard", file=StringIO())
     title = "[red]Big[/] [link=https://evil.example]baskets[/link] get a discount of ten percent \x1b[2J"
-    rows = [("r1", "failed", title, "it crashed " * 10), ("r2", "working", "Small", "")]
-    drawn = "\n".join(table(("run", "state", "title", "why"), rows, empty="", console=screen))
+    long = ("acme/storefront#134", "alice", "3 min ago (10:00 UTC)", "12 min")
+    rows = [
+        ("r1", "failed", *long, title, "it crashed " * 10),
+        ("r2", "working", "", "", "", "", "Small", ""),
+    ]
+    heads = ("run", "state", "card", "by", "queued", "took", "title", "why")
+    drawn = "\n".join(table(heads, rows, empty="", console=screen))
     assert "\x1b[31mfailed" in drawn
     shown = re.sub(r"\x1b\[[0-9;]*m", "", drawn)
     assert max(map(len, shown.splitlines())) <= width
     assert "[red]Big[/]" in shown
     assert "\x1b" not in shown
     assert shown.count("crashed") == 10
+    assert all(one in shown for one in long)
+    assert ("took 12 min" in shown) is (width < 80)
 
 
 def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
