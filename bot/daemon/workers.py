@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 JOBS = "bot.scheduler.jobs"
 # What each queue may call, by the names of the functions there.
 CALLED: Mapping[QueueName, tuple[str, ...]] = {
-    QueueName.CONTROL: ("ingest", "look", "late_checks", "sweep_board", "tidy"),
+    QueueName.CONTROL: ("ingest", "sync_card", "late_checks", "sweep_board", "tidy"),
     QueueName.PUBLISH: ("publish",),
     QueueName.ASSIST: ("publish",),
     QueueName.RUNS: ("execute",),
