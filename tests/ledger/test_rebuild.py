@@ -17,7 +17,8 @@ from ledger.errors import IllegalStepError
 from ledger.event import Event
 from ledger.events.artifact import ArtifactKept
 from ledger.events.board import BoardHalted
-from ledger.events.pull import MergeAwaited, ReviewSubmitted
+from ledger.events.instruction import InstructionsStacked, LayerTold
+from ledger.events.pull import MergeAwaited, ReviewSubmitted, Thread
 from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped
 from ledger.ids import RunId
@@ -97,7 +98,8 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
         BoardHalted(BOARD, "provider", "No answer.", later(60), 0),
         MergeAwaited(CARD, 7, "auto", "c0", ""),
         ArtifactKept(RUN, "check.log", "log", "d0", 5),
-        ReviewSubmitted(CARD, 999, "bob", True, "approved", "", (), "c0"),
+        ReviewSubmitted(CARD, 999, "bob", True, "approved", "", (Thread("t9", "a.py", 1, "why?"),), "c0"),
+        InstructionsStacked(RUN, "d0", (LayerTold("system", "", "", "", "d0", False, "Work."),)),
         LinksSeen(CARD, (Blocker("acme/app", 6, "First", "open"),), 0, "acme/app#7"),
     ]
     count = append_legal(ledger, told)

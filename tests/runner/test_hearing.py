@@ -8,8 +8,9 @@ from runner.agents.contract import PermissionAsked, Phase, Task
 from runner.run.context import RunContext
 from runner.run.run_spec import Tools
 from runner.run.secrecy import Secrecy
+from runner.session import permission
 from runner.session.listener import AgentListener
-from tests.runner.world import World
+from tests.runner.world import CARD, World
 
 PRIVATE = "ask the oracle at midnight"
 COMMAND = f"deploy --why '{PRIVATE}'"
@@ -47,18 +48,25 @@ def heard(
     return hearing, asking
 
 
+def written() -> str:
+    """Return by which words people are asked about it, with the mark that tells it from others like it."""
+    asked = PermissionAsked("a1", "run", "Bash", COMMAND)
+    return WRITTEN + permission.mark(asked, WRITTEN, CARD)
+
+
 def test_a_command_is_asked_about_without_its_private_words(world: World) -> None:
     hearing, asking = heard(world)
     assert (hearing.parks, asking.answers) == (True, [])
-    assert world.only("PermissionAwaited").command == WRITTEN
+    assert world.only("PermissionAwaited").command == written()
+    assert written().startswith(f"{WRITTEN} [")
     assert PRIVATE not in world.only("QuestionAsked").text
 
 
 def test_leave_for_a_command_is_found_again_by_its_hushed_words(world: World) -> None:
-    hearing, asking = heard(world, granted=(WRITTEN,))
+    hearing, asking = heard(world, granted=(written(),))
     assert (hearing.parks, asking.answers) == (False, [True])
 
 
 def test_what_people_refused_stays_refused_by_its_hushed_words(world: World) -> None:
-    hearing, asking = heard(world, refused=(WRITTEN,))
+    hearing, asking = heard(world, refused=(written(),))
     assert (hearing.parks, asking.answers) == (False, [False])
