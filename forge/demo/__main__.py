@@ -39,6 +39,14 @@ BY_HAND = """
 
 Everything else can be dragged, too. What the agent does is scripted: cards without a script get a note.
 Ctrl-C stops everything."""
+# As a team would have it that lets agents in: an approving review, and Cardinal's gate on the very commit.
+PROTECTED = {
+    "repository": REPOSITORY,
+    "action": "protect",
+    "actor": "alice",
+    "reviews": 1,
+    "checks": ["cardinal/gate"],
+}
 NO_SANDBOX = """
 NO SANDBOX: {found}.
 The scripted agent and the shop's checks run as you, with your files in reach.
@@ -73,6 +81,7 @@ def main() -> int:
             _in_use(root),
             launch.running(root, port=told.port, agent=told.agent, workspace=workspace) as scene,
         ):
+            scene.team.call("alice", "POST", "/_forge/repository", PROTECTED)
             board = scene.team.url + BOARD
             print(f"the board:  {board}\nCardinal:   {scene.cardinal_url}\nits folder: {scene.home}")
             print(f"look into it from another shell:\n  {scene.command_line} doctor", flush=True)

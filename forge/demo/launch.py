@@ -14,7 +14,7 @@ from pathlib import Path
 
 import requests
 
-from forge.demo.people import REPOSITORY, StoryError, Team
+from forge.demo.people import StoryError, Team
 from forge.model.server import ScriptedModel
 from forge.server import Forge
 
@@ -24,14 +24,6 @@ STOP_S = 20
 AGENTS = ("scripted", "claude", "codex", "opencode")
 PROVIDERS = ("ANTHROPIC", "OPENAI", "COMPATIBLE")
 MODEL_KEY = "the-demo-has-no-real-key"
-# As a team would have it that lets agents in: one approving review, and Cardinal's gate on the very commit.
-PROTECTED = {
-    "repository": REPOSITORY,
-    "action": "protect",
-    "actor": "alice",
-    "reviews": 1,
-    "checks": ["cardinal/gate"],
-}
 MODEL_VARIABLES = ("ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_", "CLAUDE_", "CODEX_", "GH_", "GITHUB_")
 
 
@@ -129,7 +121,6 @@ def cardinal(
     requests.post(f"{forge_url}/_forge/webhook", json=hook, timeout=30).raise_for_status()
     signing = {"urls": [f"{cardinal_url}/sign-in/back"]}
     requests.post(f"{forge_url}/_forge/callbacks", json=signing, timeout=30).raise_for_status()
-    requests.post(f"{forge_url}/_forge/repository", json=PROTECTED, timeout=30).raise_for_status()
     home = root / "operator"
     _write_settings(home / ".cardinal", forge_url, cardinal_port, registered, settings or {})
     foreign = (*MODEL_VARIABLES, "CARDINAL_")
