@@ -41,7 +41,7 @@ class Services:
         return self.clock()
 
 
-def open_shop(environ: Mapping[str, str], cwd: Path) -> Services:
+def open_services(environ: Mapping[str, str], cwd: Path) -> Services:
     """Open everything for this process; raises a ConfigError that says what is missing."""
     config = configuration.read(environ, cwd)
     engine = open_ledger(config.database_url)
@@ -77,5 +77,5 @@ def current() -> Services:
     pid = os.getpid()
     if pid not in _open:
         _open.clear()
-        _open[pid] = open_shop(os.environ, Path.cwd())
+        _open[pid] = open_services(os.environ, Path.cwd())
     return _open[pid]

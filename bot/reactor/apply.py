@@ -30,8 +30,7 @@ from ledger.states import (
     kind_for,
 )
 from ledger.views import cards, grants, halts, pins, questions, remotes, runs
-from rules.intents import internal
-from rules.intents import outbound as outbound
+from rules.intents import internal, outbound
 from rules.intents.halt import HaltBoard, LiftHalt
 from rules.policy.model import Policy
 

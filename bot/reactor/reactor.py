@@ -28,7 +28,7 @@ from ledger.events.run import RunEvent
 from ledger.ids import BoardId, CardId
 from ledger.log import cursors, event_store
 from ledger.queries import cards as card_queries
-from ledger.queries import run_queue as run_queue
+from ledger.queries import run_queue
 from ledger.states import CARD_STATES, CardState
 from ledger.views import boards, cards, placements, runs
 from rules.card.state import settle

@@ -101,11 +101,11 @@ def _trusted(services: "Services", seen: CardLook, placed: Placed, author: str) 
     """Return the decision, or a question where a line or the field names a repository that whoever wrote it
     may not write to: what a run reads there is told in the home's issue.
     """
-    by = (
-        author if placed.rule == "line" else _setter(services, seen, placed) if placed.rule == "field" else ""
-    )
-    judged = placed.rule not in ("line", "field") or (placed.rule == "field" and not by)
-    if judged or not placed.repository or roles.may_write(roles.role(services.hub, placed.repository, by)):
+    if placed.rule not in ("line", "field") or not placed.repository:
+        return placed
+    by = author if placed.rule == "line" else _setter(services, seen, placed)
+    unknown = placed.rule == "field" and not by  # it was judged when it was set
+    if unknown or roles.may_write(roles.role(services.hub, placed.repository, by)):
         return placed
     if placed.rule == "field":
         return target_repository.unchosen(placed, by, "has no write access there")
@@ -119,9 +119,8 @@ def _reached(services: "Services", placed: Placed) -> Placed:
         return placed
     why = "where Cardinal is not installed: an owner adds it there, or name another one"
     if placed.repository.partition("/")[0].casefold() != services.config.board_owner.casefold():
-        return target_repository.unreachable(
-            placed, why
-        )  # it may be readable by everybody, and is not Cardinal's
+        # it may be readable by everybody, and is not Cardinal's
+        return target_repository.unreachable(placed, why)
     try:
         name, archived = repositories.look_up(services.hub, placed.repository)
     except (NotFoundError, RefusedError):

@@ -18,8 +18,7 @@ from ledger.events.placement import RepositoryResolved
 from ledger.model.reasons import Reason
 from ledger.states import Archetype, CardState
 from rules.card.state import change, explain
-from rules.intents import halt, internal
-from rules.intents import outbound as outbound
+from rules.intents import halt, internal, outbound
 from rules.intents.outbound import Decision, Intent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of

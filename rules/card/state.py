@@ -75,7 +75,9 @@ def settle(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
     rest = rest_of(policy, snapshot)
     if rest is None:
         return Decision()
-    return change(policy, snapshot, rest.state, *((because,) if because else (rest.because, rest.reason)))
+    if because:
+        return change(policy, snapshot, rest.state, because)
+    return change(policy, snapshot, rest.state, rest.because, rest.reason)
 
 
 def explained(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:

@@ -34,9 +34,7 @@ def check_entries(look: Look, commit: str, most_listed: int = MAX_LISTED) -> Non
         waiting = [start]
         while waiting:
             name = waiting[-1]
-            if (
-                name in counted
-            ):  # it waited more than once: looking again would take as long as the bomb is large
+            if name in counted:  # it waited more than once; to look again takes as long as the bomb is large
                 waiting.pop()
             elif uncounted := [one for one in dict.fromkeys(trees[name].trees) if one not in counted]:
                 waiting += uncounted

@@ -17,7 +17,7 @@ from ledger.events.run import Progressed, SessionStarted, ToolUsed
 from ledger.ids import QuestionId
 from ledger.model import limit_answers
 from ledger.model.limit_answers import Subject
-from runner.agents import contract as contract
+from runner.agents import contract
 from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offered
 from runner.gateway.control import messages
 from runner.gateway.control.claim import MAX_HOSTS, host_reached

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ledger.events.run import RunStopAsked
 from ledger.events.turn import SteeringHeard, TurnEnded, TurnStarted
-from runner.agents import contract as contract
+from runner.agents import contract
 from runner.agents.board_tools import offered
 from runner.exec.child import BEAT_S, SIGKILLED, Child
 from runner.exec.stop import PATIENT, Patience

@@ -55,26 +55,27 @@ class Shapes:
     def __init__(self, components: dict[str, Schema]) -> None:
         self._components = components
         self._read: dict[str, Schema] = {}
-        self._judges: dict[int, tuple[Schema, Schema, Any]] = {}
+        self._judges: dict[int, tuple[Schema, Schema, jsonschema_rs.Draft202012Validator, Any]] = {}
         # Every reference is to a component as a whole. jsonschema's own way of following them searches the
         # component anew each time, which was nine tenths of all judging.
         self._judge = extend(Draft202012Validator, {"$ref": self._follow})
-        self._fits: dict[int, jsonschema_rs.Draft202012Validator] = {}
 
     def faults(self, schema: Schema, value: Any) -> Iterator[str]:
         """Yield what is wrong with `value` by a schema of the description, at most a few sentences."""
         kept = self._judges.get(id(schema))
         if kept is None:
             form = readable(schema)
-            judge = self._judge(form, format_checker=FORMATS)
-            kept = self._judges[id(schema)] = (schema, form, judge)  # the schema too: else its id is reused
-            self._fits[id(schema)] = jsonschema_rs.Draft202012Validator(
+            fast = jsonschema_rs.Draft202012Validator(
                 form, retriever=self._component, formats=CHECKS, validate_formats=True
             )
-        if not self._fits[id(schema)].is_valid(value):  # much faster, with sentences that say little
-            errors = sorted(kept[2].iter_errors(value), key=relevance)
+            judge = self._judge(form, format_checker=FORMATS)
+            # the schema too: else its id is reused
+            kept = self._judges[id(schema)] = (schema, form, fast, judge)
+        _, form, fast, judge = kept
+        if not fast.is_valid(value):  # its sentences say little
+            errors = sorted(judge.iter_errors(value), key=relevance)
             yield from (_sentence(error) for error in errors[:MAX_TOLD])
-        strangers = islice(self._strangers([kept[1]], value, ""), MAX_TOLD)
+        strangers = islice(self._strangers([form], value, ""), MAX_TOLD)
         yield from (f"{path} is in no schema" for path in strangers)
 
     def _follow(self, judge: Any, name: str, value: Any, _: Schema) -> Iterator[ValidationError]:

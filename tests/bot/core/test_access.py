@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from bot.admin.doctor import repositories as repositories
+from bot.admin.doctor import repositories
 from bot.admin.doctor.finding import Patient
 from bot.admin.doctor.repairs import mend
 from bot.runspec.builder import HubRemote
