@@ -108,7 +108,7 @@ def review_decision(source: Pull, scope: Scope) -> str | None:
     verdicts = set(scope.store.reviews.verdicts(source).values())
     if "CHANGES_REQUESTED" in verdicts:
         return "CHANGES_REQUESTED"
-    if scope.store.reviews.approvals(source) < source.repo.protected.get(source.base_ref, 0):
+    if scope.store.reviews.count(source, "APPROVED") < source.repo.protected.get(source.base_ref, 0):
         return "REVIEW_REQUIRED"
     return "APPROVED" if verdicts else None
 

@@ -6,7 +6,6 @@ from threading import RLock
 from typing import Any
 
 from forge.clock import Clock
-from forge.errors import NotFoundError
 from forge.store.access import Access
 from forge.store.apps import Apps
 from forge.store.authorizations import Authorizations
@@ -29,14 +28,11 @@ from forge.store.settings import Settings
 from forge.store.statuses import Statuses
 from forge.store.users import Users
 
-AUTOMATION_LOGIN = "github-project-automation[bot]"
-
 
 class Store:
     """Everything that the forge knows; its parts hold the rules. Git repositories are under `root`/git.
 
-    It can be pickled. A copy has a lock and a clock of its own and no listeners; whoever made it says where
-    its repositories are (`settle`).
+    It can be pickled. A copy has a lock and a clock of its own and no listeners; its `root` is to be set.
     """
 
     def __init__(self, root: Path, clock: Clock | None = None) -> None:
@@ -74,22 +70,18 @@ class Store:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, lock=RLock(), clock=Clock(), listeners=[])
 
-    def settle(self, root: Path) -> None:
-        """Go on as a copy, with the repositories under `root`."""
-        self.root = root
-
     def emit(
         self,
         event: str,
         action: str | None,
         actor: User,
-        repo: Repo | None,
+        repo: Repo | None = None,
         *,
         organization: User | None = None,
         plain: Mapping[str, Any] | None = None,
         **subjects: Any,
     ) -> None:
-        """Tell the listeners what happened; they see the state as it is now."""
+        """Pass an occurrence to the listeners; they see the state after it."""
         if organization is None and repo is not None and repo.owner.type is UserType.ORGANIZATION:
             organization = repo.owner
         happened = Occurrence(event, action, actor, repo, organization, subjects, plain or {})
@@ -99,7 +91,4 @@ class Store:
 
     def automation(self) -> User:
         """Return the bot that acts for a project's built-in automations."""
-        try:
-            return self.users.get(AUTOMATION_LOGIN)
-        except NotFoundError:
-            return self.users.add(AUTOMATION_LOGIN, UserType.BOT)
+        return self.users.bot("github-project-automation[bot]")

@@ -1,22 +1,18 @@
 """Apps: registration, installation, installation tokens."""
 
-import base64
-import json
 import secrets
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from forge.errors import NotFoundError, UnprocessableError
-from forge.store.base import Part, exclusive
+from forge.errors import UnprocessableError
+from forge.store.base import Part, first
 from forge.store.models import User, UserType
 from forge.store.registration import App, Installation, Token
-
-if TYPE_CHECKING:
-    from forge.store import Store
 
 TOKEN_CHARACTERS = 520  # the stateless format of 2026: "ghs_<app id>_<jwt>"
 LEVELS = ("read", "write", "admin")
@@ -59,16 +55,15 @@ def new_key() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
+@dataclass(eq=False)
 class Apps(Part):
     """Every App, installation and token."""
 
     keys: ClassVar[Iterator[rsa.RSAPrivateKey]] = iter(new_key, None)  # set once by whoever has some ready
 
-    def __init__(self, store: "Store") -> None:
-        super().__init__(store)
-        self._apps: list[App] = []
-        self._installations: list[Installation] = []
-        self._tokens: dict[str, Token] = {}
+    _apps: list[App] = field(default_factory=list)
+    _installations: list[Installation] = field(default_factory=list)
+    _tokens: dict[str, Token] = field(default_factory=dict)
 
     def all(self) -> list[App]:
         """Return every App, oldest first."""
@@ -78,7 +73,6 @@ class Apps(Part):
         """Return the installations of one App or of all."""
         return [one for one in self._installations if app is None or one.app is app]
 
-    @exclusive
     def register(
         self,
         owner: User,
@@ -99,10 +93,8 @@ class Apps(Part):
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
         )
         bot = self.store.users.add(f"{slug}[bot]", UserType.BOT)
-        number, node_id = self.store.identifiers.pair("app")
         app = App(
-            id=number,
-            node_id=node_id,
+            *self.store.identifiers.pair("app"),
             slug=slug,
             name=name,
             owner=owner,
@@ -119,72 +111,48 @@ class Apps(Part):
         self._apps.append(app)
         return app, pem.decode()
 
-    @exclusive
     def install(self, app: App, account: User, *, actor: User) -> Installation:
         """Return the installation of an App in an organisation, and announce it."""
-        number = self.store.identifiers.next_id()
-        node_id = self.store.identifiers.node_id("installation", number)
-        now = self.store.clock.now()
         installation = Installation(
-            number, node_id, app, account, now, dict(app.permissions), list(app.events)
+            *self.store.identifiers.pair("installation"),
+            app,
+            account,
+            self.store.clock.now(),
+            dict(app.permissions),
+            list(app.events),
         )
         self._installations.append(installation)
-        self.store.emit(
-            "installation", "created", actor, None, organization=account, installation=installation
-        )
+        self.store.access.announce(installation, "created", actor)
         return installation
 
-    @exclusive
     def uninstall(self, installation: Installation, *, actor: User) -> None:
-        """Take an App out of an organisation, and announce it; its tokens are worth nothing from then on."""
-        self.store.emit(
-            "installation",
-            "deleted",
-            actor,
-            None,
-            organization=installation.account,
-            installation=installation,
-        )
+        """Take an App out of an organisation, and announce it; its tokens end with it."""
+        self.store.access.announce(installation, "deleted", actor)
         self._installations.remove(installation)
         self._tokens = {
             value: token for value, token in self._tokens.items() if token.installation is not installation
         }
 
-    @exclusive
     def get(self, app_id: int | str) -> App | None:
         """Return the App with this id or client id; `None` when there is none."""
         return next((app for app in self._apps if str(app_id) in {str(app.id), app.client_id}), None)
 
-    @exclusive
     def by_bot(self, user: User) -> App | None:
         """Return the App that acts as `user`; `None` for people."""
         return next((app for app in self._apps if app.bot is user), None)
 
-    @exclusive
     def by_slug(self, slug: str) -> App:
         """Return the App; raises NotFoundError."""
-        found = next((app for app in self._apps if app.slug == slug), None)
-        if found is None:
-            raise NotFoundError()
-        return found
+        return first(app for app in self._apps if app.slug == slug)
 
-    @exclusive
     def get_installation(self, app: App, installation_id: int) -> Installation:
         """Return an installation of `app`; raises NotFoundError."""
-        found = next((one for one in self.installations(app) if one.id == installation_id), None)
-        if found is None:
-            raise NotFoundError()
-        return found
+        return first(one for one in self.installations(app) if one.id == installation_id)
 
-    @exclusive
     def installation_of(self, app: App, account: User) -> Installation:
         """Return the installation of `app` in an organisation; raises NotFoundError."""
-        found = next((one for one in self.installations(app) if one.account is account), None)
-        if found is None:
-            raise NotFoundError()
-        return found
+        return first(one for one in self.installations(app) if one.account is account)
 
-    @exclusive
     def issue_token(
         self,
         installation: Installation,
@@ -209,25 +177,21 @@ class Apps(Part):
         return token
 
     def _new_value(self, installation: Installation) -> str:
-        head = (
-            base64.urlsafe_b64encode(json.dumps({"alg": "RS256", "typ": "JWT"}).encode()).decode().rstrip("=")
-        )
-        start = f"ghs_{installation.app.id}_{head}."
+        # The head of a JWT: {"alg": "RS256", "typ": "JWT"}
+        start = f"ghs_{installation.app.id}_eyJhbGciOiAiUlMyNTYiLCAidHlwIjogIkpXVCJ9."
         body = secrets.token_urlsafe(TOKEN_CHARACTERS)
-        return (start + body[:120] + "." + body[120:])[:TOKEN_CHARACTERS]
+        return f"{start}{body[:120]}.{body[120:]}"[:TOKEN_CHARACTERS]
 
     def _forget_expired(self) -> None:
         # Kept for a day: "expired" and "never issued" are both 401, but a bounded store stays bounded.
         limit = self.store.clock.now() - timedelta(days=1)
         self._tokens = {value: token for value, token in self._tokens.items() if token.expires_at > limit}
 
-    @exclusive
     def by_token(self, value: str) -> Token | None:
         """Return a token that has not expired; `None` for any other."""
         token = self._tokens.get(value)
         return token if token is not None and token.expires_at > self.store.clock.now() else None
 
-    @exclusive
     def expire_tokens(self) -> int:
         """Make every token expire now; return how many there were."""
         now = self.store.clock.now()

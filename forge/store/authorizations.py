@@ -1,4 +1,4 @@
-"""Signing in with an App: codes that people's browsers carry back, and the tokens that they are worth.
+"""Sign-in with an App: codes that browsers carry back, and the tokens they are exchanged for.
 
 Source: docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/
 generating-a-user-access-token-for-a-github-app, and for the errors docs.github.com/apps/oauth-apps/
@@ -9,17 +9,13 @@ import base64
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from forge.errors import NotFoundError
-from forge.store.base import Part, exclusive
+from forge.store.base import Part, first
 from forge.store.models import User
 from forge.store.registration import App
-
-if TYPE_CHECKING:
-    from forge.store import Store
 
 CODE_VALID = timedelta(minutes=10)
 TOKEN_VALID = timedelta(hours=8)
@@ -33,14 +29,14 @@ WORDS = {
 
 
 class AuthorizationError(Exception):
-    """A sign-in that goes no further; `name` is GitHub's."""
+    """A sign-in that is refused; `name` is GitHub's code for the reason."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(WORDS[name])
 
     def fields(self) -> dict[str, str]:
-        """Return what GitHub tells of it: as a JSON body, or in the callback's address."""
+        """Return the error's fields, for a JSON body or the callback's query."""
         return {
             "error": self.name,
             "error_description": WORDS[self.name],
@@ -50,7 +46,7 @@ class AuthorizationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a person agreed to, behind a code; `challenge` is PKCE's, empty without."""
+    """A person's consent behind a code; `challenge` is PKCE's, empty without."""
 
     app: App
     user: User
@@ -59,25 +55,19 @@ class Grant:
     granted_at: datetime
 
 
+@dataclass(eq=False)
 class Authorizations(Part):
-    """Every code that was not used yet, and every token of a person that came of one."""
+    """Every unused code, and every token of a person."""
 
-    def __init__(self, store: "Store") -> None:
-        super().__init__(store)
-        self._grants: dict[str, Grant] = {}
-        self._tokens: dict[str, tuple[User, datetime]] = {}
+    _grants: dict[str, Grant] = field(default_factory=dict)
+    _tokens: dict[str, tuple[User, datetime]] = field(default_factory=dict)
 
-    @exclusive
     def app(self, client_id: str) -> App:
         """Return the App with this client id; raises NotFoundError."""
-        found = next((one for one in self.store.apps.all() if one.client_id == client_id), None)
-        if found is None:
-            raise NotFoundError()
-        return found
+        return first(one for one in self.store.apps.all() if one.client_id == client_id)
 
-    @exclusive
     def callback(self, app: App, wanted: str) -> str:
-        """Return where the browser is sent back to: exactly one of the App's own addresses.
+        """Return the callback address of a sign-in: exactly one of the App's own.
 
         Raises NotFoundError for an App that has none, AuthorizationError for another address.
         """
@@ -87,16 +77,14 @@ class Authorizations(Part):
             raise AuthorizationError("redirect_uri_mismatch")
         return wanted or app.callback_urls[0]
 
-    @exclusive
     def grant(self, app: App, user: User, redirect_uri: str, challenge: str) -> str:
-        """Return the code of a new agreement."""
+        """Return the code of a new consent."""
         code = secrets.token_hex(10)
         self._grants[code] = Grant(app, user, redirect_uri, challenge, self.store.clock.now())
         return code
 
-    @exclusive
     def exchange(self, client_id: str, secret: str, code: str, redirect_uri: str, verifier: str) -> str:
-        """Return the token of the person behind a code, which is worth nothing afterwards.
+        """Return a token of the person behind a code; a code works once.
 
         Raises AuthorizationError.
         """
@@ -114,9 +102,8 @@ class Authorizations(Part):
         self._tokens[token] = (found.user, self.store.clock.now() + TOKEN_VALID)
         return token
 
-    @exclusive
     def by_token(self, token: str) -> User | None:
-        """Return the person whose token this is; `None` for one that has expired, or was never given."""
+        """Return the owner of a token; `None` for an expired or unknown one."""
         user, expires_at = self._tokens.get(token, (None, self.store.clock.now()))
         return user if expires_at > self.store.clock.now() else None
 

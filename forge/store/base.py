@@ -1,19 +1,21 @@
-"""What the parts of the store share: the one lock, and the announcement of a change."""
+"""Shared by the parts of the store: the one lock, new nodes, look-ups, announcements, limits of texts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from forge.errors import UnprocessableError
-from forge.store.models import Repo, User
+from forge.errors import NotFoundError, UnprocessableError
+from forge.store.models import Node, Repo, User
 
 if TYPE_CHECKING:
     from forge.store import Store
 
 P = ParamSpec("P")
 R = TypeVar("R")
-S = TypeVar("S", bound="Part")
+T = TypeVar("T")
+N = TypeVar("N", bound=Node)
 
 MAX_BODY_CHARACTERS = 65_536  # the API's own message: "body is too long (maximum is 65536 characters)"
 MAX_TITLE_CHARACTERS = 256
@@ -35,26 +37,49 @@ class Occurrence:
     plain: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(eq=False)
 class Part:
-    """One part of the store; every part shares the lock of the store it belongs to."""
+    """One part of the store. Every public method holds the lock of the store, which all parts share."""
 
-    def __init__(self, store: "Store") -> None:
-        self.store = store
+    store: "Store"
+
+    def __init_subclass__(cls) -> None:
+        for name, method in list(vars(cls).items()):
+            if isfunction(method) and not name.startswith("_"):
+                setattr(cls, name, _locked(method))
+
+    def _new(
+        self, kind: str, make: Callable[Concatenate[int, str, P], N], *args: P.args, **kwargs: P.kwargs
+    ) -> N:
+        """Return a new node that is found by its node id; `kind` is a key of `identifiers.PREFIXES`."""
+        node = make(*self.store.identifiers.pair(kind), *args, **kwargs)
+        self.store.nodes[node.node_id] = node
+        return node
 
 
-def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Run `method` of a store part while holding the store's lock."""
-
+def _locked(method: Callable[..., R]) -> Callable[..., R]:
     @wraps(method)
-    def locked(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def locked(self: Part, *args: Any, **kwargs: Any) -> R:
         with self.store.lock:
             return method(self, *args, **kwargs)
 
     return locked
 
 
+def first(things: Iterable[T], message: str = "Not Found") -> T:
+    """Return the first of `things`; raises NotFoundError when there is none."""
+    return existing(next(iter(things), None), message)
+
+
+def existing(thing: T | None, message: str = "Not Found") -> T:
+    """Return `thing`; raises NotFoundError when there is none."""
+    if thing is None:
+        raise NotFoundError(message)
+    return thing
+
+
 def check_body(resource: str, body: str | None, *, needed: bool = False) -> None:
-    """Raise UnprocessableError when a body is missing, too long or has a NUL."""
+    """Raise UnprocessableError when a body is missing or too long."""
     if needed and not (body or "").strip():
         raise UnprocessableError.on_field(resource, "body", "missing_field", "body cannot be blank")
     if body is not None and len(body) > MAX_BODY_CHARACTERS:
@@ -69,3 +94,20 @@ def check_title(resource: str, title: str) -> None:
     if len(title) > MAX_TITLE_CHARACTERS:
         message = f"title is too long (maximum is {MAX_TITLE_CHARACTERS} characters)"
         raise UnprocessableError.on_field(resource, "title", "custom", message)
+
+
+def text_changes(resource: str, subject: Any, title: str | None, body: str | None) -> dict[str, Any]:
+    """Set title and body of a subject (`None` keeps one); return the old and new texts of real changes.
+
+    Raises UnprocessableError before anything is changed.
+    """
+    changes = {}
+    if title is not None and title != subject.title:
+        check_title(resource, title)
+        changes["title"] = {"from": subject.title, "to": title}
+    if body is not None and body != subject.body:
+        check_body(resource, body)
+        changes["body"] = {"from": subject.body or "", "to": body}
+    for name, change in changes.items():
+        setattr(subject, name, change["to"])
+    return changes

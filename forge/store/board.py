@@ -1,10 +1,10 @@
-"""What the forge keeps of projects: fields, items in their order, values, status updates."""
+"""State of projects: fields, items in their order, values, status updates."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from forge.store.models import Issue, Pull, User, UserType
+from forge.store.models import Issue, Node, Pull, User, UserType
 
 
 class FieldType(StrEnum):
@@ -29,11 +29,9 @@ class Option:
 
 
 @dataclass(slots=True, eq=False)
-class Field:
+class Field(Node):
     """A field of a project."""
 
-    id: int
-    node_id: str
     project: "Project"
     name: str
     data_type: FieldType
@@ -52,11 +50,9 @@ class Field:
 
 
 @dataclass(slots=True, eq=False)
-class DraftIssue:
+class DraftIssue(Node):
     """A card that is no issue yet."""
 
-    id: int
-    node_id: str
     title: str
     body: str
     creator: User
@@ -65,11 +61,9 @@ class DraftIssue:
 
 
 @dataclass(slots=True, eq=False)
-class Value:
+class Value(Node):
     """What an item has in one field: a text, a number or the id of an option."""
 
-    id: int
-    node_id: str
     item: "Item"
     field: Field
     content: str | float
@@ -96,11 +90,9 @@ class StatusChange:
 
 
 @dataclass(slots=True, eq=False)
-class Item:
+class Item(Node):
     """A card on a project."""
 
-    id: int
-    node_id: str
     project: "Project"
     content: Issue | Pull | DraftIssue
     creator: User
@@ -134,11 +126,9 @@ class Item:
 
 
 @dataclass(slots=True, eq=False)
-class StatusUpdate:
+class StatusUpdate(Node):
     """A status update of a project."""
 
-    id: int
-    node_id: str
     project: "Project"
     body: str
     status: str | None
@@ -150,11 +140,9 @@ class StatusUpdate:
 
 
 @dataclass(slots=True, eq=False)
-class Project:
+class Project(Node):
     """A project; `items` are in the order of the board."""
 
-    id: int
-    node_id: str
     owner: User
     number: int
     title: str

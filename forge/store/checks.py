@@ -1,14 +1,12 @@
 """Check runs, their suites, and the limits that GitHub puts on them."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from forge.errors import NotFoundError, UnprocessableError
-from forge.store.base import Part, exclusive
+from forge.store.base import Part, existing
 from forge.store.models import CheckRun, Repo, User
-
-if TYPE_CHECKING:
-    from forge.store import Store
 
 # docs.github.com/rest/checks/runs
 MAX_ACTIONS = 3
@@ -29,24 +27,20 @@ CONCLUSIONS = (
 
 
 def newest(runs: Iterable[CheckRun]) -> list[CheckRun]:
-    """Return of each suite's name the first of `runs`, which come newest first; each App has suites of its
-    own.
-    """
+    """Return the first run of each name and suite; `runs` come newest first. Each App has its own suites."""
     found: dict[tuple[int, str], CheckRun] = {}
     for one in runs:
         found.setdefault((one.suite_id, one.name), one)
     return list(found.values())
 
 
+@dataclass(eq=False)
 class Checks(Part):
     """Every check run."""
 
-    def __init__(self, store: "Store") -> None:
-        super().__init__(store)
-        self._runs: dict[int, CheckRun] = {}
-        self._suites: dict[tuple[int, str, str], int] = {}
+    _runs: dict[int, CheckRun] = field(default_factory=dict)
+    _suites: dict[tuple[int, str, str], int] = field(default_factory=dict)
 
-    @exclusive
     def create(
         self, repo: Repo, name: str, head_sha: str, changes: Mapping[str, Any], *, app_slug: str, actor: User
     ) -> CheckRun:
@@ -54,19 +48,17 @@ class Checks(Part):
         self._check(changes)
         if not name or self.store.repos.git(repo).resolve(head_sha) != head_sha:
             raise UnprocessableError(f"No commit found for SHA: {head_sha}")
-        number, node_id = self.store.identifiers.pair("check_run")
         key = (repo.id, head_sha, app_slug)
         suite = self._suites.get(key) or self._suites.setdefault(key, self.store.identifiers.next_id())
-        run = CheckRun(number, node_id, suite, repo, app_slug, name, head_sha, self.store.clock.now())
-        self._runs[number] = run
-        self.store.nodes[node_id] = run
+        now = self.store.clock.now()
+        run = self._new("check_run", CheckRun, suite, repo, app_slug, name, head_sha, now)
+        self._runs[run.id] = run
         self._apply(run, changes)
         self.store.emit("check_run", "created", actor, repo, check_run=run)
         if run.status == "completed":
             self._complete(run, actor)
         return run
 
-    @exclusive
     def update(self, run: CheckRun, changes: Mapping[str, Any], *, actor: User) -> None:
         """Change a check run; announces when it becomes completed. Raises UnprocessableError over a limit."""
         self._check(changes)
@@ -85,12 +77,10 @@ class Checks(Part):
             self.store.emit("check_suite", "completed", actor, run.repo, check_suite=run)
         self.store.merges.reconsider(run.repo, run.head_sha)
 
-    @exclusive
     def in_suite(self, run: CheckRun) -> list[CheckRun]:
         """Return the newest check run of each name in the suite of this one, newest first."""
         return newest(one for one in reversed(self._runs.values()) if one.suite_id == run.suite_id)
 
-    @exclusive
     def request(self, run: CheckRun, identifier: str, *, actor: User) -> None:
         """Press one of the check run's buttons; raises NotFoundError when it has no such button."""
         if identifier not in {action["identifier"] for action in run.actions}:
@@ -98,20 +88,17 @@ class Checks(Part):
         plain = {"requested_action": {"identifier": identifier}}
         self.store.emit("check_run", "requested_action", actor, run.repo, plain=plain, check_run=run)
 
-    @exclusive
     def get(self, repo: Repo, run_id: int) -> CheckRun:
         """Return the check run; raises NotFoundError."""
-        run = self._runs.get(run_id)
-        if run is None or run.repo is not repo:
+        run = existing(self._runs.get(run_id))
+        if run.repo is not repo:
             raise NotFoundError()
         return run
 
-    @exclusive
     def all(self, repo: Repo) -> list[CheckRun]:
         """Return the check runs of a repository, newest first."""
         return [run for run in reversed(self._runs.values()) if run.repo is repo]
 
-    @exclusive
     def on_commit(self, repo: Repo, sha: str) -> list[CheckRun]:
         """Return the check runs of a commit, newest first."""
         return [run for run in reversed(self._runs.values()) if run.repo is repo and run.head_sha == sha]

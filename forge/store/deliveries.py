@@ -1,31 +1,27 @@
-"""The record of webhook deliveries, bounded, newest last."""
+"""Record of webhook deliveries, bounded, newest last."""
 
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from forge.errors import NotFoundError
-from forge.store.base import Part, exclusive
+from forge.store.base import Part, existing
 from forge.store.registration import App, Delivery
-
-if TYPE_CHECKING:
-    from forge.store import Store
 
 MAX_DELIVERIES = 10_000
 
 
+@dataclass(eq=False)
 class Deliveries(Part):
-    """Every delivery that was made or lost, and who is told of a new one."""
+    """Every delivery, sent or lost; `outlets` get each new one."""
 
-    def __init__(self, store: "Store") -> None:
-        super().__init__(store)
-        self._records: dict[int, Delivery] = {}
-        self.outlets: list[Callable[[Delivery], None]] = []
+    _records: dict[int, Delivery] = field(default_factory=dict)
+    outlets: list[Callable[[Delivery], None]] = field(default_factory=list)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "outlets": []}  # nobody is told of a copy's deliveries yet
+        return {**vars(self), "outlets": []}  # a copy has no outlets yet
 
-    @exclusive
     def record(
         self,
         app: App,
@@ -60,7 +56,6 @@ class Deliveries(Part):
             outlet(delivery)
         return delivery
 
-    @exclusive
     def repeat(self, delivery: Delivery) -> Delivery:
         """Return a new attempt of a delivery."""
         return self.record(
@@ -74,15 +69,13 @@ class Deliveries(Part):
             repeat_of=delivery,
         )
 
-    @exclusive
     def get(self, delivery_id: int, app: App | None = None) -> Delivery:
         """Return the delivery; raises NotFoundError."""
-        delivery = self._records.get(delivery_id)
-        if delivery is None or (app is not None and delivery.app is not app):
+        delivery = existing(self._records.get(delivery_id))
+        if app is not None and delivery.app is not app:
             raise NotFoundError()
         return delivery
 
-    @exclusive
     def all(self, app: App | None = None) -> list[Delivery]:
         """Return the deliveries, newest first."""
         return [one for one in reversed(self._records.values()) if app is None or one.app is app]

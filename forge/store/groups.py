@@ -1,39 +1,30 @@
-"""Merge groups: the commits on which a merge queue wants its checks, and what becomes of them."""
+"""Merge groups: the commits that a merge queue has checked, and their ends."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
-from forge.errors import NotFoundError
 from forge.git import MergeConflictError
 from forge.merging import squash_commit
-from forge.store.base import Part, exclusive
-from forge.store.models import PASSING, Group, Pull, Repo, User, UserType
-
-if TYPE_CHECKING:
-    from forge.store import Store
-
-QUEUE_BOT = "github-merge-queue[bot]"
+from forge.store.base import Part
+from forge.store.models import PASSING, Group, Pull, Repo, User
 
 
+@dataclass(eq=False)
 class Groups(Part):
-    """The group of every queued pull request; each stands on its branch as it is now.
+    """The group of every queued pull request; each is based on the current commit of its branch.
 
     Source: docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/
     configuring-pull-request-merges/managing-a-merge-queue, and
     docs.github.com/webhooks/webhook-events-and-payloads#merge_group.
     """
 
-    def __init__(self, store: "Store") -> None:
-        super().__init__(store)
-        self._groups: dict[str, Group] = {}
+    _groups: dict[str, Group] = field(default_factory=dict)
 
-    @exclusive
     def of_pull(self, pull: Pull) -> Group | None:
         """Return the pull request's group while it is queued; None for one that conflicts."""
         return self._groups.get(pull.node_id)
 
-    @exclusive
     def form(self, pull: Pull) -> None:
-        """Make the group's commit on a branch of its own, and ask for its checks."""
+        """Make the group's commit on a branch of its own, and request its checks."""
         repos, repo, bot = self.store.repos, pull.repo, self._bot()
         git = repos.git(repo)
         title = f"{pull.issue.title} (#{pull.number})"
@@ -47,7 +38,6 @@ class Groups(Part):
         repos.create_ref(repo, ref, sha, actor=bot)
         self.store.emit("merge_group", "checks_requested", bot, repo, merge_group=group)
 
-    @exclusive
     def destroy(self, pull: Pull, reason: str) -> None:
         """Drop the pull request's group. `reason`: merged, invalidated or dequeued."""
         group = self._groups.pop(pull.node_id, None)
@@ -57,17 +47,15 @@ class Groups(Part):
         self.store.emit("merge_group", "destroyed", bot, pull.repo, plain=plain, merge_group=group)
         self.store.repos.delete_ref(pull.repo, group.head_ref, actor=bot)
 
-    @exclusive
     def follow(self, repo: Repo, base: str) -> None:
-        """Form the groups anew of those that wait for a branch which has moved."""
+        """Form new groups for the pull requests that wait for a branch that has moved."""
         for pull in self.store.pulls.all(repo):
             if pull.queued_at is not None and pull.base_ref == base:
                 self.destroy(pull, "invalidated")
                 self.form(pull)
 
-    @exclusive
     def judge(self, repo: Repo, sha: str) -> None:
-        """Merge the group of this commit once all required checks passed on it, or drop it when one failed.
+        """Merge the group of this commit once all required checks have passed; drop it when one has failed.
 
         A branch that requires none waits for `Merges.finish_queue`.
         """
@@ -85,7 +73,4 @@ class Groups(Part):
             self.store.merges.finish_queue(group.pull, passed=True, actor=self._bot())
 
     def _bot(self) -> User:
-        try:
-            return self.store.users.get(QUEUE_BOT)
-        except NotFoundError:
-            return self.store.users.add(QUEUE_BOT, UserType.BOT)
+        return self.store.users.bot("github-merge-queue[bot]")

@@ -1,43 +1,34 @@
 """Issues and their conversation, for pull requests too."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from forge.errors import NotFoundError, UnprocessableError
-from forge.store.base import Part, check_body, check_title, exclusive
-from forge.store.models import Comment, Issue, Label, Reaction, Repo, ReviewComment, User
-
-if TYPE_CHECKING:
-    from forge.store import Store
+from forge.store.base import Part, check_body, check_title, existing, first, text_changes
+from forge.store.models import Comment, Issue, Reaction, Repo, ReviewComment, User
 
 # docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
 CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(\d+)", re.IGNORECASE)
 REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
 
 
+@dataclass(eq=False)
 class Issues(Part):
     """Every issue and comment."""
 
-    def __init__(self, store: "Store") -> None:
-        super().__init__(store)
-        self._comments: dict[int, Comment] = {}
+    _comments: dict[int, Comment] = field(default_factory=dict)
 
-    @exclusive
     def get(self, repo: Repo, number: int) -> Issue:
         """Return the issue or the issue half of a pull request; raises NotFoundError."""
-        issue = repo.issues.get(number)
-        if issue is None:
-            raise NotFoundError()
-        return issue
+        return existing(repo.issues.get(number))
 
-    @exclusive
     def create(
         self, repo: Repo, title: str, body: str | None = None, *, actor: User, labels: list[str] | None = None
     ) -> Issue:
         """Return a new open issue; raises UnprocessableError for a bad title or body."""
         issue = self.new_entry(repo, title, body, "issue", actor)
         issue.labels = [self.store.repos.label(repo, name) for name in labels or []]
-        self.store.nodes[issue.node_id] = issue
         self.store.emit("issues", "opened", actor, repo, issue=issue)
         for label in issue.labels:
             self.store.emit("issues", "labeled", actor, repo, issue=issue, label=label)
@@ -47,29 +38,19 @@ class Issues(Part):
         """Return an entry under the next number of `repo`, not yet announced (`kind` is issue or pull)."""
         check_title("Issue", title)
         check_body("Issue", body)
-        number, node_id = self.store.identifiers.pair(kind)
         now = self.store.clock.now()
-        issue = Issue(number, node_id, repo, repo.next_number, title, body, actor, now, now)
+        issue = self._new(kind, Issue, repo, repo.next_number, title, body, actor, now, now)
         repo.issues[repo.next_number] = issue
         repo.next_number += 1
         return issue
 
-    @exclusive
     def edit(self, issue: Issue, *, actor: User, title: str | None = None, body: str | None = None) -> None:
         """Change title or body (`None` keeps it); announces only a real change."""
-        changes: dict[str, Any] = {}
-        if title is not None and title != issue.title:
-            check_title("Issue", title)
-            changes["title"] = {"from": issue.title}
-        if body is not None and body != issue.body:
-            check_body("Issue", body)
-            changes["body"] = {"from": issue.body or ""}
-        issue.title = title if "title" in changes and title is not None else issue.title
-        issue.body = body if "body" in changes else issue.body
+        changes = text_changes("Issue", issue, title, body)
         if changes:
-            self._announce(issue, "edited", actor, plain={"changes": changes})
+            before = {name: {"from": change["from"]} for name, change in changes.items()}
+            self._announce(issue, "edited", actor, plain={"changes": before})
 
-    @exclusive
     def set_state(self, issue: Issue, state: str, reason: str | None = None, *, actor: User) -> None:
         """Close or reopen; `reason` is completed, not_planned or duplicate. Raises UnprocessableError."""
         if state not in {"open", "closed"}:
@@ -88,7 +69,6 @@ class Issues(Part):
         if closed:
             self.store.projects.after_close(issue)
 
-    @exclusive
     def set_labels(self, issue: Issue, names: list[str], *, actor: User) -> None:
         """Make the labels exactly these; announces each that came or went."""
         wanted = [self.store.repos.label(issue.repo, name) for name in names]
@@ -96,7 +76,6 @@ class Issues(Part):
             self.remove_label(issue, label.name, actor=actor)
         self.add_labels(issue, names, actor=actor)
 
-    @exclusive
     def add_labels(self, issue: Issue, names: list[str], *, actor: User) -> None:
         """Add labels that the issue does not have yet."""
         for name in names:
@@ -105,18 +84,13 @@ class Issues(Part):
                 issue.labels.append(label)
                 self._announce(issue, "labeled", actor, label=label)
 
-    @exclusive
     def remove_label(self, issue: Issue, name: str, *, actor: User) -> None:
         """Take one label off; raises NotFoundError when the issue does not have it."""
-        label: Label | None = next(
-            (one for one in issue.labels if one.name.casefold() == name.casefold()), None
-        )
-        if label is None:
-            raise NotFoundError("Label does not exist")
+        wanted = (one for one in issue.labels if one.name.casefold() == name.casefold())
+        label = first(wanted, "Label does not exist")
         issue.labels.remove(label)
         self._announce(issue, "unlabeled", actor, label=label)
 
-    @exclusive
     def set_assignees(self, issue: Issue, logins: list[str], *, actor: User) -> None:
         """Make the assignees exactly these; raises NotFoundError for an unknown login."""
         wanted = [self.store.users.get(login) for login in logins]
@@ -127,7 +101,6 @@ class Issues(Part):
             for user in users:
                 self._announce(issue, action, actor, assignee=user)
 
-    @exclusive
     def delete(self, issue: Issue, *, actor: User) -> None:
         """Remove an issue and its cards."""
         issue.deleted = True
@@ -137,29 +110,24 @@ class Issues(Part):
             self.store.projects.delete_item(item, actor=actor)
         self.store.emit("issues", "deleted", actor, issue.repo, issue=issue)
 
-    @exclusive
     def comment(self, issue: Issue, body: str, *, actor: User) -> Comment:
         """Return a new comment; raises UnprocessableError when it is blank or too long."""
         check_body("IssueComment", body, needed=True)
-        number, node_id = self.store.identifiers.pair("comment")
         now = self.store.clock.now()
-        comment = Comment(number, node_id, issue, body, actor, now, now)
+        comment = self._new("comment", Comment, issue, body, actor, now, now)
         issue.comments.append(comment)
         issue.updated_at = now
-        self._comments[number] = comment
-        self.store.nodes[node_id] = comment
-        self.store.emit("issue_comment", "created", actor, issue.repo, issue=issue, comment=comment)
+        self._comments[comment.id] = comment
+        self._announce_comment(comment, "created", actor)
         return comment
 
-    @exclusive
     def get_comment(self, repo: Repo, comment_id: int) -> Comment:
         """Return the comment; raises NotFoundError when it is not in `repo`."""
-        comment = self._comments.get(comment_id)
-        if comment is None or comment.issue.repo is not repo:
+        comment = existing(self._comments.get(comment_id))
+        if comment.issue.repo is not repo:
             raise NotFoundError()
         return comment
 
-    @exclusive
     def edit_comment(self, comment: Comment, body: str, *, actor: User) -> None:
         """Replace the text; announces only a real change. A ticked checkbox is such an edit."""
         check_body("IssueComment", body, needed=True)
@@ -167,27 +135,25 @@ class Issues(Part):
         if before == body:
             return
         comment.updated_at = self.store.clock.now()
-        plain = {"changes": {"body": {"from": before}}}
-        issue = comment.issue
-        self.store.emit(
-            "issue_comment", "edited", actor, issue.repo, plain=plain, issue=issue, comment=comment
-        )
+        self._announce_comment(comment, "edited", actor, {"changes": {"body": {"from": before}}})
 
-    @exclusive
     def delete_comment(self, comment: Comment, *, actor: User) -> None:
         """Remove a comment."""
-        issue = comment.issue
-        issue.comments.remove(comment)
+        comment.issue.comments.remove(comment)
         del self._comments[comment.id]
         self.store.nodes.pop(comment.node_id, None)
-        self.store.emit("issue_comment", "deleted", actor, issue.repo, issue=issue, comment=comment)
+        self._announce_comment(comment, "deleted", actor)
 
-    @exclusive
+    def _announce_comment(
+        self, comment: Comment, action: str, actor: User, plain: dict[str, Any] | None = None
+    ) -> None:
+        issue = comment.issue
+        self.store.emit("issue_comment", action, actor, issue.repo, plain=plain, issue=issue, comment=comment)
+
     def comments_of(self, repo: Repo) -> list[Comment]:
         """Return every comment of a repository, oldest first."""
         return [comment for comment in self._comments.values() if comment.issue.repo is repo]
 
-    @exclusive
     def react(
         self, subject: Issue | Comment | ReviewComment, content: str, *, actor: User
     ) -> tuple[Reaction, bool]:
@@ -197,23 +163,18 @@ class Issues(Part):
         for reaction in subject.reactions:
             if reaction.user is actor and reaction.content == content:
                 return reaction, False
-        number, node_id = self.store.identifiers.pair("reaction")
-        reaction = Reaction(number, node_id, content, actor, self.store.clock.now())
+        ids = self.store.identifiers.pair("reaction")
+        reaction = Reaction(*ids, content, actor, self.store.clock.now())
         subject.reactions.append(reaction)
         return reaction, True
 
-    @exclusive
     def unreact(self, subject: Issue | Comment | ReviewComment, reaction_id: int) -> None:
         """Take a reaction back; raises NotFoundError."""
-        found = next((reaction for reaction in subject.reactions if reaction.id == reaction_id), None)
-        if found is None:
-            raise NotFoundError()
-        subject.reactions.remove(found)
+        subject.reactions.remove(first(one for one in subject.reactions if one.id == reaction_id))
 
-    @exclusive
     def close_mentioned(self, text: str, repo: Repo, *, actor: User) -> None:
-        """Close the issues that a merged pull request's text says it closes."""
-        for number in {int(found) for found in CLOSING.findall(text)}:
+        """Close the issues that the text of a merged pull request closes."""
+        for number in {int(digits) for digits in CLOSING.findall(text)}:
             issue = repo.issues.get(number)
             if issue is not None and issue.pull is None and issue.state == "open":
                 self.set_state(issue, "closed", "completed", actor=actor)
@@ -222,9 +183,6 @@ class Issues(Part):
         self, issue: Issue, action: str, actor: User, plain: dict[str, Any] | None = None, **subjects: Any
     ) -> None:
         issue.updated_at = self.store.clock.now()
-        if issue.pull is None:
-            self.store.emit("issues", action, actor, issue.repo, plain=plain, issue=issue, **subjects)
-        else:
-            self.store.emit(
-                "pull_request", action, actor, issue.repo, plain=plain, pull_request=issue.pull, **subjects
-            )
+        event = "issues" if issue.pull is None else "pull_request"
+        subjects[event.removesuffix("s")] = issue.pull or issue
+        self.store.emit(event, action, actor, issue.repo, plain=plain, **subjects)

@@ -4,18 +4,15 @@ import ipaddress
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from forge.errors import NotFoundError, UnprocessableError
 from forge.store.apps import ALL_EVENTS, LEVELS
-from forge.store.base import Part, exclusive
+from forge.store.base import Part
 from forge.store.models import User
-
-if TYPE_CHECKING:
-    from forge.store import Store
 
 # Source: docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest
 VALID = timedelta(hours=1)
@@ -35,14 +32,12 @@ class Offer:
     offered_at: datetime
 
 
+@dataclass(eq=False)
 class Manifests(Part):
     """The manifests that wait for their conversion."""
 
-    def __init__(self, store: "Store") -> None:
-        super().__init__(store)
-        self._offers: dict[str, Offer] = {}
+    _offers: dict[str, Offer] = field(default_factory=dict)
 
-    @exclusive
     def check(self, text: str) -> dict[str, Any]:
         """Return the manifest that a form brought; raises UnprocessableError with what is wrong with it."""
         try:
@@ -65,7 +60,6 @@ class Manifests(Part):
         _check_wishes(manifest)
         return manifest
 
-    @exclusive
     def check_name(self, name: str) -> None:
         """Raise UnprocessableError for a name that no App can have."""
         if not name.strip() or len(name) > MAX_NAME:
@@ -74,14 +68,12 @@ class Manifests(Part):
         if any(app.slug == slug for app in self.store.apps.all()):
             raise UnprocessableError("Name is already taken")
 
-    @exclusive
     def offer(self, manifest: Mapping[str, Any], owner: User) -> str:
         """Return the code that the manifest can be converted with, once."""
         code = secrets.token_hex(20)
         self._offers[code] = Offer(manifest, owner, self.store.clock.now())
         return code
 
-    @exclusive
     def take(self, code: str) -> Offer:
         """Return what is behind a code and forget it; raises NotFoundError, also for one that is too old."""
         found = self._offers.pop(code, None)

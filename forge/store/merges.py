@@ -1,7 +1,7 @@
 """Merging that GitHub does by itself: auto-merge and the merge queue."""
 
 from forge.errors import UnprocessableError
-from forge.store.base import Part, exclusive
+from forge.store.base import Part
 from forge.store.models import AutoMerge, Pull, Repo, User
 from forge.store.pulls import MergeMethod
 
@@ -11,7 +11,6 @@ HEAD_MOVED = "Head branch was modified. Review and try the merge again."
 class Merges(Part):
     """Which pull requests are to be merged by themselves."""
 
-    @exclusive
     def enable_auto(
         self,
         pull: Pull,
@@ -37,7 +36,6 @@ class Merges(Part):
         pull.auto_merge = AutoMerge(actor, self.store.clock.now(), method.value, title, message)
         self.store.pulls.announce(pull, "auto_merge_enabled", actor)
 
-    @exclusive
     def disable_auto(self, pull: Pull, *, actor: User, reason: str = "") -> None:
         """Merge it no more by itself; raises UnprocessableError when it would not have been."""
         if pull.auto_merge is None:
@@ -45,7 +43,6 @@ class Merges(Part):
         pull.auto_merge = None
         self.store.pulls.announce(pull, "auto_merge_disabled", actor, {"reason": reason})
 
-    @exclusive
     def enqueue(self, pull: Pull, *, actor: User, head: str | None = None) -> None:
         """Put it into its branch's queue; raises UnprocessableError where it cannot be merged yet."""
         if pull.base_ref not in pull.repo.merge_queues:
@@ -59,7 +56,6 @@ class Merges(Part):
         self.store.pulls.announce(pull, "enqueued", actor)
         self.store.groups.form(pull)
 
-    @exclusive
     def dequeue(self, pull: Pull, *, actor: User, reason: str = "MANUAL") -> None:
         """Take it out of the queue; raises UnprocessableError when it is in none."""
         if pull.queued_at is None:
@@ -68,7 +64,6 @@ class Merges(Part):
         self.store.groups.destroy(pull, "merged" if reason == "MERGE" else "dequeued")
         self.store.pulls.announce(pull, "dequeued", actor, {"reason": reason})
 
-    @exclusive
     def finish_queue(self, pull: Pull, *, passed: bool, actor: User) -> None:
         """Let the checks of the queue's own branch end: it is merged, or leaves the queue."""
         self.dequeue(pull, actor=actor, reason="MERGE" if passed else "CI_FAILURE")
@@ -76,7 +71,6 @@ class Merges(Part):
             self.store.pulls.merge(pull, actor=actor, method=MergeMethod.SQUASH, queued=True)
             self.store.groups.follow(pull.repo, pull.base_ref)
 
-    @exclusive
     def reconsider(self, repo: Repo, head: str) -> None:
         """Merge what waits at this commit and has nothing in its way any more."""
         self.store.groups.judge(repo, head)
@@ -95,7 +89,6 @@ class Merges(Part):
                 message=wanted.message,
             )
 
-    @exclusive
     def forget(self, pull: Pull) -> None:
         """Drop what was wanted of a pull request that is closed."""
         pull.auto_merge = pull.queued_at = None

@@ -1,4 +1,4 @@
-"""What the forge keeps: people, repositories, issues, pull requests and their talk."""
+"""State of the forge: people, repositories, issues, pull requests and their conversations."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,36 +36,42 @@ class Role(StrEnum):
 
 
 @dataclass(slots=True, eq=False)
-class User:
-    """A person, an App's bot or an organisation."""
+class Node:
+    """Whatever has a number and a node id."""
 
     id: int
     node_id: str
-    login: str
-    type: UserType
-    name: str
-    email: str
-    created_at: datetime
-    members: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True, eq=False)
-class Label:
+class User(Node):
+    """A person, an App's bot or an organisation."""
+
+    login: str
+    type: UserType
+    name: str
+    created_at: datetime
+    members: set[str] = field(default_factory=set)
+
+    @property
+    def email(self) -> str:
+        """Return the private address that an account's commits are signed with."""
+        return f"{self.id}+{self.login}@users.noreply.forge.invalid"
+
+
+@dataclass(slots=True, eq=False)
+class Label(Node):
     """A label of one repository."""
 
-    id: int
-    node_id: str
     name: str
     color: str
     description: str | None = None
 
 
 @dataclass(slots=True, eq=False)
-class Repo:
+class Repo(Node):
     """A repository; its git objects are in a bare repository on disk."""
 
-    id: int
-    node_id: str
     owner: User
     name: str
     description: str
@@ -97,22 +103,18 @@ class Repo:
 
 
 @dataclass(slots=True, eq=False)
-class Reaction:
+class Reaction(Node):
     """One person's reaction to an issue or a comment."""
 
-    id: int
-    node_id: str
     content: str
     user: User
     created_at: datetime
 
 
 @dataclass(slots=True, eq=False)
-class Issue:
+class Issue(Node):
     """An issue; a pull request has one too and shares its number."""
 
-    id: int
-    node_id: str
     repo: Repo
     number: int
     title: str
@@ -137,11 +139,9 @@ class Issue:
 
 
 @dataclass(slots=True, eq=False)
-class Comment:
+class Comment(Node):
     """A comment in the conversation of an issue or a pull request."""
 
-    id: int
-    node_id: str
     issue: Issue
     body: str
     author: User
@@ -174,11 +174,9 @@ class Group:
 
 
 @dataclass(slots=True, eq=False)
-class Pull:
+class Pull(Node):
     """The part of a pull request that an issue does not have."""
 
-    id: int
-    node_id: str
     issue: Issue
     head_ref: str
     base_ref: str
@@ -206,11 +204,9 @@ class Pull:
 
 
 @dataclass(slots=True, eq=False)
-class Review:
+class Review(Node):
     """A submitted review; `state` is as REST lists it (APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED)."""
 
-    id: int
-    node_id: str
     pull: Pull
     author: User
     body: str
@@ -220,11 +216,9 @@ class Review:
 
 
 @dataclass(slots=True, eq=False)
-class Thread:
+class Thread(Node):
     """A conversation about a line of a pull request."""
 
-    id: int
-    node_id: str
     pull: Pull
     path: str
     line: int | None
@@ -236,11 +230,9 @@ class Thread:
 
 
 @dataclass(slots=True, eq=False)
-class ReviewComment:
+class ReviewComment(Node):
     """A comment in a thread."""
 
-    id: int
-    node_id: str
     thread: Thread
     review: Review
     body: str
@@ -255,11 +247,9 @@ class ReviewComment:
 
 
 @dataclass(slots=True, eq=False)
-class CheckRun:
+class CheckRun(Node):
     """A check on one commit."""
 
-    id: int
-    node_id: str
     suite_id: int
     repo: Repo
     app_slug: str
@@ -277,11 +267,9 @@ class CheckRun:
 
 
 @dataclass(slots=True, eq=False)
-class CommitStatus:
+class CommitStatus(Node):
     """What somebody's CI says of a commit in the older way; the newest of each context counts."""
 
-    id: int
-    node_id: str
     repo: Repo
     sha: str
     context: str

@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from forge.errors import NotFoundError, UnprocessableError
-from forge.store.base import Part, check_body, check_title, exclusive
+from forge.store.base import Part, check_body, check_title, first, text_changes
 from forge.store.board import (
     DraftIssue,
     Field,
@@ -20,36 +21,29 @@ from forge.store.board import (
 from forge.store.models import Issue, Pull, Repo, User, UserType
 from forge.store.settings import DragShape
 
-if TYPE_CHECKING:
-    from forge.store import Store
-
 MAX_OPTIONS = 50
 BUILT_IN = (("Title", FieldType.TITLE), ("Assignees", FieldType.ASSIGNEES), ("Labels", FieldType.LABELS))
 COLORS = ("GRAY", "BLUE", "GREEN", "YELLOW", "ORANGE", "RED", "PINK", "PURPLE")
 STATUSES = ("INACTIVE", "ON_TRACK", "AT_RISK", "OFF_TRACK", "COMPLETE")
 
 
+@dataclass(eq=False)
 class Projects(Part):
     """Every project by owner and number."""
 
-    def __init__(self, store: "Store") -> None:
-        super().__init__(store)
-        self._projects: list[Project] = []
-        self._drags = 0
+    _projects: list[Project] = field(default_factory=list)
+    _drags: int = 0
 
     def all(self) -> list[Project]:
         """Return every project, oldest first."""
         return list(self._projects)
 
-    @exclusive
     def create(self, owner: User, title: str, columns: Sequence[str], *, actor: User) -> Project:
         """Return a new project with the built-in fields and a Status field with these columns."""
-        number, node_id = self.store.identifiers.pair("project")
         now = self.store.clock.now()
-        next_number = 1 + sum(project.owner is owner for project in self._projects)
-        project = Project(number, node_id, owner, next_number, title, actor, now, now)
+        number = 1 + sum(project.owner is owner for project in self._projects)
+        project = self._new("project", Project, owner, number, title, actor, now, now)
         self._projects.append(project)
-        self.store.nodes[node_id] = project
         for name, data_type in BUILT_IN:
             self._new_field(project, name, data_type)
         status = self._new_field(project, "Status", FieldType.SINGLE_SELECT)
@@ -58,15 +52,11 @@ class Projects(Part):
         ]
         return project
 
-    @exclusive
     def get(self, owner: User, number: int) -> Project:
         """Return the project; raises NotFoundError."""
-        for project in self._projects:
-            if project.owner is owner and project.number == number:
-                return project
-        raise NotFoundError(f"Could not resolve to a ProjectV2 with the number {number}.")
+        wanted = (one for one in self._projects if one.owner is owner and one.number == number)
+        return first(wanted, f"Could not resolve to a ProjectV2 with the number {number}.")
 
-    @exclusive
     def create_field(
         self, project: Project, name: str, data_type: FieldType, options: Sequence[Option] = ()
     ) -> Field:
@@ -80,7 +70,6 @@ class Projects(Part):
         field.options = self._with_ids(options)
         return field
 
-    @exclusive
     def update_field(
         self, field: Field, *, name: str | None = None, options: Sequence[Option] | None = None
     ) -> None:
@@ -100,12 +89,9 @@ class Projects(Part):
 
     def _new_field(self, project: Project, name: str, data_type: FieldType) -> Field:
         kind = "single_select_field" if data_type is FieldType.SINGLE_SELECT else "field"
-        number, node_id = self.store.identifiers.pair(kind)
         now = self.store.clock.now()
-        field = Field(number, node_id, project, name, data_type, now, now)
-        project.fields.append(field)
-        self.store.nodes[node_id] = field
-        return field
+        project.fields.append(self._new(kind, Field, project, name, data_type, now, now))
+        return project.fields[-1]
 
     def _new_option(self, name: str, color: str, description: str) -> Option:
         seed = str(self.store.identifiers.next_id()).encode()
@@ -120,54 +106,41 @@ class Projects(Part):
             for option in options
         ]
 
-    @exclusive
     def add(self, project: Project, content: Issue | Pull, *, actor: User) -> Item:
         """Return the card of an issue or pull request, made when it is not on the board yet."""
-        for item in project.items:
-            if item.content is content:
-                return item
-        return self._new_item(project, content, actor)
+        there = next((item for item in project.items if item.content is content), None)
+        return there or self._new_item(project, content, actor)
 
-    @exclusive
     def add_draft(self, project: Project, title: str, body: str = "", *, actor: User) -> Item:
         """Return a new draft card."""
         check_title("DraftIssue", title)
         check_body("DraftIssue", body)
-        number, node_id = self.store.identifiers.pair("draft_issue")
         now = self.store.clock.now()
-        draft = DraftIssue(number, node_id, title, body, actor, now, now)
-        self.store.nodes[node_id] = draft
+        draft = self._new("draft_issue", DraftIssue, title, body, actor, now, now)
         return self._new_item(project, draft, actor)
 
     def _new_item(self, project: Project, content: Issue | Pull | DraftIssue, actor: User) -> Item:
-        number, node_id = self.store.identifiers.pair("item")
         now = self.store.clock.now()
-        item = Item(number, node_id, project, content, actor, now, now)
+        item = self._new("item", Item, project, content, actor, now, now)
         project.items.append(item)
-        self.store.nodes[node_id] = item
         self._announce(item, "created", actor)
         return item
 
-    @exclusive
     def convert_draft(self, item: Item, repo: Repo, *, actor: User) -> Issue:
         """Turn a draft card into an issue of `repo` and return it; the card keeps its id and values."""
-        draft = item.content
-        if not isinstance(draft, DraftIssue):
-            raise UnprocessableError("The item is not a draft issue")
+        draft = _draft(item)
         issue = self.store.issues.create(repo, draft.title, draft.body, actor=actor)
         item.content = issue
         self.store.nodes.pop(draft.node_id, None)
         self._announce(item, "converted", actor, {"content_type": {"from": "DraftIssue", "to": "Issue"}})
         return issue
 
-    @exclusive
     def delete_item(self, item: Item, *, actor: User) -> None:
         """Take a card off the board."""
         item.project.items.remove(item)
         self.store.nodes.pop(item.node_id, None)
         self._announce(item, "deleted", actor)
 
-    @exclusive
     def set_archived(self, item: Item, archived: bool, *, actor: User) -> None:
         """Archive or restore a card; announces only a real change."""
         before = item.archived_at
@@ -177,19 +150,17 @@ class Projects(Part):
         changes = {"archived_at": {"from": _iso(before), "to": _iso(item.archived_at)}}
         self._announce(item, "archived" if archived else "restored", actor, changes)
 
-    @exclusive
     def move(self, item: Item, after: Item | None, *, actor: User) -> None:
         """Put a card behind another one, or first."""
         items = item.project.items
-        was_behind = _before_in(items, item)
+        before = _before_in(items, item)
         items.remove(item)
         items.insert(0 if after is None or after is item else items.index(after) + 1, item)
-        now_behind = _before_in(items, item)
-        if was_behind is not now_behind:
-            changes = {"from": was_behind and was_behind.node_id, "to": now_behind and now_behind.node_id}
+        now = _before_in(items, item)
+        if before is not now:
+            changes = {"from": before and before.node_id, "to": now and now.node_id}
             self._announce(item, "reordered", actor, {"previous_projects_v2_item_node_id": changes})
 
-    @exclusive
     def drag(self, item: Item, column: str | None, *, actor: User, before: Item | None = None) -> None:
         """Drag a card into a column (`None`: no status), above `before` if given; raises NotFoundError."""
         status = item.project.status
@@ -202,39 +173,36 @@ class Projects(Part):
         if before is None or before is item:
             return
         items = item.project.items
-        if same:  # only the place changes, so that is what is told
+        if same:  # only the position changes, so `move` announces it
             self.move(item, _before_in([one for one in items if one is not item], before), actor=actor)
         else:
             items.remove(item)
             items.insert(items.index(before), item)
 
-    @exclusive
     def set_value(self, item: Item, field: Field, content: str | float | None, *, actor: User) -> None:
         """Set or clear (`None`) a card's value, an option by its id; raises UnprocessableError."""
         self._check_value(item, field, content)
         old = item.values.get(field.node_id)
         if (old.content if old else None) == content:
             return
-        before = self._shown(field, old.content if old else None)
+        before, after = self._shown(field, old.content if old else None), self._shown(field, content)
         now = self.store.clock.now()
         if content is None:
             item.values.pop(field.node_id, None)
         else:
-            number, node_id = self.store.identifiers.pair("value")
-            item.values[field.node_id] = Value(number, node_id, item, field, content, actor, now, now)
+            ids = self.store.identifiers.pair("value")
+            item.values[field.node_id] = Value(*ids, item, field, content, actor, now, now)
         if field is field.project.status and isinstance(item.content, Issue) and self.store.settings.timeline:
-            was, is_now = (
-                option["name"] if option else "" for option in (before, self._shown(field, content))
-            )
+            old_name, new_name = (option["name"] if option else "" for option in (before, after))
             node_id = self.store.identifiers.pair("status_change")[1]
-            item.status_changes.append(StatusChange(node_id, item.project, actor, was, is_now, now))
+            item.status_changes.append(StatusChange(node_id, item.project, actor, old_name, new_name, now))
         change = {
             "field_node_id": field.node_id,
             "field_type": field.data_type.value.lower(),
             "field_name": field.name,
             "project_number": item.project.number,
             "from": before,
-            "to": self._shown(field, content),
+            "to": after,
         }
         for action, changes in self._shapes(field, actor, change):
             self._announce(item, action, actor, changes)
@@ -269,21 +237,12 @@ class Projects(Part):
 
     def _shown(self, field: Field, content: str | float | None) -> Any:
         option = field.option_with_id(str(content)) if field.data_type is FieldType.SINGLE_SELECT else None
-        if option is None:
-            return content
-        return {
-            "id": option.id,
-            "name": option.name,
-            "color": option.color,
-            "description": option.description,
-        }
+        return content if option is None else asdict(option)
 
-    @exclusive
     def items_of(self, content: Issue | Pull | DraftIssue) -> list[Item]:
         """Return the cards of an issue or a pull request on every board."""
         return [item for project in self._projects for item in project.items if item.content is content]
 
-    @exclusive
     def items_of_repo(self, repo: Repo) -> list[Item]:
         """Return the cards of everything in a repository."""
         return [
@@ -293,7 +252,6 @@ class Projects(Part):
             if isinstance(item.content, Issue | Pull) and item.content.repo is repo
         ]
 
-    @exclusive
     def after_close(self, issue: Issue) -> None:
         """Do what the built-in automation "item closed" does, when it is switched on."""
         column = self.store.settings.closed_moves_to
@@ -301,7 +259,6 @@ class Projects(Part):
         for item in self.items_of(content) if column else []:
             self.drag(item, column, actor=self.store.automation())
 
-    @exclusive
     def edit(self, project: Project, changes: Mapping[str, Any]) -> None:
         """Change title, short_description, readme or closed of a project."""
         for name in ("title", "short_description", "readme", "closed"):
@@ -309,28 +266,16 @@ class Projects(Part):
                 setattr(project, name, changes[name])
         project.updated_at = self.store.clock.now()
 
-    @exclusive
     def edit_draft(
         self, item: Item, *, actor: User, title: str | None = None, body: str | None = None
     ) -> None:
         """Change the text of a draft card (`None` keeps it); raises UnprocessableError for any other card."""
-        draft = item.content
-        if not isinstance(draft, DraftIssue):
-            raise UnprocessableError("The item is not a draft issue")
-        changes: dict[str, Any] = {}
-        if title is not None and title != draft.title:
-            check_title("DraftIssue", title)
-            changes["title"] = {"from": draft.title, "to": title}
-            draft.title = title
-        if body is not None and body != draft.body:
-            check_body("DraftIssue", body)
-            changes["body"] = {"from": draft.body, "to": body}
-            draft.body = body
+        draft = _draft(item)
+        changes = text_changes("DraftIssue", draft, title, body)
         if changes:
             draft.updated_at = self.store.clock.now()
             self._announce(item, "edited", actor, changes)
 
-    @exclusive
     def add_status_update(
         self,
         project: Project,
@@ -338,18 +283,15 @@ class Projects(Part):
         status: str | None,
         *,
         actor: User,
-        dates: Sequence[str | None] = (None, None),
+        dates: tuple[str | None, str | None] = (None, None),
     ) -> StatusUpdate:
         """Return a new status update of a project, the newest first in its list."""
-        number, node_id = self.store.identifiers.pair("status_update")
         now = self.store.clock.now()
-        update = StatusUpdate(number, node_id, project, body, status, actor, now, now, dates[0], dates[1])
+        update = self._new("status_update", StatusUpdate, project, body, status, actor, now, now, *dates)
         project.status_updates.insert(0, update)
-        self.store.nodes[node_id] = update
         self._announce_update(update, "created", actor)
         return update
 
-    @exclusive
     def edit_status_update(
         self, update: StatusUpdate, *, actor: User, body: str | None = None, status: str | None = None
     ) -> None:
@@ -360,26 +302,24 @@ class Projects(Part):
         self._announce_update(update, "edited", actor)
 
     def _announce_update(self, update: StatusUpdate, action: str, actor: User) -> None:
-        if update.project.owner.type is not UserType.ORGANIZATION:
-            return
-        self.store.emit(
-            "projects_v2_status_update",
-            action,
-            actor,
-            None,
-            organization=update.project.owner,
-            projects_v2_status_update=update,
-        )
+        event = "projects_v2_status_update"
+        self._emit(event, action, actor, update.project, projects_v2_status_update=update)
 
     def _announce(self, item: Item, action: str, actor: User, changes: dict[str, Any] | None = None) -> None:
         item.updated_at = item.project.updated_at = self.store.clock.now()
         plain = {"changes": changes} if changes else {}
-        owner = item.project.owner
-        if owner.type is not UserType.ORGANIZATION:
-            return  # a person's board tells nobody: docs.github.com/webhooks/types-of-webhooks
-        self.store.emit(
-            "projects_v2_item", action, actor, None, organization=owner, plain=plain, projects_v2_item=item
-        )
+        self._emit("projects_v2_item", action, actor, item.project, plain=plain, projects_v2_item=item)
+
+    def _emit(self, event: str, action: str, actor: User, project: Project, **subjects: Any) -> None:
+        # A person's board has no webhooks: docs.github.com/webhooks/types-of-webhooks
+        if project.owner.type is UserType.ORGANIZATION:
+            self.store.emit(event, action, actor, organization=project.owner, **subjects)
+
+
+def _draft(item: Item) -> DraftIssue:
+    if not isinstance(item.content, DraftIssue):
+        raise UnprocessableError("The item is not a draft issue")
+    return item.content
 
 
 def _before_in(items: list[Item], item: Item) -> Item | None:

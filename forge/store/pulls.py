@@ -1,12 +1,13 @@
-"""Pull requests: opening, following their branches, merging."""
+"""Pull requests: opened, kept up with their branches, merged."""
 
 from enum import StrEnum
+from typing import Any
 
-from forge.errors import ConflictError, NotAllowedError, NotFoundError, UnprocessableError
+from forge.errors import ConflictError, NotAllowedError, UnprocessableError
 from forge.git import ZERO_SHA, MergeConflictError
 from forge.merging import ahead_behind, is_mergeable, merge_base, merge_commit, rebased_commit, squash_commit
-from forge.store.base import Part, exclusive
-from forge.store.models import PASSING, Pull, Repo, User
+from forge.store.base import Part, existing
+from forge.store.models import PASSING, Issue, Pull, Repo, User
 
 
 class MergeMethod(StrEnum):
@@ -20,21 +21,15 @@ class MergeMethod(StrEnum):
 class Pulls(Part):
     """Every pull request; the conversation is with `Issues`, the reviews are with `Reviews`."""
 
-    @exclusive
     def get(self, repo: Repo, number: int) -> Pull:
         """Return the pull request; raises NotFoundError."""
-        issue = repo.issues.get(number)
-        if issue is None or issue.pull is None:
-            raise NotFoundError()
-        return issue.pull
+        return existing(existing(repo.issues.get(number)).pull)
 
-    @exclusive
     def all(self, repo: Repo) -> list[Pull]:
         """Return every pull request of a repository, newest first."""
         pulls = [issue.pull for issue in repo.issues.values() if issue.pull is not None]
         return list(reversed(pulls))
 
-    @exclusive
     def create(
         self,
         repo: Repo,
@@ -52,22 +47,8 @@ class Pulls(Part):
         head_ref = head.split(":", 1)[-1]
         head_sha, base_sha = self._check_branches(repo, head_ref, base)
         issue = self.store.issues.new_entry(repo, title, body, "pull", actor)
-        pull = Pull(
-            id=self.store.identifiers.next_id(),
-            node_id=issue.node_id,
-            issue=issue,
-            head_ref=head_ref,
-            base_ref=base,
-            head_sha=head_sha,
-            base_sha=base_sha,
-            draft=draft,
-        )
-        issue.pull = pull
-        self.store.nodes[pull.node_id] = pull
-        self.announce(pull, "opened", actor)
-        return pull
+        return self._opened(issue, actor, head_ref, base, head_sha, base_sha, draft)
 
-    @exclusive
     def create_from_fork(
         self, repo: Repo, fork: Repo, title: str, head: str, base: str = "main", *, actor: User
     ) -> Pull:
@@ -75,13 +56,13 @@ class Pulls(Part):
         sha = self._fetch(repo, fork, head)
         base_sha = self.store.repos.git(repo).refs()[f"refs/heads/{base}"]
         issue = self.store.issues.new_entry(repo, title, "", "pull", actor)
-        pull = Pull(
-            self.store.identifiers.next_id(), issue.node_id, issue, head, base, sha, base_sha, fork=fork
-        )
-        issue.pull = pull
-        self.store.nodes[pull.node_id] = pull
-        self.announce(pull, "opened", actor)
-        return pull
+        return self._opened(issue, actor, head, base, sha, base_sha, fork=fork)
+
+    def _opened(self, issue: Issue, actor: User, *details: Any, **more: Any) -> Pull:
+        issue.pull = Pull(self.store.identifiers.next_id(), issue.node_id, issue, *details, **more)
+        self.store.nodes[issue.node_id] = issue.pull
+        self.announce(issue.pull, "opened", actor)
+        return issue.pull
 
     def _fetch(self, repo: Repo, fork: Repo, branch: str) -> str:
         """Bring a fork's branch over, under a name of its own; return its commit."""
@@ -112,7 +93,6 @@ class Pulls(Part):
             )
         return head_sha, base_sha
 
-    @exclusive
     def set_base(self, pull: Pull, base: str, *, actor: User) -> None:
         """Aim the pull request at another branch; raises UnprocessableError when there is none."""
         sha = self.store.repos.git(pull.repo).refs().get(f"refs/heads/{base}")
@@ -124,7 +104,6 @@ class Pulls(Part):
         pull.base_ref, pull.base_sha = base, sha
         self.announce(pull, "edited", actor, {"changes": changes})
 
-    @exclusive
     def set_draft(self, pull: Pull, draft: bool, *, actor: User) -> None:
         """Make it a draft or ready for review; raises UnprocessableError where drafts are unknown."""
         if draft and not pull.repo.drafts_supported:
@@ -136,7 +115,6 @@ class Pulls(Part):
         pull.draft = draft
         self.announce(pull, "converted_to_draft" if draft else "ready_for_review", actor)
 
-    @exclusive
     def follow_branch(self, repo: Repo, branch: str, old: str, new: str, *, actor: User) -> None:
         """Let open pull requests follow a pushed branch; close those whose branch is gone."""
         for pull in self.all(repo):
@@ -167,7 +145,6 @@ class Pulls(Part):
         self.store.reviews.mark_outdated(pull)
         self.announce(pull, "synchronize", actor, {"before": old, "after": new})
 
-    @exclusive
     def mergeable(self, pull: Pull) -> bool | None:
         """Return whether it merges without a conflict; `None` for one that is closed."""
         if pull.issue.state != "open":
@@ -178,7 +155,6 @@ class Pulls(Part):
             self.store.mergeability[key] = is_mergeable(git, pull.base_sha, pull.head_sha)
         return self.store.mergeability[key]
 
-    @exclusive
     def mergeable_state(self, pull: Pull) -> str:
         """Return GitHub's word for it: clean, dirty, draft, blocked or unknown."""
         if pull.issue.state != "open":
@@ -189,26 +165,22 @@ class Pulls(Part):
             return "draft"
         return "blocked" if self.rule_against(pull) else "clean"
 
-    @exclusive
     def is_ready_to_merge(self, pull: Pull) -> bool:
         """Return whether approvals, checks and branches let it be merged, by hand or through a queue."""
         return self.mergeable_state(pull) == "clean"
 
     def _missing_checks(self, pull: Pull) -> str:
         """Return GitHub's words about the first required check that has not passed; empty when all have."""
-        said = {one.context: one.state for one in self.store.statuses.on_commit(pull.repo, pull.head_sha)}
+        statuses = self.store.statuses.on_commit(pull.repo, pull.head_sha)
+        results = {status.context: status.state for status in statuses}
         for run in reversed(self.store.checks.on_commit(pull.repo, pull.head_sha)):
-            said[run.name] = run.conclusion or "pending"
+            results[run.name] = run.conclusion or "pending"
         for name in pull.repo.needed_checks(pull.base_ref):
-            if name not in said:
-                return f'Required status check "{name}" is expected.'
-            if said[name] == "pending":
-                return f'Required status check "{name}" is in progress.'
-            if said[name] not in PASSING:
-                return f'Required status check "{name}" is failing.'
+            if results.get(name) not in PASSING:
+                problem = {None: "expected", "pending": "in progress"}.get(results.get(name), "failing")
+                return f'Required status check "{name}" is {problem}.'
         return ""
 
-    @exclusive
     def rule_against(self, pull: Pull) -> str:
         """Return which rule of its branch forbids its merge, in GitHub's words; empty when none does.
 
@@ -216,13 +188,12 @@ class Pulls(Part):
         managing-protected-branches/about-protected-branches.
         """
         needed = pull.repo.protected.get(pull.base_ref, 0)
-        if needed and self.store.reviews.objections(pull):
+        if needed and self.store.reviews.count(pull, "CHANGES_REQUESTED"):
             return "Changes have been requested by a reviewer with write access."
-        if self.store.reviews.approvals(pull) < needed:
+        if self.store.reviews.count(pull, "APPROVED") < needed:
             return f"At least {needed} approving review is required by reviewers with write access."
         return self._missing_checks(pull)
 
-    @exclusive
     def merge(
         self,
         pull: Pull,
@@ -273,10 +244,8 @@ class Pulls(Part):
         try:
             match method:
                 case MergeMethod.MERGE:
-                    head = (
-                        title
-                        or f"Merge pull request #{pull.number} from {pull.repo.owner.login}/{pull.head_ref}"
-                    )
+                    source = f"{pull.repo.owner.login}/{pull.head_ref}"
+                    head = title or f"Merge pull request #{pull.number} from {source}"
                     text = f"{head}\n\n{pull.issue.title if message is None else message}"
                     return merge_commit(git, pull.base_sha, pull.head_sha, text, by)
                 case MergeMethod.SQUASH:

@@ -1,17 +1,15 @@
-"""What the forge keeps of Apps: registration, installation, tokens, deliveries."""
+"""State of Apps: registration, installation, tokens, deliveries."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from forge.store.models import User
+from forge.store.models import Node, User
 
 
 @dataclass(slots=True, eq=False)
-class App:
+class App(Node):
     """A registered GitHub App; the forge keeps the public half of its key only."""
 
-    id: int
-    node_id: str
     slug: str
     name: str
     owner: User
@@ -30,11 +28,9 @@ class App:
 
 
 @dataclass(slots=True, eq=False)
-class Installation:
+class Installation(Node):
     """An App in an organisation, with every repository of it or with chosen ones."""
 
-    id: int
-    node_id: str
     app: App
     account: User
     created_at: datetime

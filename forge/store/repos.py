@@ -1,67 +1,54 @@
-"""The repositories: their settings, roles, labels, branches and what a push brings."""
+"""Repositories: settings, roles, labels, branches, pushes."""
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
-from forge.errors import ConflictError, NotFoundError, UnprocessableError
+from forge.errors import ConflictError, UnprocessableError
 from forge.git import ZERO_SHA, Git, GitError, Signature
-from forge.store.base import Part, exclusive
+from forge.store.base import Part, existing
 from forge.store.models import Label, Repo, Role, User
-
-if TYPE_CHECKING:
-    from forge.store import Store
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
+@dataclass(eq=False)
 class Repos(Part):
     """Every repository by its full name."""
 
-    def __init__(self, store: "Store") -> None:
-        super().__init__(store)
-        self._by_name: dict[str, Repo] = {}
-        self._former: dict[str, Repo] = {}  # by the names that they had; a new repository takes a name over
+    _by_name: dict[str, Repo] = field(default_factory=dict)
+    _former: dict[str, Repo] = field(
+        default_factory=dict
+    )  # by the names that they had; a new repository takes a name over
 
     def all(self) -> list[Repo]:
         """Return every repository, oldest first."""
         return list(self._by_name.values())
 
-    @exclusive
     def create(self, owner: User, name: str, *, description: str = "", private: bool = False) -> Repo:
         """Return a new repository without commits; raises UnprocessableError for a bad or taken name."""
-        key = f"{owner.login}/{name}".casefold()
-        if not NAME.fullmatch(name) or name in {".", ".."} or key in self._by_name:
-            raise UnprocessableError.on_field(
-                "Repository", "name", "custom", "name already exists on this account"
-            )
-        number, node_id = self.store.identifiers.pair("repository")
+        key = self._free_key(owner, name)
         now = self.store.clock.now()
-        repo = Repo(number, node_id, owner, name, description, private, now, now, now)
+        repo = self._new("repository", Repo, owner, name, description, private, now, now, now)
         self.git(repo).create(repo.default_branch)
         self._by_name[key] = repo
-        self.store.nodes[node_id] = repo
         return repo
 
-    @exclusive
     def get(self, owner: str, name: str) -> Repo:
         """Return the repository; raises NotFoundError."""
-        repo = self._by_name.get(f"{owner}/{name}".casefold())
-        if repo is None:
-            raise NotFoundError()
-        return repo
+        return existing(self._by_name.get(f"{owner}/{name}".casefold()))
 
-    @exclusive
     def formerly(self, owner: str, name: str) -> Repo | None:
-        """Return the repository that had this name before it was renamed or transferred; `None` when none had
-        it, or another one has it now.
+        """Return the repository that had this name before it was renamed or transferred.
+
+        `None`: no repository had it, or another one has it now.
 
         Source: docs.github.com/repositories/creating-and-managing-repositories/renaming-a-repository.
         """
         key = f"{owner}/{name}".casefold()
         return None if key in self._by_name else self._former.get(key)
 
-    @exclusive
     def delete(self, repo: Repo, *, actor: User) -> None:
         """Remove a repository; its cards stay on the boards without content that can be seen."""
         self._by_name.pop(repo.full_name.casefold(), None)
@@ -71,25 +58,27 @@ class Repos(Part):
         self.store.nodes.pop(repo.node_id, None)
         self.store.emit("repository", "deleted", actor, repo)
 
-    @exclusive
     def move(self, repo: Repo, owner: User, name: str) -> None:
         """Give a repository another owner and name; raises UnprocessableError for a bad or taken one."""
-        key = f"{owner.login}/{name}".casefold()
-        if not NAME.fullmatch(name) or name in {".", ".."} or key in self._by_name:
-            raise UnprocessableError.on_field("Repository", "name", "custom", "name already exists")
-        before = self.store.root / "git" / repo.owner.login / f"{repo.name}.git"
+        key, before = self._free_key(owner, name), self.git(repo).path
         self._former[repo.full_name.casefold()] = self._by_name.pop(repo.full_name.casefold())
         repo.owner, repo.name = owner, name
         self._by_name[key] = repo
-        after = self.store.root / "git" / owner.login / f"{name}.git"
+        after = self.git(repo).path
         after.parent.mkdir(parents=True, exist_ok=True)
         before.rename(after)
+
+    def _free_key(self, owner: User, name: str) -> str:
+        key = f"{owner.login}/{name}".casefold()
+        if not NAME.fullmatch(name) or name in {".", ".."} or key in self._by_name:
+            message = "name already exists on this account"
+            raise UnprocessableError.on_field("Repository", "name", "custom", message)
+        return key
 
     def git(self, repo: Repo) -> Git:
         """Return the bare repository on disk."""
         return Git(self.store.root / "git" / repo.owner.login / f"{repo.name}.git")
 
-    @exclusive
     def role_of(self, repo: Repo, user: User) -> Role:
         """Return what `user` may do; a public repository gives everybody READ."""
         if user.login == repo.owner.login:
@@ -97,43 +86,32 @@ class Repos(Part):
         given = repo.roles.get(user.login, Role.NONE)
         return Role.READ if given is Role.NONE and not repo.private else given
 
-    @exclusive
     def set_role(self, repo: Repo, user: User, role: Role) -> None:
         """Give a person a role; NONE takes it away."""
         repo.roles[user.login] = role
 
-    @exclusive
     def protect(self, repo: Repo, branch: str, *, reviews: int) -> None:
         """Refuse pushes to `branch` and merges with fewer than `reviews` approvals."""
         repo.protected[branch] = reviews
         self.git(repo).protect(list(repo.protected))
 
-    @exclusive
     def label(self, repo: Repo, name: str, *, color: str = "ededed", description: str | None = None) -> Label:
         """Return the label with this name, made when it is not there yet."""
-        found = repo.labels.get(name.casefold())
-        if found is None:
-            number, node_id = self.store.identifiers.pair("label")
-            found = Label(number, node_id, name, color, description)
-            repo.labels[name.casefold()] = found
-            self.store.nodes[node_id] = found
-        return found
+        key = name.casefold()
+        if key not in repo.labels:
+            repo.labels[key] = self._new("label", Label, name, color, description)
+        return repo.labels[key]
 
     def commit_of(self, repo: Repo, name: str | None = None) -> str:
         """Return the commit of a ref or sha, by default of the default branch; raises NotFoundError."""
         wanted = name or repo.default_branch
-        commit = self.git(repo).resolve(wanted)
-        if commit is None:
-            raise NotFoundError(
-                f"No commit found for the ref {wanted}" if name else "Git Repository is empty."
-            )
-        return commit
+        message = f"No commit found for the ref {wanted}" if name else "Git Repository is empty."
+        return existing(self.git(repo).resolve(wanted), message)
 
     def signature(self, user: User) -> Signature:
         """Return the commit signature of a user, now."""
         return Signature(user.name, user.email, self.store.clock.now())
 
-    @exclusive
     def write_files(
         self, repo: Repo, branch: str, files: Mapping[str, bytes | None], message: str, *, actor: User
     ) -> str:
@@ -149,7 +127,6 @@ class Repos(Part):
         self.after_push(repo, before, git.refs(), actor=actor)
         return commit
 
-    @exclusive
     def create_ref(self, repo: Repo, ref: str, sha: str, *, actor: User) -> None:
         """Make a branch or tag; raises UnprocessableError when it exists or cannot."""
         git = self.git(repo)
@@ -163,7 +140,6 @@ class Repos(Part):
         git.update_ref(ref, sha, ZERO_SHA)
         self.after_push(repo, before, git.refs(), actor=actor)
 
-    @exclusive
     def move_ref(self, repo: Repo, ref: str, sha: str, *, force: bool, actor: User) -> None:
         """Point a ref at another commit; raises UnprocessableError for an unforced rewind."""
         git = self.git(repo)
@@ -177,7 +153,6 @@ class Repos(Part):
         git.update_ref(ref, sha, before[ref])
         self.after_push(repo, before, git.refs(), actor=actor)
 
-    @exclusive
     def delete_ref(self, repo: Repo, ref: str, *, actor: User) -> None:
         """Remove a branch or tag; raises UnprocessableError when it does not exist or is protected."""
         git = self.git(repo)
@@ -189,7 +164,6 @@ class Repos(Part):
         git.delete_ref(ref)
         self.after_push(repo, before, git.refs(), actor=actor)
 
-    @exclusive
     def after_push(
         self, repo: Repo, before: Mapping[str, str], after: Mapping[str, str], *, actor: User
     ) -> None:

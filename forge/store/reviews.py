@@ -1,18 +1,14 @@
 """Reviews, their threads and the comments in them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
 
 from forge.diffs import hunk_at, place_at
 from forge.errors import NotFoundError, UnprocessableError
 from forge.git import FileChange, GitError
 from forge.merging import changed_files
-from forge.store.base import Part, check_body, exclusive
+from forge.store.base import Part, check_body, existing, first
 from forge.store.models import Pull, Repo, Review, ReviewComment, Role, Thread, User
-
-if TYPE_CHECKING:
-    from forge.store import Store
 
 STATES = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 
@@ -29,14 +25,12 @@ class LineComment:
     position: int | None = None
 
 
+@dataclass(eq=False)
 class Reviews(Part):
     """Every review, thread and review comment."""
 
-    def __init__(self, store: "Store") -> None:
-        super().__init__(store)
-        self._comments: dict[int, ReviewComment] = {}
+    _comments: dict[int, ReviewComment] = field(default_factory=dict)
 
-    @exclusive
     def submit(
         self, pull: Pull, event: str, body: str = "", comments: Sequence[LineComment] = (), *, actor: User
     ) -> Review:
@@ -52,21 +46,17 @@ class Reviews(Part):
         placed = [self._placed(pull, comment) for comment in comments]
         review = self._new_review(pull, STATES[event], body, actor)
         threads = [self._open_thread(review, comment, actor) for comment in placed]
-        self.store.emit(
-            "pull_request_review", "submitted", actor, pull.repo, review=review, pull_request=pull
-        )
+        self._announce(review, "submitted", actor)
         for thread in threads:
             self._announce_comment(thread.comments[0], "created", actor)
         self.store.merges.reconsider(pull.repo, pull.head_sha)
         return review
 
     def _new_review(self, pull: Pull, state: str, body: str, actor: User) -> Review:
-        number, node_id = self.store.identifiers.pair("review")
         now = self.store.clock.now()
-        review = Review(number, node_id, pull, actor, body, state, pull.head_sha, now)
+        review = self._new("review", Review, pull, actor, body, state, pull.head_sha, now)
         pull.reviews.append(review)
         pull.issue.updated_at = now
-        self.store.nodes[node_id] = review
         return review
 
     def _placed(self, pull: Pull, comment: LineComment) -> LineComment:
@@ -98,21 +88,19 @@ class Reviews(Part):
 
     def _open_thread(self, review: Review, comment: LineComment, actor: User) -> Thread:
         pull = review.pull
-        number, node_id = self.store.identifiers.pair("thread")
-        thread = Thread(number, node_id, pull, comment.path, comment.line, comment.side, comment.start_line)
+        place = (comment.path, comment.line, comment.side, comment.start_line)
+        thread = self._new("thread", Thread, pull, *place)
         pull.threads.append(thread)
-        self.store.nodes[node_id] = thread
         self._new_comment(thread, review, comment.body, actor, self._hunk(pull, comment) or "")
         return thread
 
     def _new_comment(
         self, thread: Thread, review: Review, body: str, actor: User, hunk: str
     ) -> ReviewComment:
-        number, node_id = self.store.identifiers.pair("review_comment")
         now = self.store.clock.now()
-        comment = ReviewComment(
-            id=number,
-            node_id=node_id,
+        comment = self._new(
+            "review_comment",
+            ReviewComment,
             thread=thread,
             review=review,
             body=body,
@@ -124,58 +112,43 @@ class Reviews(Part):
             in_reply_to=thread.comments[0] if thread.comments else None,
         )
         thread.comments.append(comment)
-        self._comments[number] = comment
-        self.store.nodes[node_id] = comment
+        self._comments[comment.id] = comment
         return comment
 
-    @exclusive
     def comment_on_line(self, pull: Pull, comment: LineComment, *, actor: User) -> ReviewComment:
         """Return a comment that opens a thread of its own, in a review of its own."""
         placed = self._placed(pull, comment)
         review = self._new_review(pull, "COMMENTED", "", actor)
         thread = self._open_thread(review, placed, actor)
-        self.store.emit(
-            "pull_request_review", "submitted", actor, pull.repo, review=review, pull_request=pull
-        )
+        self._announce(review, "submitted", actor)
         self._announce_comment(thread.comments[0], "created", actor)
         return thread.comments[0]
 
-    @exclusive
     def reply(self, thread: Thread, body: str, *, actor: User) -> ReviewComment:
         """Return a reply in a thread."""
         check_body("PullRequestReviewComment", body, needed=True)
         review = self._new_review(thread.pull, "COMMENTED", "", actor)
         comment = self._new_comment(thread, review, body, actor, thread.comments[0].diff_hunk)
-        pull = thread.pull
-        self.store.emit(
-            "pull_request_review", "submitted", actor, pull.repo, review=review, pull_request=pull
-        )
+        self._announce(review, "submitted", actor)
         self._announce_comment(comment, "created", actor)
         return comment
 
-    @exclusive
     def get(self, pull: Pull, review_id: int) -> Review:
         """Return the review; raises NotFoundError."""
-        found = next((review for review in pull.reviews if review.id == review_id), None)
-        if found is None:
-            raise NotFoundError()
-        return found
+        return first(review for review in pull.reviews if review.id == review_id)
 
-    @exclusive
     def get_comment(self, repo: Repo, comment_id: int) -> ReviewComment:
         """Return the review comment; raises NotFoundError."""
-        comment = self._comments.get(comment_id)
-        if comment is None or comment.thread.pull.repo is not repo:
+        comment = existing(self._comments.get(comment_id))
+        if comment.thread.pull.repo is not repo:
             raise NotFoundError()
         return comment
 
-    @exclusive
     def comments_of(self, pull: Pull) -> list[ReviewComment]:
         """Return every review comment of a pull request, oldest first."""
         comments = [comment for thread in pull.threads for comment in thread.comments]
         return sorted(comments, key=lambda comment: comment.id)
 
-    @exclusive
     def edit_comment(self, comment: ReviewComment, body: str, *, actor: User) -> None:
         """Replace the text of a review comment."""
         check_body("PullRequestReviewComment", body, needed=True)
@@ -184,7 +157,6 @@ class Reviews(Part):
             comment.updated_at = self.store.clock.now()
             self._announce_comment(comment, "edited", actor, {"changes": {"body": {"from": before}}})
 
-    @exclusive
     def delete_comment(self, comment: ReviewComment, *, actor: User) -> None:
         """Remove a review comment, and its thread with the last one."""
         thread = comment.thread
@@ -196,19 +168,14 @@ class Reviews(Part):
         self.store.nodes.pop(comment.node_id, None)
         self._announce_comment(comment, "deleted", actor)
 
-    @exclusive
     def dismiss(self, review: Review, message: str, *, actor: User) -> None:
         """Take the verdict of a review away; raises UnprocessableError when it gave none."""
         if review.state not in {"APPROVED", "CHANGES_REQUESTED"}:
             raise UnprocessableError("Can not dismiss a commented pull request review")
         check_body("PullRequestReview", message, needed=True)
         review.state = "DISMISSED"
-        pull = review.pull
-        self.store.emit(
-            "pull_request_review", "dismissed", actor, pull.repo, review=review, pull_request=pull
-        )
+        self._announce(review, "dismissed", actor)
 
-    @exclusive
     def set_resolved(self, thread: Thread, resolved: bool, *, actor: User) -> None:
         """Resolve or reopen a thread; announces only a real change."""
         if (thread.resolved_by is not None) is resolved:
@@ -220,7 +187,6 @@ class Reviews(Part):
             "pull_request_review_thread", action, actor, pull.repo, pull_request=pull, thread=thread
         )
 
-    @exclusive
     def verdicts(self, pull: Pull) -> dict[str, str]:
         """Return the last verdict of every reviewer by login: APPROVED or CHANGES_REQUESTED."""
         last: dict[str, str] = {}
@@ -231,30 +197,24 @@ class Reviews(Part):
                 last.pop(review.author.login, None)
         return last
 
-    @exclusive
-    def approvals(self, pull: Pull) -> int:
-        """Return how many people with write access approve now."""
-        return self._counted(pull, "APPROVED")
-
-    @exclusive
-    def objections(self, pull: Pull) -> int:
-        """Return how many people with write access request changes now."""
-        return self._counted(pull, "CHANGES_REQUESTED")
-
-    def _counted(self, pull: Pull, wanted: str) -> int:
+    def count(self, pull: Pull, wanted: str) -> int:
+        """Return how many people with write access have this verdict: APPROVED or CHANGES_REQUESTED."""
         users = self.store.users
         return sum(
             state == wanted and self.store.repos.role_of(pull.repo, users.get(login)).reaches(Role.WRITE)
             for login, state in self.verdicts(pull).items()
         )
 
-    @exclusive
     def mark_outdated(self, pull: Pull) -> None:
         """Mark the threads whose lines the head no longer has in its diff."""
         patches = {file.path: file.patch for file in self._files(pull)}
         for thread in pull.threads:
             hunk = hunk_at(patches.get(thread.path, ""), thread.line, thread.side)
             thread.outdated = thread.line is not None and hunk != thread.comments[0].diff_hunk
+
+    def _announce(self, review: Review, action: str, actor: User) -> None:
+        pull = review.pull
+        self.store.emit("pull_request_review", action, actor, pull.repo, review=review, pull_request=pull)
 
     def _announce_comment(
         self, comment: ReviewComment, action: str, actor: User, plain: dict[str, object] | None = None

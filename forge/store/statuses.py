@@ -1,28 +1,21 @@
 """Commit statuses, the older kind of check."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from forge.errors import UnprocessableError
-from forge.store.base import Part, exclusive
+from forge.store.base import Part
 from forge.store.models import CommitStatus, Repo, User
 
-if TYPE_CHECKING:
-    from forge.store import Store
-
 STATES = ("error", "failure", "pending", "success")  # docs.github.com/rest/commits/statuses
-MAX_DESCRIPTION_CHARACTERS = (
-    140  # the API's own message: "description is too long (maximum is 140 characters)"
-)
+MAX_DESCRIPTION_CHARACTERS = 140  # the API's message: "description is too long (maximum is 140 characters)"
 
 
+@dataclass(eq=False)
 class Statuses(Part):
     """Every commit status; none is ever changed, a newer one of the context takes its place."""
 
-    def __init__(self, store: "Store") -> None:
-        super().__init__(store)
-        self._all: list[CommitStatus] = []
+    _all: list[CommitStatus] = field(default_factory=list)
 
-    @exclusive
     def create(
         self,
         repo: Repo,
@@ -41,15 +34,13 @@ class Statuses(Part):
             raise UnprocessableError.on_field("Status", "description", "invalid")
         if self.store.repos.git(repo).resolve(sha) != sha:
             raise UnprocessableError(f"No commit found for SHA: {sha}")
-        number, node_id = self.store.identifiers.pair("status")
-        now = self.store.clock.now()
-        made = CommitStatus(number, node_id, repo, sha, context, state, description, target_url, actor, now)
+        now, ids = self.store.clock.now(), self.store.identifiers.pair("status")
+        made = CommitStatus(*ids, repo, sha, context, state, description, target_url, actor, now)
         self._all.append(made)
         self.store.emit("status", None, actor, repo, status=made)
         self.store.merges.reconsider(repo, sha)
         return made
 
-    @exclusive
     def on_commit(self, repo: Repo, sha: str) -> list[CommitStatus]:
         """Return the newest status of each context of a commit, newest first."""
         newest: dict[str, CommitStatus] = {}

@@ -46,7 +46,7 @@ class Kept:
         store: Store
         world: World
         store, world = pickle.loads(self.state)
-        store.settle(root / "forge")
+        store.root = root / "forge"
         return store, world
 
 
