@@ -154,6 +154,11 @@ class Git:
         pairs = (line.rsplit(" ", 1) for line in listing.splitlines())
         return {name: sha for name, sha in pairs}
 
+    def branches(self) -> dict[str, str]:
+        """Return the commit of every branch by its name."""
+        heads = "refs/heads/"
+        return {ref.removeprefix(heads): sha for ref, sha in self.refs().items() if ref.startswith(heads)}
+
     def resolve(self, name: str) -> str | None:
         """Return the commit that a branch, tag or sha means; `None` when there is none."""
         for candidate in (f"refs/heads/{name}", f"refs/tags/{name}", name):

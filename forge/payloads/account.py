@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 from forge.clock import rfc3339
-from forge.payloads.view import Json, View
+from forge.payloads.view import Json, View, attributes
 from forge.store.models import Label, Reaction, Repo, Role, User, UserType
 from forge.store.registration import Installation
 
@@ -12,9 +12,7 @@ def user(view: View, account: User) -> Json:
     """Return a `simple-user`."""
     url = view.api(f"/users/{account.login.replace('[', '%5B').replace(']', '%5D')}")
     return {
-        "login": account.login,
-        "id": account.id,
-        "node_id": account.node_id,
+        **attributes(account, "login", "id", "node_id"),
         "avatar_url": view.html(f"/_forge/avatars/{account.id}"),
         "gravatar_id": "",
         "url": url,
@@ -43,19 +41,10 @@ def public_user(view: View, account: User) -> Json:
     """Return a `public-user`."""
     return {
         **user(view, account),
-        "name": account.name,
-        "company": None,
+        **attributes(account, "name", "created_at"),
+        **dict.fromkeys(("company", "location", "email", "hireable", "bio", "twitter_username")),
+        **dict.fromkeys(("public_repos", "public_gists", "followers", "following"), 0),
         "blog": "",
-        "location": None,
-        "email": None,
-        "hireable": None,
-        "bio": None,
-        "twitter_username": None,
-        "public_repos": 0,
-        "public_gists": 0,
-        "followers": 0,
-        "following": 0,
-        "created_at": rfc3339(account.created_at),
         "updated_at": rfc3339(account.created_at),
     }
 
@@ -64,9 +53,7 @@ def organization(view: View, account: User) -> Json:
     """Return an `organization-simple`."""
     url = view.api(f"/orgs/{account.login}")
     return {
-        "login": account.login,
-        "id": account.id,
-        "node_id": account.node_id,
+        **attributes(account, "login", "id", "node_id"),
         "url": url,
         "repos_url": f"{url}/repos",
         "events_url": f"{url}/events",
@@ -80,7 +67,7 @@ def organization(view: View, account: User) -> Json:
 
 
 def owner_by_kind(view: View, account: User) -> Json:
-    """Return whom a repository belonged to, as `repository.transferred` tells it."""
+    """Return the former owner of a repository, as in `repository.transferred`."""
     if account.type is UserType.ORGANIZATION:
         return {"organization": organization(view, account)}
     return {"user": user(view, account)}
@@ -124,92 +111,62 @@ REPOSITORY_URLS = {
     "teams_url": "/teams",
     "trees_url": "/git/trees{/sha}",
 }
+# The same for every repository of the forge.
+REPOSITORY_CONSTANTS = {
+    **dict.fromkeys(("size", "stargazers_count", "watchers_count", "forks_count", "forks", "watchers"), 0),
+    **dict.fromkeys(("fork", "has_wiki", "has_pages", "has_discussions", "disabled", "is_template"), False),
+    **dict.fromkeys(("has_issues", "has_projects", "has_downloads", "allow_forking"), True),
+    **dict.fromkeys(("homepage", "language", "mirror_url", "license")),
+    "web_commit_signoff_required": False,
+}
 
 
 def repository(view: View, repo: Repo) -> Json:
     """Return a repository as it is inside other answers and payloads."""
     still_open = sum(issue.state == "open" for issue in repo.issues.values())
+    url = view.repo_api(repo)
     return {
-        "id": repo.id,
-        "node_id": repo.node_id,
-        "name": repo.name,
-        "full_name": repo.full_name,
-        "private": repo.private,
+        **REPOSITORY_CONSTANTS,
+        **repository_stub(repo),
+        **attributes(
+            repo, "description", "created_at", "updated_at", "pushed_at", "archived", "default_branch"
+        ),
         "owner": user(view, repo.owner),
         "html_url": view.repo_html(repo),
-        "description": repo.description,
-        "fork": False,
-        "url": view.repo_api(repo),
-        **{key: view.repo_api(repo, rest) for key, rest in REPOSITORY_URLS.items()},
-        "created_at": rfc3339(repo.created_at),
-        "updated_at": rfc3339(repo.updated_at),
-        "pushed_at": rfc3339(repo.pushed_at),
+        "url": url,
+        **{key: url + rest for key, rest in REPOSITORY_URLS.items()},
         "git_url": view.repo_html(repo, ".git"),
         "ssh_url": view.repo_html(repo, ".git"),
         "clone_url": view.repo_html(repo, ".git"),
         "svn_url": view.repo_html(repo),
-        "homepage": None,
-        "size": 0,
-        "stargazers_count": 0,
-        "watchers_count": 0,
-        "language": None,
-        "has_issues": True,
-        "has_projects": True,
-        "has_downloads": True,
-        "has_wiki": False,
-        "has_pages": False,
-        "has_discussions": False,
-        "forks_count": 0,
-        "mirror_url": None,
-        "archived": repo.archived,
-        "disabled": False,
         "open_issues_count": still_open,
-        "license": None,
-        "allow_forking": True,
-        "is_template": False,
-        "web_commit_signoff_required": False,
         "topics": [],
         "visibility": "private" if repo.private else "public",
-        "forks": 0,
         "open_issues": still_open,
-        "watchers": 0,
-        "default_branch": repo.default_branch,
     }
 
 
 def hook_repository(view: View, repo: Repo) -> Json:
-    """Return a `repository-webhooks`, of which a payload is."""
+    """Return a `repository-webhooks`."""
     return {**repository(view, repo), "custom_properties": {}}
 
 
+def repository_stub(repo: Repo) -> Json:
+    """Return a repository as an installation's payloads list it."""
+    return attributes(repo, "id", "node_id", "name", "full_name", "private")
+
+
 def repository_stubs(_view: View, repos: list[Repo]) -> list[Json]:
-    """Return repositories as an installation's payloads list them."""
-    return [
-        {
-            "id": repo.id,
-            "node_id": repo.node_id,
-            "name": repo.name,
-            "full_name": repo.full_name,
-            "private": repo.private,
-        }
-        for repo in repos
-    ]
+    """Return the stubs of several repositories."""
+    return [repository_stub(repo) for repo in repos]
 
 
 def full_repository(view: View, repo: Repo, role: Role) -> Json:
     """Return a `full-repository` as one with `role` sees it."""
     return {
         **hook_repository(view, repo),
-        "permissions": {
-            "admin": role.reaches(Role.ADMIN),
-            "maintain": role.reaches(Role.MAINTAIN),
-            "push": role.reaches(Role.WRITE),
-            "triage": role.reaches(Role.TRIAGE),
-            "pull": role.reaches(Role.READ),
-        },
-        "allow_squash_merge": True,
-        "allow_merge_commit": True,
-        "allow_rebase_merge": True,
+        "permissions": permissions(role),
+        **dict.fromkeys(("allow_squash_merge", "allow_merge_commit", "allow_rebase_merge"), True),
         "allow_auto_merge": repo.auto_merge_allowed,
         "delete_branch_on_merge": False,
         "network_count": 0,
@@ -218,28 +175,24 @@ def full_repository(view: View, repo: Repo, role: Role) -> Json:
     }
 
 
+def permissions(role: Role) -> dict[str, bool]:
+    """Return the `permissions` of somebody with that role."""
+    names = {"admin": Role.ADMIN, "maintain": Role.MAINTAIN, "push": Role.WRITE, "triage": Role.TRIAGE}
+    return {name: role.reaches(needed) for name, needed in {**names, "pull": Role.READ}.items()}
+
+
 def label(view: View, one: Label, repo: Repo) -> Json:
     """Return a `label`."""
     return {
-        "id": one.id,
-        "node_id": one.node_id,
+        **attributes(one, "id", "node_id", "name", "color", "description"),
         "url": view.repo_api(repo, f"/labels/{quote(one.name, safe='/:')}"),
-        "name": one.name,
-        "color": one.color,
         "default": False,
-        "description": one.description,
     }
 
 
 def reaction(view: View, one: Reaction) -> Json:
     """Return a `reaction`."""
-    return {
-        "id": one.id,
-        "node_id": one.node_id,
-        "user": user(view, one.user),
-        "content": one.content,
-        "created_at": rfc3339(one.created_at),
-    }
+    return {**attributes(one, "id", "node_id", "content", "created_at"), "user": user(view, one.user)}
 
 
 def reaction_rollup(url: str, reactions: list[Reaction]) -> Json:
@@ -251,4 +204,4 @@ def reaction_rollup(url: str, reactions: list[Reaction]) -> Json:
 
 def installation_stub(one: Installation) -> Json:
     """Return the `installation` that every payload of an App's webhook carries."""
-    return {"id": one.id, "node_id": one.node_id}
+    return attributes(one, "id", "node_id")

@@ -4,26 +4,21 @@ import json
 
 from forge.clock import rfc3339
 from forge.payloads.account import repository, user, user_or_none
-from forge.payloads.view import Json, View
+from forge.payloads.view import Json, View, attributes
 from forge.store.registration import App, Delivery, Installation, Token
 
 
 def app(view: View, one: App) -> Json:
     """Return an `integration`."""
     return {
-        "id": one.id,
-        "client_id": one.client_id,
-        "slug": one.slug,
-        "node_id": one.node_id,
+        **attributes(
+            one, "id", "client_id", "slug", "node_id", "name", "created_at", "permissions", "events"
+        ),
         "owner": user(view, one.owner),
-        "name": one.name,
         "description": "",
         "external_url": view.html(f"/apps/{one.slug}"),
         "html_url": view.html(f"/apps/{one.slug}"),
-        "created_at": rfc3339(one.created_at),
         "updated_at": rfc3339(one.created_at),
-        "permissions": one.permissions,
-        "events": one.events,
         "installations_count": len(view.store.apps.installations(one)),
     }
 
@@ -39,7 +34,7 @@ def hook_config(one: App) -> Json:
 def installation(view: View, one: Installation) -> Json:
     """Return an `installation`."""
     return {
-        "id": one.id,
+        **attributes(one, "id", "permissions", "events", "created_at", "suspended_at"),
         "account": user(view, one.account),
         "repository_selection": "all" if one.repo_ids is None else "selected",
         "access_tokens_url": view.api(f"/app/installations/{one.id}/access_tokens"),
@@ -50,15 +45,11 @@ def installation(view: View, one: Installation) -> Json:
         "app_slug": one.app.slug,
         "target_id": one.account.id,
         "target_type": one.account.type.value,
-        "permissions": one.permissions,
-        "events": one.events,
-        "created_at": rfc3339(one.created_at),
         "updated_at": rfc3339(one.created_at),
         "single_file_name": None,
         "has_multiple_single_files": False,
         "single_file_paths": [],
         "suspended_by": user_or_none(view, one.suspended_by),
-        "suspended_at": rfc3339(one.suspended_at) if one.suspended_at else None,
     }
 
 
@@ -66,8 +57,7 @@ def token(view: View, one: Token) -> Json:
     """Return an `installation-token`."""
     answer: Json = {
         "token": one.value,
-        "expires_at": rfc3339(one.expires_at),
-        "permissions": one.permissions,
+        **attributes(one, "expires_at", "permissions"),
         "repository_selection": "all" if one.repo_ids is None else "selected",
     }
     if one.repo_ids is not None:
@@ -79,23 +69,16 @@ def token(view: View, one: Token) -> Json:
 def delivery_item(one: Delivery) -> Json:
     """Return a `hook-delivery-item`."""
     return {
-        "id": one.id,
-        "guid": one.guid,
+        **attributes(one, "id", "guid", "redelivery", "status", "status_code", "event", "action"),
+        **attributes(one, "installation_id", "repository_id"),
         "delivered_at": rfc3339(one.delivered_at or one.created_at),
-        "redelivery": one.redelivery,
         "duration": round(one.duration_s, 3),
-        "status": one.status,
-        "status_code": one.status_code,
-        "event": one.event,
-        "action": one.action,
-        "installation_id": one.installation_id,
-        "repository_id": one.repository_id,
         "throttled_at": None,
     }
 
 
 def delivery(one: Delivery) -> Json:
-    """Return a `hook-delivery` with what was sent and what was answered."""
+    """Return a `hook-delivery` with its request and its response."""
     return {
         **delivery_item(one),
         "url": one.app.webhook_url,
@@ -105,7 +88,7 @@ def delivery(one: Delivery) -> Json:
 
 
 def ping(view: View, one: App) -> Json:
-    """Return what only a `ping` carries."""
+    """Return the fields that only a `ping` has."""
     now = rfc3339(view.store.clock.now())
     return {
         "zen": "Keep it logically awesome.",

@@ -4,7 +4,7 @@ from forge.clock import rfc3339, rfc3339_or_none
 from forge.payloads import commit
 from forge.payloads.account import user
 from forge.payloads.application import app
-from forge.payloads.view import Json, View
+from forge.payloads.view import Json, View, attributes
 from forge.store.models import CheckRun, CommitStatus, Pull
 
 
@@ -14,22 +14,13 @@ def check_run(view: View, one: CheckRun) -> Json:
     page = view.repo_html(one.repo, f"/runs/{one.id}")
     output = one.output
     return {
-        "id": one.id,
-        "name": one.name,
-        "node_id": one.node_id,
-        "head_sha": one.head_sha,
-        "external_id": one.external_id,
+        **attributes(one, "id", "name", "node_id", "head_sha", "external_id", "status", "conclusion"),
+        **attributes(one, "started_at", "completed_at"),
         "url": url,
         "html_url": page,
         "details_url": one.details_url or page,
-        "status": one.status,
-        "conclusion": one.conclusion,
-        "started_at": rfc3339(one.started_at),
-        "completed_at": rfc3339_or_none(one.completed_at),
         "output": {
-            "title": output.get("title"),
-            "summary": output.get("summary"),
-            "text": output.get("text"),
+            **{name: output.get(name) for name in ("title", "summary", "text")},
             "annotations_count": len(output.get("annotations") or []),
             "annotations_url": f"{url}/annotations",
         },
@@ -45,11 +36,10 @@ def check_run(view: View, one: CheckRun) -> Json:
 
 def pull_stub(view: View, one: Pull) -> Json:
     """Return a `pull-request-minimal`."""
-    repo = {"id": one.repo.id, "url": view.repo_api(one.repo), "name": one.repo.name}
+    repo = {**attributes(one.repo, "id", "name"), "url": view.repo_api(one.repo)}
     return {
+        **attributes(one, "id", "number"),
         "url": view.repo_api(one.repo, f"/pulls/{one.number}"),
-        "id": one.id,
-        "number": one.number,
         "head": {"ref": one.head_ref, "sha": one.head_sha, "repo": repo},
         "base": {"ref": one.base_ref, "sha": one.base_sha, "repo": repo},
     }
@@ -62,10 +52,8 @@ def hook_check_run(view: View, one: CheckRun) -> Json:
     run["check_suite"] = {
         "id": one.suite_id,
         "node_id": view.store.identifiers.node_id("check_suite", one.suite_id),
+        **attributes(one, "head_sha", "status", "conclusion"),
         "head_branch": branch,
-        "head_sha": one.head_sha,
-        "status": one.status,
-        "conclusion": one.conclusion,
         "url": view.repo_api(one.repo, f"/check-suites/{one.suite_id}"),
         "before": None,
         "after": one.head_sha,
@@ -81,14 +69,14 @@ RANKS = ("failure", "timed_out", "action_required", "cancelled", "stale", "succe
 
 
 def hook_check_suite(view: View, last: CheckRun) -> Json:
-    """Return the suite of which `last` was the last to end, as webhooks carry it."""
+    """Return the suite that ended with the check run `last`, as webhooks carry it."""
     suite: Json = hook_check_run(view, last)["check_suite"]
     runs = view.store.checks.in_suite(last)
-    found = {one.conclusion or "neutral" for one in runs}
+    conclusions = {run.conclusion or "neutral" for run in runs}
     return {
         **suite,
         "app": _without(suite["app"], "installations_count"),
-        "conclusion": min(found, key=RANKS.index),
+        "conclusion": min(conclusions, key=RANKS.index),
         "updated_at": rfc3339_or_none(last.completed_at),
         "latest_check_runs_count": len(runs),
         "check_runs_url": f"{suite['url']}/check-runs",
@@ -101,43 +89,30 @@ def hook_check_suite(view: View, last: CheckRun) -> Json:
 def status(view: View, one: CommitStatus) -> Json:
     """Return a `simple-commit-status`."""
     return {
-        "id": one.id,
-        "node_id": one.node_id,
-        "state": one.state,
-        "context": one.context,
-        "description": one.description,
-        "target_url": one.target_url,
+        **attributes(one, "id", "node_id", "state", "context", "description", "target_url", "created_at"),
         "avatar_url": user(view, one.creator)["avatar_url"],
         "url": view.repo_api(one.repo, f"/statuses/{one.sha}"),
-        "created_at": rfc3339(one.created_at),
         "updated_at": rfc3339(one.created_at),
     }
 
 
 def hook_status(view: View, one: CommitStatus) -> Json:
-    """Return what only a `status` carries: all of it stands at the top."""
+    """Return the fields that only a `status` event has; they are at the top of the payload."""
     git = view.store.repos.git(one.repo)
-    heads = ((ref, sha) for ref, sha in git.refs().items() if ref.startswith("refs/heads/"))
-    told = _without(status(view, one), "node_id", "url")
-    said = commit.commit(view, one.repo, git.commit(one.sha))
-    people = {role: said[role] and _without(said[role], "user_view_type") for role in ("author", "committer")}
+    shown = commit.commit(view, one.repo, git.commit(one.sha))
+    people = {
+        role: shown[role] and _without(shown[role], "user_view_type") for role in ("author", "committer")
+    }
     return {
-        **told,
+        **_without(status(view, one), "node_id", "url"),
         "sha": one.sha,
         "name": one.repo.full_name,
-        "commit": {**said, **people},
+        "commit": {**shown, **people},
         "branches": [
-            {
-                "name": ref.removeprefix("refs/heads/"),
-                "commit": {"sha": sha, "url": view.repo_api(one.repo, f"/commits/{sha}")},
-                "protected": ref.removeprefix("refs/heads/") in one.repo.protected,
-            }
-            for ref, sha in heads
-            if sha == one.sha
+            commit.branch(view, one.repo, name, sha) for name, sha in git.branches().items() if sha == one.sha
         ],
     }
 
 
 def _without(whole: Json, *names: str) -> Json:
-    """Leave out what this payload does not carry."""
     return {name: value for name, value in whole.items() if name not in names}

@@ -3,18 +3,17 @@
 from datetime import UTC
 from typing import Any
 
-from forge.clock import rfc3339
 from forge.git import ZERO_SHA, Commit, FileChange, Git, Signature
 from forge.merging import changed_files, commits_between
 from forge.payloads.account import user_or_none
-from forge.payloads.view import Json, View
+from forge.payloads.view import Json, View, attributes
 from forge.store.models import Repo, User
 
 MAX_PUSH_COMMITS = 2048  # docs.github.com/webhooks/webhook-events-and-payloads#push
 
 
 def account_of(view: View, signature: Signature) -> User | None:
-    """Return the account whose address signed a commit; `None` when nobody's is."""
+    """Return the account with the address of a signature; `None` when there is none."""
     wanted = signature.email.casefold()
     return next((one for one in view.store.users.all() if one.email.casefold() == wanted), None)
 
@@ -31,15 +30,19 @@ def commit(view: View, repo: Repo, one: Commit) -> Json:
         "commit": _git_commit(view, repo, one),
         "author": user_or_none(view, account_of(view, one.author)),
         "committer": user_or_none(view, account_of(view, one.committer)),
-        "parents": [
-            {
-                "sha": parent,
-                "url": view.repo_api(repo, f"/commits/{parent}"),
-                "html_url": view.repo_html(repo, f"/commit/{parent}"),
-            }
-            for parent in one.parents
-        ],
+        "parents": _parents(view, repo, one, "/commits"),
     }
+
+
+def _parents(view: View, repo: Repo, one: Commit, resource: str) -> list[Json]:
+    return [
+        {
+            "sha": parent,
+            "url": view.repo_api(repo, f"{resource}/{parent}"),
+            "html_url": view.repo_html(repo, f"/commit/{parent}"),
+        }
+        for parent in one.parents
+    ]
 
 
 def _git_commit(view: View, repo: Repo, one: Commit) -> Json:
@@ -53,15 +56,13 @@ def _git_commit(view: View, repo: Repo, one: Commit) -> Json:
         "verification": {
             "verified": False,
             "reason": "unsigned",
-            "signature": None,
-            "payload": None,
-            "verified_at": None,
+            **dict.fromkeys(("signature", "payload", "verified_at")),
         },
     }
 
 
 def _signature(one: Signature) -> Json:
-    return {"name": one.name, "email": one.email, "date": rfc3339(one.date)}
+    return attributes(one, "name", "email", "date")
 
 
 def file_commit(view: View, repo: Repo, one: Commit) -> Json:
@@ -70,14 +71,7 @@ def file_commit(view: View, repo: Repo, one: Commit) -> Json:
         "sha": one.sha,
         "node_id": f"C_{one.sha}",
         "html_url": view.repo_html(repo, f"/commit/{one.sha}"),
-        "parents": [
-            {
-                "sha": parent,
-                "url": view.repo_api(repo, f"/git/commits/{parent}"),
-                "html_url": view.repo_html(repo, f"/commit/{parent}"),
-            }
-            for parent in one.parents
-        ],
+        "parents": _parents(view, repo, one, "/git/commits"),
         **_git_commit(view, repo, one),
     }
     del answer["comment_count"]
@@ -89,9 +83,7 @@ def file_change(view: View, repo: Repo, sha: str, one: FileChange) -> Json:
     answer: Json = {
         "sha": one.blob,
         "filename": one.path,
-        "status": one.status,
-        "additions": one.additions,
-        "deletions": one.deletions,
+        **attributes(one, "status", "additions", "deletions"),
         "changes": one.additions + one.deletions,
         "blob_url": view.repo_html(repo, f"/blob/{sha}/{one.path}"),
         "raw_url": view.repo_html(repo, f"/raw/{sha}/{one.path}"),
@@ -114,20 +106,23 @@ def git_ref(view: View, repo: Repo, ref: str, sha: str) -> Json:
     }
 
 
+def branch(view: View, repo: Repo, name: str, sha: str) -> Json:
+    """Return a `short-branch`."""
+    url = view.repo_api(repo, f"/commits/{sha}")
+    return {"name": name, "commit": {"sha": sha, "url": url}, "protected": name in repo.protected}
+
+
 def push(view: View, repo: Repo, actor: User, moved: dict[str, Any]) -> Json:
-    """Return what only a `push` carries; `moved` has ref, before, after and forced."""
+    """Return the fields that only a `push` has; `moved` has ref, before, after and forced."""
     git = view.store.repos.git(repo)
     before, after = moved["before"], moved["after"]
     commits = _pushed(git, repo, moved)
     entries = [_push_commit(view, repo, git, one) for one in commits]
     head = None if after == ZERO_SHA else _push_commit(view, repo, git, git.commit(after))
     return {
-        "ref": moved["ref"],
-        "before": before,
-        "after": after,
+        **moved,
         "created": before == ZERO_SHA,
         "deleted": after == ZERO_SHA,
-        "forced": moved["forced"],
         "base_ref": None,
         "compare": view.repo_html(repo, f"/compare/{before[:12]}...{after[:12]}"),
         "commits": entries,
@@ -140,13 +135,15 @@ def simple_commit(git: Git, sha: str) -> Json:
     """Return a `simple-commit`."""
     one = git.commit(sha)
     return {
-        "id": one.sha,
-        "tree_id": one.tree,
-        "message": one.message,
-        "timestamp": one.committer.date.astimezone(UTC).isoformat(),
-        "author": {"name": one.author.name, "email": one.author.email},
-        "committer": {"name": one.committer.name, "email": one.committer.email},
+        **_pushed_commit(one),
+        "author": attributes(one.author, "name", "email"),
+        "committer": attributes(one.committer, "name", "email"),
     }
+
+
+def _pushed_commit(one: Commit) -> Json:
+    moment = one.committer.date.astimezone(UTC).isoformat()
+    return {"id": one.sha, "tree_id": one.tree, "message": one.message, "timestamp": moment}
 
 
 def _pushed(git: Git, repo: Repo, moved: dict[str, Any]) -> list[Commit]:
@@ -173,11 +170,8 @@ def _push_commit(view: View, repo: Repo, git: Git, one: Commit) -> Json:
         )
     }
     return {
-        "id": one.sha,
-        "tree_id": one.tree,
+        **_pushed_commit(one),
         "distinct": True,
-        "message": one.message,
-        "timestamp": one.committer.date.astimezone(UTC).isoformat(),
         "url": view.repo_html(repo, f"/commit/{one.sha}"),
         "author": _person(view, one.author),
         "committer": _person(view, one.committer),
@@ -187,11 +181,4 @@ def _push_commit(view: View, repo: Repo, git: Git, one: Commit) -> Json:
 
 def _person(view: View, signature: Signature) -> Json:
     account = account_of(view, signature)
-    answer: Json = {
-        "name": signature.name,
-        "email": signature.email,
-        "date": rfc3339(signature.date),
-    }
-    if account is not None:
-        answer["username"] = account.login
-    return answer
+    return {**_signature(signature), **({"username": account.login} if account else {})}

@@ -1,16 +1,16 @@
 """Issues and comments as GitHub writes them."""
 
-from forge.clock import rfc3339, rfc3339_or_none
+from forge.clock import rfc3339_or_none
 from forge.payloads.account import label, reaction_rollup, user, user_or_none
 from forge.payloads.application import app
-from forge.payloads.view import Json, View
+from forge.payloads.view import Json, View, attributes
 from forge.store.models import Comment, Issue, Pull, User
 
 
 def via_app(view: View, author: User) -> Json | None:
     """Return the App that `author` is the bot of; `None` for people."""
-    found = view.store.apps.by_bot(author)
-    return None if found is None else app(view, found)
+    owner = view.store.apps.by_bot(author)
+    return None if owner is None else app(view, owner)
 
 
 def issue(view: View, one: Issue) -> Json:
@@ -24,35 +24,26 @@ def issue(view: View, one: Issue) -> Json:
         "events_url": f"{url}/events",
         "html_url": view.issue_html(one),
         "timeline_url": f"{url}/timeline",
-        "id": one.id,
-        "node_id": one.node_id,
-        "number": one.number,
-        "title": one.title,
+        **attributes(one, "id", "node_id", "number", "title", "state", "locked", "body", "state_reason"),
+        **attributes(one, "created_at", "updated_at", "closed_at"),
         "user": user(view, one.author),
         "labels": [label(view, name, one.repo) for name in one.labels],
-        "state": one.state,
-        "locked": one.locked,
         "assignee": user(view, one.assignees[0]) if one.assignees else None,
         "assignees": [user(view, assignee) for assignee in one.assignees],
         "milestone": None,
         "comments": len(one.comments),
-        "created_at": rfc3339(one.created_at),
-        "updated_at": rfc3339(one.updated_at),
-        "closed_at": rfc3339_or_none(one.closed_at),
         "author_association": view.association(one.repo, one.author),
         "active_lock_reason": None,
-        "body": one.body,
         "closed_by": user_or_none(view, one.closed_by),
         "reactions": reaction_rollup(url, one.reactions),
         "performed_via_github_app": via_app(view, one.author),
-        "state_reason": one.state_reason,
     }
     answer |= _links(one) if one.pull is None else _pull_of(view, one, one.pull)
     return answer
 
 
 def hook_issue(view: View, one: Issue) -> Json:
-    """Return an `issue` as webhooks carry it: who closed it is not said, and less of the App."""
+    """Return an `issue` as webhooks carry it: without `closed_by`, and with fewer fields of the App."""
     answer = issue(view, one)
     del answer["closed_by"]
     if answer["performed_via_github_app"] is not None:
@@ -62,7 +53,7 @@ def hook_issue(view: View, one: Issue) -> Json:
 
 
 def _links(one: Issue) -> Json:
-    """Return what only an issue has: the counts of its sub-issues and dependencies."""
+    """Return the fields that only an issue has: the counts of its sub-issues and dependencies."""
     done = sum(child.state == "closed" for child in one.sub_issues)
     total = len(one.sub_issues)
     waiting = sum(other.state == "open" for other in one.blocked_by)
@@ -82,7 +73,7 @@ def _links(one: Issue) -> Json:
 
 
 def _pull_of(view: View, one: Issue, pull: Pull) -> Json:
-    """Return what only the issue half of a pull request has."""
+    """Return the fields that only the issue half of a pull request has."""
     page = view.issue_html(one)
     return {
         "draft": pull.draft,
@@ -104,12 +95,8 @@ def comment(view: View, one: Comment) -> Json:
         "url": url,
         "html_url": f"{view.issue_html(one.issue)}#issuecomment-{one.id}",
         "issue_url": view.repo_api(repo, f"/issues/{one.issue.number}"),
-        "id": one.id,
-        "node_id": one.node_id,
+        **attributes(one, "id", "node_id", "created_at", "updated_at", "body"),
         "user": user(view, one.author),
-        "created_at": rfc3339(one.created_at),
-        "updated_at": rfc3339(one.updated_at),
-        "body": one.body,
         "author_association": view.association(repo, one.author),
         "reactions": reaction_rollup(url, one.reactions),
         "performed_via_github_app": via_app(view, one.author),

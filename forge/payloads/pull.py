@@ -1,11 +1,10 @@
 """Pull requests, reviews, threads and review comments as GitHub writes them."""
 
-from forge.clock import rfc3339, rfc3339_or_none
 from forge.git import GitError
 from forge.merging import ahead_behind, changed_files
 from forge.payloads.account import label, reaction_rollup, repository, user, user_or_none
 from forge.payloads.commit import simple_commit
-from forge.payloads.view import Json, View
+from forge.payloads.view import Json, View, attributes
 from forge.store.models import Group, Pull, Repo, Review, ReviewComment, Thread
 
 
@@ -15,30 +14,19 @@ def pull_simple(view: View, one: Pull) -> Json:
     page, links = view.issue_html(issue), _links(view, one)
     return {
         "url": links["self"],
-        "id": one.id,
-        "node_id": one.node_id,
+        **attributes(one, "id", "node_id", "number", "merged_at", "merge_commit_sha", "draft"),
+        **attributes(issue, "state", "locked", "title", "body", "created_at", "updated_at", "closed_at"),
         "html_url": page,
         "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch",
         "issue_url": links["issue"],
-        "number": one.number,
-        "state": issue.state,
-        "locked": issue.locked,
-        "title": issue.title,
         "user": user(view, issue.author),
-        "body": issue.body,
-        "created_at": rfc3339(issue.created_at),
-        "updated_at": rfc3339(issue.updated_at),
-        "closed_at": rfc3339_or_none(issue.closed_at),
-        "merged_at": rfc3339_or_none(one.merged_at),
-        "merge_commit_sha": one.merge_commit_sha,
         "assignee": user(view, issue.assignees[0]) if issue.assignees else None,
         "assignees": [user(view, assignee) for assignee in issue.assignees],
         "requested_reviewers": [],
         "requested_teams": [],
         "labels": [label(view, name, repo) for name in issue.labels],
         "milestone": None,
-        "draft": one.draft,
         "commits_url": links["commits"],
         "review_comments_url": links["review_comments"],
         "review_comment_url": links["review_comment"],
@@ -123,17 +111,12 @@ def review(view: View, one: Review) -> Json:
     page = f"{view.issue_html(one.pull.issue)}#pullrequestreview-{one.id}"
     pull_url = view.repo_api(repo, f"/pulls/{number}")
     return {
-        "id": one.id,
-        "node_id": one.node_id,
+        **attributes(one, "id", "node_id", "body", "state", "submitted_at", "commit_id"),
         "user": user(view, one.author),
-        "body": one.body,
-        "state": one.state,
         "html_url": page,
         "pull_request_url": pull_url,
         "author_association": view.association(repo, one.author),
         "_links": {"html": {"href": page}, "pull_request": {"href": pull_url}},
-        "submitted_at": rfc3339(one.submitted_at),
-        "commit_id": one.commit_id,
     }
 
 
@@ -148,27 +131,19 @@ def review_comment(view: View, one: ReviewComment) -> Json:
     answer: Json = {
         "url": url,
         "pull_request_review_id": one.review.id,
-        "id": one.id,
-        "node_id": one.node_id,
-        "diff_hunk": one.diff_hunk,
-        "path": thread.path,
-        "commit_id": one.commit_id,
+        **attributes(one, "id", "node_id", "diff_hunk", "commit_id", "body", "created_at", "updated_at"),
+        **attributes(thread, "path", "start_line", "side"),
         "original_commit_id": one.commit_id,
         "user": user(view, one.author),
-        "body": one.body,
-        "created_at": rfc3339(one.created_at),
-        "updated_at": rfc3339(one.updated_at),
         "html_url": page,
         "pull_request_url": pull_url,
         "author_association": view.association(repo, one.author),
         "_links": {"self": {"href": url}, "html": {"href": page}, "pull_request": {"href": pull_url}},
         "reactions": reaction_rollup(url, one.reactions),
-        "start_line": thread.start_line,
         "original_start_line": thread.start_line,
         "start_side": thread.side if thread.start_line else None,
         "line": None if thread.outdated else thread.line,
         "original_line": thread.line,
-        "side": thread.side,
         "position": None if thread.outdated else position,
         "original_position": position,
         "subject_type": "file" if thread.line is None else "line",
@@ -180,10 +155,8 @@ def review_comment(view: View, one: ReviewComment) -> Json:
 
 def thread(view: View, one: Thread) -> Json:
     """Return the thread of a `pull_request_review_thread` payload."""
-    return {
-        "node_id": one.node_id,
-        "comments": [review_comment(view, comment) for comment in one.comments],
-    }
+    comments = [review_comment(view, comment) for comment in one.comments]
+    return {"node_id": one.node_id, "comments": comments}
 
 
 def hook_review(view: View, one: Review) -> Json:
@@ -195,9 +168,6 @@ def merge_group(view: View, one: Group) -> Json:
     """Return a `merge-group`."""
     git = view.store.repos.git(one.pull.repo)
     return {
-        "head_sha": one.head_sha,
-        "head_ref": one.head_ref,
-        "base_sha": one.base_sha,
-        "base_ref": one.base_ref,
+        **attributes(one, "head_sha", "head_ref", "base_sha", "base_ref"),
         "head_commit": simple_commit(git, one.head_sha),
     }

@@ -1,12 +1,24 @@
-"""What every builder of an answer needs: the state and the host that the reader asked."""
+"""Shared by all builders of resources: the state, the addresses, plain attributes."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from forge.clock import rfc3339
 from forge.store import Store
 from forge.store.models import Issue, Repo, User, UserType
 
 Json = dict[str, Any]
+
+
+def plain(thing: Any) -> Any:
+    """Return a value as JSON has it: a time as GitHub writes it, anything else as it is."""
+    return rfc3339(thing) if isinstance(thing, datetime) else thing
+
+
+def attributes(thing: Any, *names: str) -> Json:
+    """Return attributes of a thing that have the same names in GitHub's resource."""
+    return {name: plain(getattr(thing, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
