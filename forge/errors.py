@@ -1,4 +1,4 @@
-"""The errors that the forge answers with, each with GitHub's status and body."""
+"""Errors that the forge answers with, each with GitHub's status and body."""
 
 from typing import Any, Self
 
@@ -6,7 +6,7 @@ DOCUMENTATION_URL = "https://docs.github.com/rest"
 
 
 class ForgeError(Exception):
-    """A request that is refused; `status` and `body()` are what goes over the wire."""
+    """A request that is refused, with its HTTP status and JSON body."""
 
     status = 500
     graphql_type = "INTERNAL"
@@ -16,10 +16,18 @@ class ForgeError(Exception):
         self.errors = errors or []
         super().__init__(message)
 
+    @property
+    def reasons(self) -> str:
+        """Return the messages of the single errors as one text; without any, the message."""
+        return "; ".join(error["message"] for error in self.errors if "message" in error) or self.message
+
     def in_words(self) -> Self:
         """Return the same refusal with sentences for its errors, as some endpoints have them."""
-        said = [one.get("message") or f"{one['field'].capitalize()} is {one['code']}" for one in self.errors]
-        return type(self)("Unprocessable Entity", said or [self.message])
+        sentences = [
+            error.get("message") or f"{error['field'].capitalize()} is {error['code']}"
+            for error in self.errors
+        ]
+        return type(self)("Unprocessable Entity", sentences or [self.message])
 
     def body(self) -> dict[str, Any]:
         """Return the JSON body as in docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api."""
@@ -59,7 +67,7 @@ class ForbiddenError(ForgeError):
 
 
 class NotFoundError(ForgeError):
-    """There is no such thing, or the caller may not know of it."""
+    """The thing does not exist, or the caller may not see it."""
 
     status = 404
     graphql_type = "NOT_FOUND"
@@ -76,7 +84,7 @@ class NotAllowedError(ForgeError):
 
 
 class ConflictError(ForgeError):
-    """What the caller knows is older than the state."""
+    """The caller's knowledge is older than the state."""
 
     status = 409
     graphql_type = "UNPROCESSABLE"

@@ -5,9 +5,8 @@ import socket
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from threading import Lock
-from typing import Any
 
 from flask import Response, g, jsonify, request
 from werkzeug.exceptions import ClientDisconnected
@@ -167,10 +166,6 @@ class Gateway:
         response = jsonify(error.body())
         response.status_code = error.status
         return response
-
-    def recorded(self) -> list[dict[str, Any]]:
-        """Return the calls of Apps, oldest first."""
-        return [asdict(call) for call in list(self.calls)]
 
 
 def _exchange(response: Response) -> Exchange:

@@ -96,11 +96,11 @@ def clean_environment() -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True, slots=True)
 class Git:
     """A bare repository at `path`."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def run(
         self, *arguments: str, stdin: bytes | None = None, extra: Mapping[str, str] | None = None

@@ -3,8 +3,6 @@
 import logging
 from collections.abc import Iterable
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +12,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from forge.control import control
+from forge.control import blueprint as control_blueprint
 from forge.errors import DOCUMENTATION_URL, ForgeError
 from forge.gateway import Gateway
 from forge.githttp import blueprint as git_blueprint
@@ -22,9 +20,10 @@ from forge.graphql import blueprint as graphql_blueprint
 from forge.hooks import Sender
 from forge.judging import Judge
 from forge.login import blueprint as login_blueprint
+from forge.pages import blueprint as pages_blueprint
 from forge.payloads.webhook import Announcer
 from forge.rest import blueprints
-from forge.rest.context import ANNOUNCER, GATEWAY, STORE, current_announcer, current_gateway, current_store
+from forge.rest.context import ANNOUNCER, GATEWAY, STORE, current_gateway, current_store
 from forge.store import Store
 
 if TYPE_CHECKING:
@@ -122,9 +121,8 @@ def application() -> Flask:
     app.register_blueprint(graphql_blueprint, url_prefix="/api", name="graphql_api")
     app.register_blueprint(git_blueprint)
     app.register_blueprint(login_blueprint)
-    app.register_blueprint(control(current_store, current_gateway, current_announcer))
-    if find_spec("forge.pages") is not None:
-        app.register_blueprint(import_module("forge.pages").pages(current_store))
+    app.register_blueprint(control_blueprint)
+    app.register_blueprint(pages_blueprint())
     app.register_error_handler(HTTPException, _http_error)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     return app

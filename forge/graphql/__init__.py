@@ -1,8 +1,9 @@
-"""The GraphQL API: GitHub's own schema, in part, over the forge's state."""
+"""The GraphQL API: a part of GitHub's own schema over the state of the forge."""
 
 from typing import Any
 
-from flask import Blueprint, Response, g
+from flask import Blueprint, g
+from flask.typing import ResponseReturnValue
 from graphql import ExecutionResult, GraphQLError, execute_sync
 
 from forge.errors import DOCUMENTATION_URL, ForgeError, UnauthorizedError
@@ -10,13 +11,13 @@ from forge.graphql import documents
 from forge.graphql.naming import attribute, type_name
 from forge.graphql.schema import schema
 from forge.graphql.scope import Scope
-from forge.rest.context import answer, body, caller, view
+from forge.rest.context import body, caller, view
 
 blueprint = Blueprint("graphql", __name__)
 
 
 @blueprint.post("/graphql")
-def execute() -> Response:
+def execute() -> ResponseReturnValue:
     """Run a document; errors of its content are answered with 200, as GitHub does."""
     who = caller()
     if who.user is None and who.token is None:
@@ -25,11 +26,11 @@ def execute() -> Response:
     document = wanted.get("query")
     if not isinstance(document, str):
         message = "A query attribute must be specified and must be a string."
-        return answer({"errors": [{"message": message}], "documentation_url": DOCUMENTATION_URL}, 400)
+        return {"errors": [{"message": message}], "documentation_url": DOCUMENTATION_URL}, 400
     g.operation = " ".join(document.split())[:80]
     read, faults = documents.read(document)
     if read is None or faults:
-        return answer(_written(ExecutionResult(errors=[*faults])))
+        return _written(ExecutionResult(errors=[*faults]))
     result = execute_sync(
         schema(),
         read,
@@ -39,7 +40,7 @@ def execute() -> Response:
         field_resolver=attribute,
         type_resolver=type_name,
     )
-    return answer(_written(result))
+    return _written(result)
 
 
 def _written(result: ExecutionResult) -> dict[str, Any]:
@@ -59,8 +60,7 @@ def _error(error: GraphQLError) -> dict[str, Any]:
         raise original
     written: dict[str, Any] = {"message": error.message}
     if original is not None:
-        said = [fault["message"] for fault in original.errors if "message" in fault]
-        written = {"type": original.graphql_type, "message": "; ".join(said) or original.message}
+        written = {"type": original.graphql_type, "message": original.reasons}
     elif error.extensions:
         written["extensions"] = error.extensions
     if error.path is not None:

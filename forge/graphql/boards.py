@@ -2,15 +2,30 @@
 
 import shlex
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from forge.graphql.connections import connection
 from forge.graphql.resolving import Resolvers
 from forge.graphql.scope import Scope
-from forge.store.board import DraftIssue, Field, FieldType, Item, Option, Project, StatusUpdate, Value
+from forge.store.board import DraftIssue, FieldType, Item, Project, Value
 from forge.store.models import Pull, UserType
 
 resolvers = Resolvers()
+resolvers.connections("ProjectV2", fields="fields")
+resolvers.field("ProjectV2.field")(lambda project, _scope, name: project.field_named(name))
+resolvers.field("ProjectV2.public")(lambda _project, _scope: False)
+resolvers.presences("ProjectV2Item", isArchived="archived_at")
+resolvers.attributes("ProjectV2ItemFieldTextValue", text="content")
+resolvers.attributes("ProjectV2ItemFieldNumberValue", number="content")
+resolvers.attributes(
+    "ProjectV2ItemFieldSingleSelectValue",
+    optionId="content",
+    name="option.name",
+    color="option.color",
+    description="option.description",
+)
+resolvers.field("ProjectV2SingleSelectField.options")(lambda field, _scope: [*map(asdict, field.options)])
 
 
 @resolvers.field("ProjectV2.url")
@@ -20,30 +35,11 @@ def url(source: Project, scope: Scope) -> str:
     return scope.view.html(f"/{owners}/{source.owner.login}/projects/{source.number}")
 
 
-@resolvers.field("ProjectV2.public")
-def public(_source: Project, _scope: Scope) -> bool:
-    """Return whether everybody may see it; the forge's boards belong to their organisation."""
-    return False
-
-
-@resolvers.field("ProjectV2.fields")
-def fields(source: Project, _scope: Scope, **arguments: Any) -> Any:
-    """Return the fields in their order."""
-    return connection(source.fields, "fields", arguments)
-
-
-@resolvers.field("ProjectV2.field")
-def field(source: Project, _scope: Scope, name: str) -> Field | None:
-    """Return one field; `None` when there is none of that name."""
-    return source.field_named(name)
-
-
 @resolvers.field("ProjectV2.statusUpdates")
 def status_updates(source: Project, _scope: Scope, **arguments: Any) -> Any:
     """Return the status updates, by default the newest first."""
-    order = arguments.get("orderBy") or {}
-    updates: list[StatusUpdate] = list(source.status_updates)
-    if order.get("direction") == "ASC":
+    updates = list(source.status_updates)
+    if (arguments.get("orderBy") or {}).get("direction") == "ASC":
         updates.reverse()
     return connection(updates, "statusUpdates", arguments)
 
@@ -52,14 +48,14 @@ def status_updates(source: Project, _scope: Scope, **arguments: Any) -> Any:
 def items(source: Project, _scope: Scope, **arguments: Any) -> Any:
     """Return the cards in board order that fit the filter; archived ones only when asked for."""
     fits = matcher(arguments.get("query") or "")
-    found = [item for item in source.items if fits(item)]
+    shown = [item for item in source.items if fits(item)]
     if (arguments.get("orderBy") or {}).get("direction") == "DESC":
-        found.reverse()
-    return connection(found, "items", arguments)
+        shown.reverse()
+    return connection(shown, "items", arguments)
 
 
 def matcher(query: str) -> Callable[[Item], bool]:
-    """Return the test of a board filter; understands status:, is:, title words and a leading minus.
+    """Return the test of a board filter: status:, no:status, is:, title words, and a leading minus.
 
     Source: docs.github.com/issues/planning-and-tracking-with-projects/customizing-views-in-your-project/
     filtering-projects.
@@ -93,19 +89,18 @@ def column_name(item: Item) -> str:
 
 
 def _states(item: Item) -> set[str]:
-    states = {"draft" if isinstance(item.content, DraftIssue) else "", item.content_type.casefold()}
-    content = item.content
-    if not isinstance(content, DraftIssue):
+    content, states = item.content, {item.content_type.casefold()}
+    if isinstance(content, DraftIssue):
+        states.add("draft")
+    else:
         issue = content.issue if isinstance(content, Pull) else content
-        states.add(issue.state)
-        states.add("pr" if item.content_type == "PullRequest" else "issue")
-    states.add("archived" if item.archived_at is not None else "")
-    return states - {""}
+        states |= {issue.state, "pr" if isinstance(content, Pull) else "issue"}
+    return states | {"archived"} if item.archived_at is not None else states
 
 
 @resolvers.field("ProjectV2Item.type")
 def item_type(source: Item, scope: Scope) -> str:
-    """Return what a card is; REDACTED for content that the caller may not see."""
+    """Return the type of a card's content; REDACTED if the caller may not see it."""
     if not scope.may_see(source.content):
         return "REDACTED"
     return {"Issue": "ISSUE", "PullRequest": "PULL_REQUEST", "DraftIssue": "DRAFT_ISSUE"}[source.content_type]
@@ -117,15 +112,9 @@ def content(source: Item, scope: Scope) -> Any:
     return source.content if scope.may_see(source.content) else None
 
 
-@resolvers.field("ProjectV2Item.isArchived")
-def is_archived(source: Item, _scope: Scope) -> bool:
-    """Return whether a card is archived."""
-    return source.archived_at is not None
-
-
 @resolvers.field("ProjectV2Item.fieldValues")
 def field_values(source: Item, _scope: Scope, **arguments: Any) -> Any:
-    """Return what a card has in its fields, the title first, in the order of the fields."""
+    """Return the values of a card, the title first, in the order of the fields."""
     order = {one.node_id: place for place, one in enumerate(source.project.fields)}
     values = sorted(source.values.values(), key=lambda value: order[value.field.node_id])
     return connection([_title(source), *values], "fieldValues", arguments)
@@ -133,68 +122,17 @@ def field_values(source: Item, _scope: Scope, **arguments: Any) -> Any:
 
 @resolvers.field("ProjectV2Item.fieldValueByName")
 def field_value(source: Item, _scope: Scope, name: str) -> Value | None:
-    """Return what a card has in one field; `None` when it has nothing there."""
-    found = source.project.field_named(name)
-    if found is None:
+    """Return the value of a card in one field; `None` without one."""
+    field = source.project.field_named(name)
+    if field is None:
         return None
-    return _title(source) if found.data_type is FieldType.TITLE else source.values.get(found.node_id)
+    return _title(source) if field.data_type is FieldType.TITLE else source.values.get(field.node_id)
 
 
 def _title(item: Item) -> Value:
-    made = next(one for one in item.project.fields if one.data_type is FieldType.TITLE)
+    field = next(one for one in item.project.fields if one.data_type is FieldType.TITLE)
     node_id = f"PVTFV_{item.node_id}"
-    return Value(item.id, node_id, item, made, item.title, item.creator, item.created_at, item.updated_at)
-
-
-@resolvers.field("ProjectV2ItemFieldTextValue.text")
-def text(source: Value, _scope: Scope) -> str:
-    """Return the text of a value."""
-    return str(source.content)
-
-
-@resolvers.field("ProjectV2ItemFieldNumberValue.number")
-def number(source: Value, _scope: Scope) -> float:
-    """Return the number of a value."""
-    return float(source.content)
-
-
-@resolvers.field("ProjectV2ItemFieldSingleSelectValue.optionId")
-def option_id(source: Value, _scope: Scope) -> str:
-    """Return the id of the chosen option."""
-    return str(source.content)
-
-
-def _option(source: Value) -> Option:
-    found = source.field.option_with_id(str(source.content))
-    assert found is not None, "a value never outlives its option"
-    return found
-
-
-@resolvers.field("ProjectV2ItemFieldSingleSelectValue.name")
-def option_name(source: Value, _scope: Scope) -> str:
-    """Return the name of the chosen option."""
-    return _option(source).name
-
-
-@resolvers.field("ProjectV2ItemFieldSingleSelectValue.color")
-def option_color(source: Value, _scope: Scope) -> str:
-    """Return the colour of the chosen option."""
-    return _option(source).color
-
-
-@resolvers.field("ProjectV2ItemFieldSingleSelectValue.description")
-def option_description(source: Value, _scope: Scope) -> str:
-    """Return the description of the chosen option."""
-    return _option(source).description
-
-
-@resolvers.field("ProjectV2SingleSelectField.options")
-def options(source: Field, _scope: Scope) -> Any:
-    """Return the options of a field as plain records."""
-    return [
-        {"id": one.id, "name": one.name, "color": one.color, "description": one.description}
-        for one in source.options
-    ]
+    return Value(item.id, node_id, item, field, item.title, item.creator, item.created_at, item.updated_at)
 
 
 @resolvers.field("DraftIssue.projectV2Items")

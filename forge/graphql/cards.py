@@ -12,6 +12,12 @@ from forge.store.models import Issue, Pull, Repo
 resolvers = Resolvers()
 
 
+@resolvers.field("UpdateProjectV2ItemPositionPayload.items")
+def moved_items(source: Input, _scope: Scope, **arguments: Any) -> Any:
+    """Return the cards in their new order."""
+    return connection(source["project"].items, "items", arguments)
+
+
 def _project(scope: Scope, given: Input) -> Project:
     project = scope.node(given["projectId"], Project)
     scope.require(project, "write")
@@ -33,22 +39,14 @@ def _options(given: list[Input] | None) -> list[Option] | None:
 
 
 @resolvers.mutation("updateProjectV2ItemFieldValue")
-def set_value(scope: Scope, given: Input) -> Input:
-    """Set what a card has in a field."""
-    item, field = _item(scope, given), scope.node(given["fieldId"], Field)
-    value = given["value"]
-    if len(value) != 1:
-        raise UnprocessableError("Exactly one value must be given")
-    content: str | float = next(iter(value.values()))
-    scope.store.projects.set_value(item, field, content, actor=scope.actor)
-    return {"projectV2Item": item}
-
-
 @resolvers.mutation("clearProjectV2ItemFieldValue")
-def clear_value(scope: Scope, given: Input) -> Input:
-    """Clear what a card has in a field."""
+def set_value(scope: Scope, given: Input) -> Input:
+    """Set the value of a card in a field; clear it when none is given."""
     item, field = _item(scope, given), scope.node(given["fieldId"], Field)
-    scope.store.projects.set_value(item, field, None, actor=scope.actor)
+    values = given.get("value", {"none": None})
+    if len(values) != 1:
+        raise UnprocessableError("Exactly one value must be given")
+    scope.store.projects.set_value(item, field, *values.values(), actor=scope.actor)
     return {"projectV2Item": item}
 
 
@@ -134,28 +132,15 @@ def move_item(scope: Scope, given: Input) -> Input:
     if after is not None and after.project is not item.project:
         raise NotFoundError("The item does not exist in the project.")
     scope.store.projects.move(item, after, actor=scope.actor)
-    return {"items": item.project.items}
+    return {"project": item.project}
 
 
-@resolvers.field("UpdateProjectV2ItemPositionPayload.items")
-def moved_items(source: Input, _scope: Scope, **arguments: Any) -> Any:
-    """Return the cards in their new order."""
-    return connection(source["items"], "items", arguments)
-
-
-@resolvers.mutation("archiveProjectV2Item")
-def archive(scope: Scope, given: Input) -> Input:
-    """Archive a card."""
+@resolvers.mutation("archiveProjectV2Item", True)
+@resolvers.mutation("unarchiveProjectV2Item", False)
+def set_archived(scope: Scope, given: Input, archived: bool) -> Input:
+    """Archive or restore a card."""
     item = _item(scope, given)
-    scope.store.projects.set_archived(item, True, actor=scope.actor)
-    return {"item": item}
-
-
-@resolvers.mutation("unarchiveProjectV2Item")
-def unarchive(scope: Scope, given: Input) -> Input:
-    """Bring a card back."""
-    item = _item(scope, given)
-    scope.store.projects.set_archived(item, False, actor=scope.actor)
+    scope.store.projects.set_archived(item, archived, actor=scope.actor)
     return {"item": item}
 
 

@@ -1,4 +1,4 @@
-"""Issues, pull requests and their talk: what REST cannot say or do."""
+"""Issues, comments and labels: fields, links between issues, hidden comments."""
 
 from typing import Any
 
@@ -6,69 +6,33 @@ from forge.errors import UnprocessableError
 from forge.graphql.connections import connection
 from forge.graphql.resolving import Input, Resolvers
 from forge.graphql.scope import Scope
-from forge.store.models import Comment, Issue, Label, Pull, ReviewComment, Role
+from forge.store.models import Comment, Issue, ReviewComment, Role
 
 resolvers = Resolvers()
+resolvers.attributes("Issue", repository="repo")
+resolvers.connections(
+    "Issue",
+    labels="labels",
+    assignees="assignees",
+    comments="comments",
+    subIssues="sub_issues",
+    blockedBy="blocked_by",
+)
+resolvers.field("Issue.state")(lambda issue, _scope: issue.state.upper())
+resolvers.field("Issue.stateReason")(lambda issue, _scope: issue.state_reason and issue.state_reason.upper())
+resolvers.field("Issue.closed")(lambda issue, _scope: issue.state == "closed")
+resolvers.field("Issue.body")(lambda issue, _scope: issue.body or "")
+resolvers.field("Issue.url")(lambda issue, scope: scope.view.issue_html(issue))
+resolvers.field("Label.url")(lambda label, scope: scope.view.html(f"/labels/{label.name}"))
+resolvers.attributes("IssueComment", repository="issue.repo", pullRequest="issue.pull")
+resolvers.presences("IssueComment", isMinimized="minimized_reason")
+resolvers.presences("PullRequestReviewComment", isMinimized="minimized_reason")
 
 
-@resolvers.field("Issue.state")
-def state(source: Issue, _scope: Scope) -> str:
-    """Return OPEN or CLOSED."""
-    return source.state.upper()
-
-
-@resolvers.field("Issue.stateReason")
-def state_reason(source: Issue, _scope: Scope) -> str | None:
-    """Return why an issue is in its state."""
-    return source.state_reason.upper() if source.state_reason else None
-
-
-@resolvers.field("Issue.closed")
-def issue_closed(source: Issue, _scope: Scope) -> bool:
-    """Return whether an issue is closed."""
-    return source.state == "closed"
-
-
-@resolvers.field("Issue.repository")
-def repository(source: Issue, _scope: Scope) -> Any:
-    """Return the repository of an issue."""
-    return source.repo
-
-
-def _issue(source: Any) -> Issue:
-    found = source.issue if isinstance(source, Pull) else source
-    assert isinstance(found, Issue)
-    return found
-
-
-@resolvers.field("Issue.body", "PullRequest.body")
-def body(source: Any, _scope: Scope) -> str:
-    """Return the text; empty when there is none."""
-    return _issue(source).body or ""
-
-
-@resolvers.field("Issue.url", "PullRequest.url")
-def url(source: Any, scope: Scope) -> str:
-    """Return the page."""
-    return scope.view.issue_html(_issue(source))
-
-
-@resolvers.field("Issue.labels", "PullRequest.labels")
-def labels(source: Any, _scope: Scope, **arguments: Any) -> Any:
-    """Return the labels."""
-    return connection(_issue(source).labels, "labels", arguments)
-
-
-@resolvers.field("Issue.assignees", "PullRequest.assignees")
-def assignees(source: Any, _scope: Scope, **arguments: Any) -> Any:
-    """Return the assignees."""
-    return connection(_issue(source).assignees, "assignees", arguments)
-
-
-@resolvers.field("Issue.comments", "PullRequest.comments")
-def comments(source: Any, _scope: Scope, **arguments: Any) -> Any:
-    """Return the comments, oldest first."""
-    return connection(_issue(source).comments, "comments", arguments)
+@resolvers.field("IssueComment.url")
+def comment_url(source: Comment, scope: Scope) -> str:
+    """Return the address of a comment on its page."""
+    return f"{scope.view.issue_html(source.issue)}#issuecomment-{source.id}"
 
 
 @resolvers.field("Issue.projectItems", "PullRequest.projectItems")
@@ -81,43 +45,29 @@ def project_items(source: Any, scope: Scope, includeArchived: bool = True, **arg
 
 @resolvers.field("Issue.timelineItems")
 def timeline_items(source: Issue, scope: Scope, **arguments: Any) -> Any:
-    """Return the moves of its cards, oldest first: of the timeline, the forge tells no more."""
+    """Return the moves of the issue's cards, oldest first; the forge has no other timeline items."""
     items = [one for one in scope.store.projects.items_of(source) if scope.may_see(one)]
-    changes = sorted(
-        (change for item in items for change in item.status_changes), key=lambda it: it.created_at
-    )
-    return connection(changes, "timelineItems", arguments)
-
-
-@resolvers.field("Issue.subIssues")
-def sub_issues(source: Issue, _scope: Scope, **arguments: Any) -> Any:
-    """Return the sub-issues."""
-    return connection(source.sub_issues, "subIssues", arguments)
+    changes = [change for item in items for change in item.status_changes]
+    return connection(sorted(changes, key=lambda one: one.created_at), "timelineItems", arguments)
 
 
 @resolvers.field("Issue.subIssuesSummary")
 def sub_issues_summary(source: Issue, _scope: Scope) -> Any:
-    """Return how many sub-issues are done."""
+    """Return the number of sub-issues, and how many are closed."""
     total = len(source.sub_issues)
     done = sum(one.state == "closed" for one in source.sub_issues)
     return {"total": total, "completed": done, "percentCompleted": 100 * done // total if total else 0}
 
 
-@resolvers.field("Issue.blockedBy")
-def blocked_by(source: Issue, _scope: Scope, **arguments: Any) -> Any:
-    """Return what an issue waits for."""
-    return connection(source.blocked_by, "blockedBy", arguments)
-
-
 @resolvers.field("Issue.blocking")
 def blocking(source: Issue, scope: Scope, **arguments: Any) -> Any:
-    """Return what waits for an issue."""
+    """Return the issues that this one blocks."""
     return connection(scope.store.links.blocking(source), "blocking", arguments)
 
 
 @resolvers.field("Issue.issueDependenciesSummary")
 def dependencies_summary(source: Issue, scope: Scope) -> Any:
-    """Return how many issues it waits for and how many wait for it: the open ones, and all."""
+    """Return how many issues block it and how many it blocks: the open ones, and all."""
     others = scope.store.links.blocking(source)
     return {
         "blockedBy": sum(one.state == "open" for one in source.blocked_by),
@@ -127,63 +77,38 @@ def dependencies_summary(source: Issue, scope: Scope) -> Any:
     }
 
 
-@resolvers.field("Label.url")
-def label_url(source: Label, scope: Scope) -> str:
-    """Return the page of a label."""
-    return scope.view.html(f"/labels/{source.name}")
-
-
-@resolvers.field("IssueComment.url")
-def comment_url(source: Comment, scope: Scope) -> str:
-    """Return the place of a comment."""
-    return f"{scope.view.issue_html(source.issue)}#issuecomment-{source.id}"
-
-
-@resolvers.field("IssueComment.repository")
-def comment_repository(source: Comment, _scope: Scope) -> Any:
-    """Return the repository of a comment."""
-    return source.issue.repo
-
-
-@resolvers.field("IssueComment.pullRequest")
-def comment_pull(source: Comment, _scope: Scope) -> Pull | None:
-    """Return the pull request of a comment; `None` on an issue."""
-    return source.issue.pull
-
-
-@resolvers.field("IssueComment.isMinimized", "PullRequestReviewComment.isMinimized")
-def is_minimized(source: Comment | ReviewComment, _scope: Scope) -> bool:
-    """Return whether a comment is hidden."""
-    return source.minimized_reason is not None
-
-
-@resolvers.mutation("minimizeComment")
-def minimize(scope: Scope, given: Input) -> Input:
-    """Hide a comment; GitHub writes the reason in small letters."""
-    return _set_minimized(scope, given, str(given["classifier"]).lower().replace("_", "-"))
-
-
-@resolvers.mutation("unminimizeComment")
-def unminimize(scope: Scope, given: Input) -> Input:
-    """Show a hidden comment again."""
-    comment = _set_minimized(scope, given, None)["minimizedComment"]
-    return {"unminimizedComment": comment}
-
-
-def _set_minimized(scope: Scope, given: Input, reason: str | None) -> Input:
+def _hidden(scope: Scope, given: Input, reason: str | None) -> Comment | ReviewComment:
     comment: Any = scope.node(given["subjectId"], object)
     if not isinstance(comment, Comment | ReviewComment):
         raise UnprocessableError("The subject cannot be minimized")
     scope.require(comment, "write", Role.WRITE)
     comment.minimized_reason = reason
-    return {"minimizedComment": comment}
+    return comment
+
+
+@resolvers.mutation("minimizeComment")
+def minimize(scope: Scope, given: Input) -> Input:
+    """Hide a comment; GitHub writes the reason in small letters."""
+    return {"minimizedComment": _hidden(scope, given, str(given["classifier"]).lower().replace("_", "-"))}
+
+
+@resolvers.mutation("unminimizeComment")
+def unminimize(scope: Scope, given: Input) -> Input:
+    """Show a hidden comment again."""
+    return {"unminimizedComment": _hidden(scope, given, None)}
+
+
+def _linked(scope: Scope, given: Input, other: str) -> tuple[Issue, Issue]:
+    """Return the issue that is changed and the one that it is linked with; raises as `Scope.require`."""
+    issue, linked = scope.node(given["issueId"], Issue), scope.node(given.get(other) or "", Issue)
+    scope.require(issue, "write", Role.TRIAGE)
+    return issue, linked
 
 
 @resolvers.mutation("addSubIssue")
 def add_sub_issue(scope: Scope, given: Input) -> Input:
-    """Make an issue a part of another one."""
-    parent, child = scope.node(given["issueId"], Issue), scope.node(given.get("subIssueId") or "", Issue)
-    scope.require(parent, "write", Role.TRIAGE)
+    """Make an issue a sub-issue of another one."""
+    parent, child = _linked(scope, given, "subIssueId")
     replace = bool(given.get("replaceParent"))
     scope.store.links.add_sub_issue(parent, child, actor=scope.actor, replace=replace)
     return {"issue": parent, "subIssue": child}
@@ -191,26 +116,23 @@ def add_sub_issue(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("removeSubIssue")
 def remove_sub_issue(scope: Scope, given: Input) -> Input:
-    """Let an issue no longer be a part of another one."""
-    parent, child = scope.node(given["issueId"], Issue), scope.node(given["subIssueId"], Issue)
-    scope.require(parent, "write", Role.TRIAGE)
+    """Detach a sub-issue from its parent."""
+    parent, child = _linked(scope, given, "subIssueId")
     scope.store.links.remove_sub_issue(parent, child, actor=scope.actor)
     return {"issue": parent, "subIssue": child}
 
 
 @resolvers.mutation("addBlockedBy")
 def add_blocked_by(scope: Scope, given: Input) -> Input:
-    """Let an issue wait for another one."""
-    issue, other = scope.node(given["issueId"], Issue), scope.node(given["blockingIssueId"], Issue)
-    scope.require(issue, "write", Role.TRIAGE)
+    """Let an issue be blocked by another one."""
+    issue, other = _linked(scope, given, "blockingIssueId")
     scope.store.links.add_blocked_by(issue, other, actor=scope.actor)
     return {"issue": issue, "blockingIssue": other}
 
 
 @resolvers.mutation("removeBlockedBy")
 def remove_blocked_by(scope: Scope, given: Input) -> Input:
-    """Let an issue no longer wait for another one."""
-    issue, other = scope.node(given["issueId"], Issue), scope.node(given["blockingIssueId"], Issue)
-    scope.require(issue, "write", Role.TRIAGE)
+    """Let an issue no longer be blocked by another one."""
+    issue, other = _linked(scope, given, "blockingIssueId")
     scope.store.links.remove_blocked_by(issue, other, actor=scope.actor)
     return {"issue": issue, "blockingIssue": other}

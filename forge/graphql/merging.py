@@ -1,40 +1,35 @@
-"""Pull requests that GitHub merges by itself: auto-merge and the merge queue."""
+"""Automatic merging: auto-merge and the merge queue."""
 
 from typing import Any
 
-from forge.clock import rfc3339_or_none
+from forge.clock import rfc3339, rfc3339_or_none
 from forge.graphql.resolving import Input, Resolvers
 from forge.graphql.scope import Scope
 from forge.store.models import Pull, Role
 from forge.store.pulls import MergeMethod
 
 resolvers = Resolvers()
-
-
-@resolvers.field("PullRequest.isInMergeQueue")
-def is_in_queue(source: Pull, _scope: Scope) -> bool:
-    """Return whether it waits in its branch's queue."""
-    return source.queued_at is not None
+resolvers.presences("PullRequest", isInMergeQueue="queued_at")
 
 
 @resolvers.field("PullRequest.isMergeQueueEnabled")
 def is_queue_enabled(source: Pull, _scope: Scope) -> bool:
-    """Return whether its branch is merged through a queue."""
+    """Return whether the base branch has a merge queue."""
     return source.base_ref in source.repo.merge_queues
 
 
 @resolvers.field("PullRequest.autoMergeRequest")
 def auto_merge_request(source: Pull, _scope: Scope) -> Any:
-    """Return how it is merged by itself; `None` when it is not."""
-    wanted = source.auto_merge
-    if wanted is None:
+    """Return the settings of an auto-merge; `None` without one."""
+    auto = source.auto_merge
+    if auto is None:
         return None
     return {
-        "commitBody": wanted.message,
-        "commitHeadline": wanted.title,
-        "enabledAt": rfc3339_or_none(wanted.enabled_at),
-        "enabledBy": wanted.enabled_by,
-        "mergeMethod": wanted.merge_method.upper(),
+        "commitBody": auto.message,
+        "commitHeadline": auto.title,
+        "enabledAt": rfc3339(auto.enabled_at),
+        "enabledBy": auto.enabled_by,
+        "mergeMethod": auto.merge_method.upper(),
         "pullRequest": source,
     }
 
@@ -47,7 +42,7 @@ def _writable(scope: Scope, node_id: str) -> Pull:
 
 @resolvers.mutation("enablePullRequestAutoMerge")
 def enable_auto_merge(scope: Scope, given: Input) -> Input:
-    """Merge it once nothing stands in its way."""
+    """Merge a pull request once no rule forbids it."""
     pull = _writable(scope, given["pullRequestId"])
     scope.store.merges.enable_auto(
         pull,
@@ -62,7 +57,7 @@ def enable_auto_merge(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("disablePullRequestAutoMerge")
 def disable_auto_merge(scope: Scope, given: Input) -> Input:
-    """Merge it no more by itself."""
+    """Switch auto-merge off."""
     pull = _writable(scope, given["pullRequestId"])
     scope.store.merges.disable_auto(pull, actor=scope.actor)
     return {"pullRequest": pull, "actor": scope.actor}
@@ -70,7 +65,7 @@ def disable_auto_merge(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("enqueuePullRequest")
 def enqueue(scope: Scope, given: Input) -> Input:
-    """Put it into its branch's queue."""
+    """Put a pull request into the queue of its base branch."""
     pull = _writable(scope, given["pullRequestId"])
     scope.store.merges.enqueue(pull, actor=scope.actor, head=given.get("expectedHeadOid"))
     return {"mergeQueueEntry": _entry(scope, pull)}
@@ -78,7 +73,7 @@ def enqueue(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("dequeuePullRequest")
 def dequeue(scope: Scope, given: Input) -> Input:
-    """Take it out of the queue."""
+    """Take a pull request out of the queue."""
     pull = _writable(scope, given["id"])
     left = _entry(scope, pull)
     scope.store.merges.dequeue(pull, actor=scope.actor)

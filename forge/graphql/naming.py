@@ -1,12 +1,11 @@
-"""How the names of GitHub's schema find what the store keeps."""
+"""Names of GitHub's schema: the type of a thing, and the attribute behind a field."""
 
 import re
-from datetime import datetime
 from typing import Any
 
 from graphql import GraphQLAbstractType, GraphQLResolveInfo
 
-from forge.clock import rfc3339
+from forge.payloads.view import plain
 from forge.store.board import DraftIssue, Field, FieldType, Item, Project, StatusChange, StatusUpdate, Value
 from forge.store.models import (
     Comment,
@@ -47,7 +46,7 @@ HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def type_name(source: Any, _info: GraphQLResolveInfo, _abstract: GraphQLAbstractType) -> str | None:
-    """Return the schema's name for what a thing is."""
+    """Return the schema's name of a thing's type."""
     if isinstance(source, User):
         return ACCOUNT_NAMES[source.type]
     if isinstance(source, Field):
@@ -73,5 +72,4 @@ def attribute(source: Any, info: GraphQLResolveInfo, **_arguments: Any) -> Any:
         case "fullDatabaseId":
             return str(source.id)
         case _:
-            found = getattr(source, HUMP.sub("_", name).lower(), None)
-    return rfc3339(found) if isinstance(found, datetime) else found
+            return plain(getattr(source, HUMP.sub("_", name).lower(), None))

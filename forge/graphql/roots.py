@@ -1,5 +1,6 @@
-"""Where a query starts: nodes, organisations, repositories, accounts."""
+"""Roots of queries: nodes, organisations, repositories, accounts."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from flask import g
@@ -13,6 +14,8 @@ from forge.store.board import Project
 from forge.store.models import Issue, Pull, Repo, User, UserType
 
 resolvers = Resolvers()
+resolvers.attributes("Repository", nameWithOwner="full_name", isPrivate="private", isArchived="archived")
+resolvers.field("Repository.url")(lambda repo, scope: scope.view.repo_html(repo))
 
 
 @resolvers.field("Query.node")
@@ -25,7 +28,7 @@ def node(_source: Any, scope: Scope, id: str) -> Any:
 
 @resolvers.field("Query.nodes")
 def nodes(_source: Any, scope: Scope, ids: list[str]) -> list[Any]:
-    """Return many nodes; one that cannot be found is an error of its own and a null."""
+    """Return several nodes; a missing one is an error of its own and a null."""
     return [_node_or_error(scope, one) for one in ids]
 
 
@@ -61,25 +64,15 @@ def _account(scope: Scope, login: str, kinds: set[UserType], name: str) -> User:
 
 @resolvers.field("Query.viewer")
 def viewer(_source: Any, scope: Scope) -> Any:
-    """Return the account that asks; an App's bot is shown as a User, as GitHub does."""
-    actor = scope.actor
-    return {
-        "__typename": "User",
-        "id": actor.node_id,
-        "databaseId": actor.id,
-        "login": actor.login,
-        "name": actor.name,
-        "url": scope.view.user_html(actor),
-    }
+    """Return the caller's account; GitHub shows the bot of an App as a User, too."""
+    return scope.as_user(scope.actor)
 
 
 @resolvers.field("Query.rateLimit")
-def rate_limit(_source: Any, scope: Scope) -> Any:
-    """Return what is left of the budget."""
-    budget = g.budget
-    reset = scope.store.clock.now().fromtimestamp(budget["reset"]).astimezone()
-    left = {key: budget[key] for key in ("limit", "remaining", "used")}
-    return {**left, "cost": budget["cost"], "nodeCount": 0, "resetAt": rfc3339(reset)}
+def rate_limit(_source: Any, _scope: Scope) -> Any:
+    """Return the state of the budget."""
+    left = {key: g.budget[key] for key in ("limit", "remaining", "used", "cost")}
+    return {**left, "nodeCount": 0, "resetAt": rfc3339(datetime.fromtimestamp(g.budget["reset"], UTC))}
 
 
 @resolvers.field("Query.repository")
@@ -96,7 +89,7 @@ def repository(_source: Any, scope: Scope, owner: str, name: str) -> Repo:
 
 @resolvers.field("Query.repositoryOwner")
 def repository_owner(_source: Any, scope: Scope, login: str) -> User | None:
-    """Return an organisation or a person; `None` when there is nobody of that name."""
+    """Return an organisation or a person; `None` when there is no such account."""
     try:
         return _account(scope, login, {UserType.ORGANIZATION, UserType.USER}, "an owner")
     except NotFoundError:
@@ -124,34 +117,10 @@ def account_url(source: Any, scope: Scope) -> str:
     return str(source["url"]) if isinstance(source, dict) else scope.view.user_html(source)
 
 
-@resolvers.field("Repository.nameWithOwner")
-def name_with_owner(source: Repo, _scope: Scope) -> str:
-    """Return `owner/name`."""
-    return source.full_name
-
-
-@resolvers.field("Repository.url")
-def repository_url(source: Repo, scope: Scope) -> str:
-    """Return the page of a repository."""
-    return scope.view.repo_html(source)
-
-
-@resolvers.field("Repository.isPrivate")
-def is_private(source: Repo, _scope: Scope) -> bool:
-    """Return whether a repository is private."""
-    return source.private
-
-
-@resolvers.field("Repository.isArchived")
-def is_archived(source: Repo, _scope: Scope) -> bool:
-    """Return whether a repository is archived."""
-    return source.archived
-
-
 @resolvers.field("Repository.defaultBranchRef")
 def default_branch(source: Repo, scope: Scope) -> Any:
     """Return the default branch; `None` for a repository without commits."""
-    sha = scope.store.repos.git(source).refs().get(f"refs/heads/{source.default_branch}")
+    sha = scope.store.repos.git(source).branches().get(source.default_branch)
     if sha is None:
         return None
     target = {"__typename": "Commit", "id": f"C_{sha}", "oid": sha}

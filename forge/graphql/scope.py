@@ -1,13 +1,13 @@
-"""What a resolver knows of the request: the state, the caller, and what the caller may."""
+"""Context of the resolvers of one request: the state, the caller and the caller's rights."""
 
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from forge.access import Caller, require, require_board
 from forge.errors import ForgeError, NotFoundError
-from forge.payloads.view import View
+from forge.payloads.view import View, attributes
 from forge.store import Store
-from forge.store.board import DraftIssue, Field, Item, Project, StatusUpdate
+from forge.store.board import Field, Item, Project, StatusUpdate
 from forge.store.models import Comment, Issue, Pull, Repo, Review, ReviewComment, Role, Thread, User
 
 T = TypeVar("T")
@@ -32,12 +32,20 @@ class Scope:
 
     def node(self, node_id: str, kind: type[T]) -> T:
         """Return the node with this id; raises NotFoundError when there is none of this kind."""
-        found = self.store.nodes.get(node_id)
-        if isinstance(found, Pull) and kind is Issue:
-            found = None
-        if found is None or not isinstance(found, kind):
+        node = self.store.nodes.get(node_id)
+        if node is None or not isinstance(node, kind):
             raise NotFoundError(f"Could not resolve to a node with the global id of '{node_id}'")
-        return found
+        return node
+
+    def as_user(self, account: User) -> dict[str, Any]:
+        """Return an account as a User, whatever it is."""
+        return {
+            "__typename": "User",
+            "id": account.node_id,
+            "databaseId": account.id,
+            "url": self.view.user_html(account),
+            **attributes(account, "login", "name"),
+        }
 
     def may_see(self, thing: Any) -> bool:
         """Return whether the caller may read a node."""
@@ -81,7 +89,5 @@ def _repo_of(thing: Any) -> Repo | None:
             return thing.pull.repo
         case ReviewComment():
             return thing.thread.pull.repo
-        case DraftIssue():
-            return None
         case _:
             return None

@@ -1,15 +1,15 @@
-"""The pages of the forge, for people with a browser."""
+"""Pages of the forge, for people with a browser: every module mounts its own on `site.pages`."""
+
+import pkgutil
+from importlib import import_module
 
 from flask import Blueprint
 
-from forge.pages import apps, authorizing, board, cards, code, conversation, home, pulls, reviewing, switches
-from forge.pages.site import Site
-from forge.store import Store
+from forge.pages.site import pages
 
 
-def pages(store: Store) -> Blueprint:
+def blueprint() -> Blueprint:
     """Return the blueprint with every page; it answers on loopback names only."""
-    site = Site(store)
-    for part in (home, switches, apps, authorizing, board, cards, conversation, pulls, reviewing, code):
-        part.mount(site)
-    return site.blueprint
+    for module in pkgutil.iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
+    return pages

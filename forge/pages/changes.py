@@ -1,25 +1,22 @@
-"""What a pull request or a commit changes, line by line, for reading and commenting."""
+"""Changes of a pull request or a commit, line by line, for reading and commenting."""
 
-from collections import OrderedDict
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from threading import Lock
-from typing import TypeVar
+from functools import lru_cache
 
 from forge.diffs import HUNK
 from forge.git import EMPTY_TREE, Commit, FileChange, Git, GitError
 from forge.merging import changed_files, commits_between
 from forge.store import Store
-from forge.store.models import Pull, Repo, Thread
+from forge.store.models import Pull, Thread
 
-T = TypeVar("T")
 KEPT = 64
 MAX_LINES_OF_FILE = 2000
 
 
 class Mark(StrEnum):
-    """What a line of a diff is."""
+    """Kind of a line of a diff."""
 
     HUNK = "hunk"
     SAME = "same"
@@ -67,28 +64,6 @@ class FileDiff:
         ]
 
 
-class Recent:
-    """The answers of git that were asked for last; what a commit holds never changes."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[object, ...], object] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: tuple[object, ...], find: Callable[[], T]) -> T:
-        """Return the kept answer, or find it and keep it."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]  # type: ignore[return-value]
-            self._kept[key] = found = find()
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-            return found
-
-
-RECENT = Recent()
-
-
 def lines_of(patch: str) -> list[Line]:
     """Return the lines of a unified diff's hunks."""
     lines: list[Line] = []
@@ -116,43 +91,36 @@ def tail_of_hunk(hunk: str, lines: int = 4) -> list[Line]:
 
 
 def _diffs(changes: list[FileChange]) -> list[FileDiff]:
-    found = []
-    for change in changes:
-        lines = lines_of(change.patch)
-        found.append(
-            FileDiff(change, tuple(lines[:MAX_LINES_OF_FILE]), max(0, len(lines) - MAX_LINES_OF_FILE))
-        )
-    return found
+    return [_diff(change, lines_of(change.patch)) for change in changes]
 
 
-def _git(store: Store, repo: Repo) -> Git:
-    return store.repos.git(repo)
+def _diff(change: FileChange, lines: list[Line]) -> FileDiff:
+    return FileDiff(change, tuple(lines[:MAX_LINES_OF_FILE]), max(0, len(lines) - MAX_LINES_OF_FILE))
+
+
+# A commit never changes, so the newest answers of git are kept. They are empty when the commits are gone.
+@lru_cache(maxsize=KEPT)
+def _files(git: Git, base: str, head: str) -> list[FileDiff]:
+    with suppress(GitError):
+        return _diffs(changed_files(git, base, head))
+    return []
+
+
+@lru_cache(maxsize=KEPT)
+def _commits(git: Git, base: str, head: str) -> list[Commit]:
+    with suppress(GitError):
+        return commits_between(git, base, head)
+    return []
 
 
 def files_of(store: Store, pull: Pull) -> list[FileDiff]:
     """Return the changed files of a pull request; none when its commits are gone."""
-    git = _git(store, pull.repo)
-
-    def find() -> list[FileDiff]:
-        try:
-            return _diffs(changed_files(git, pull.base_sha, pull.head_sha))
-        except GitError:
-            return []
-
-    return RECENT.get(("files", str(git.path), pull.base_sha, pull.head_sha), find)
+    return _files(store.repos.git(pull.repo), pull.base_sha, pull.head_sha)
 
 
 def commits_of(store: Store, pull: Pull) -> list[Commit]:
     """Return the commits of a pull request, oldest first; none when they are gone."""
-    git = _git(store, pull.repo)
-
-    def find() -> list[Commit]:
-        try:
-            return commits_between(git, pull.base_sha, pull.head_sha)
-        except GitError:
-            return []
-
-    return RECENT.get(("commits", str(git.path), pull.base_sha, pull.head_sha), find)
+    return _commits(store.repos.git(pull.repo), pull.base_sha, pull.head_sha)
 
 
 def files_of_commit(git: Git, commit: Commit) -> list[FileDiff]:

@@ -1,4 +1,4 @@
-"""The code: branches, files, the last commits."""
+"""Code: branches, folders, files, commits."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,9 @@ from flask.typing import ResponseReturnValue
 from forge.errors import NotFoundError
 from forge.git import Git, GitError
 from forge.pages.changes import files_of_commit
-from forge.pages.conversation import repo_at
-from forge.pages.site import Site
+from forge.pages.site import pages
+from forge.rest.context import store
+from forge.store.base import existing
 from forge.store.models import Repo
 
 SHOWN_COMMITS = 10
@@ -44,10 +45,9 @@ def readme(git: Git, place: Place) -> tuple[str, str] | None:
     return None
 
 
-def folder(site: Site, repo: Repo, place: Place | None) -> ResponseReturnValue:
+def folder(repo: Repo, place: Place | None) -> ResponseReturnValue:
     """Render a folder; without a place, a repository without commits."""
-    git = site.store.repos.git(repo)
-    branches = [ref.removeprefix("refs/heads/") for ref in git.refs() if ref.startswith("refs/heads/")]
+    git = store().repos.git(repo)
     entries = git.entries(place.sha, place.path) if place else []
     if place is not None and place.path and not entries:
         raise NotFoundError("There is no such folder.")
@@ -55,48 +55,43 @@ def folder(site: Site, repo: Repo, place: Place | None) -> ResponseReturnValue:
         "code.html",
         repo=repo,
         place=place,
-        branches=branches,
+        branches=list(git.branches()),
         entries=sorted(entries, key=lambda entry: (entry[0] != "tree", entry[2])),
         commits=git.log(place.sha, SHOWN_COMMITS) if place else [],
         readme=readme(git, place) if place else None,
     )
 
 
-def mount(site: Site) -> None:
-    """Mount the code view."""
+@pages.below_repo("")
+def code(repo: Repo) -> ResponseReturnValue:
+    """Show a repository's files on its default branch."""
+    sha = store().repos.git(repo).resolve(repo.default_branch)
+    return folder(repo, Place(repo.default_branch, sha, "") if sha else None)
 
-    @site.route("/<owner>/<name>")
-    def code(owner: str, name: str) -> ResponseReturnValue:
-        repo = repo_at(site, owner, name)
-        sha = site.store.repos.git(repo).resolve(repo.default_branch)
-        return folder(site, repo, Place(repo.default_branch, sha, "") if sha else None)
 
-    @site.route("/<owner>/<name>/tree/<path:wanted>")
-    def tree(owner: str, name: str, wanted: str) -> ResponseReturnValue:
-        repo = repo_at(site, owner, name)
-        return folder(site, repo, place_in(site.store.repos.git(repo), wanted.strip("/")))
+@pages.below_repo("/tree/<path:wanted>")
+def tree(repo: Repo, wanted: str) -> ResponseReturnValue:
+    """Show a folder."""
+    return folder(repo, place_in(store().repos.git(repo), wanted.strip("/")))
 
-    @site.route("/<owner>/<name>/blob/<path:wanted>")
-    def blob(owner: str, name: str, wanted: str) -> ResponseReturnValue:
-        repo = repo_at(site, owner, name)
-        git = site.store.repos.git(repo)
-        place = place_in(git, wanted.strip("/"))
-        content = git.read(place.sha, place.path)
-        if content is None:
-            raise NotFoundError("There is no such file.")
-        text = "" if b"\0" in content[:8000] else content[:MAX_SHOWN_BYTES].decode(errors="replace")
-        size = len(content)
-        return render_template("blob.html", repo=repo, place=place, text=text, size=size)
 
-    @site.route("/<owner>/<name>/commit/<sha>")
-    def commit(owner: str, name: str, sha: str) -> ResponseReturnValue:
-        repo = repo_at(site, owner, name)
-        git = site.store.repos.git(repo)
-        full = git.resolve(sha)
-        if full is None:
-            raise NotFoundError("There is no such commit.")
-        try:
-            found = git.commit(full)
-            return render_template("commit.html", repo=repo, commit=found, files=files_of_commit(git, found))
-        except GitError as error:
-            raise NotFoundError("This commit cannot be shown.") from error
+@pages.below_repo("/blob/<path:wanted>")
+def blob(repo: Repo, wanted: str) -> ResponseReturnValue:
+    """Show a file."""
+    git = store().repos.git(repo)
+    place = place_in(git, wanted.strip("/"))
+    content = existing(git.read(place.sha, place.path), "There is no such file.")
+    text = "" if b"\0" in content[:8000] else content[:MAX_SHOWN_BYTES].decode(errors="replace")
+    return render_template("blob.html", repo=repo, place=place, text=text, size=len(content))
+
+
+@pages.below_repo("/commit/<sha>")
+def commit(repo: Repo, sha: str) -> ResponseReturnValue:
+    """Show a commit and its changes."""
+    git = store().repos.git(repo)
+    full = existing(git.resolve(sha), "There is no such commit.")
+    try:
+        shown = git.commit(full)
+        return render_template("commit.html", repo=repo, commit=shown, files=files_of_commit(git, shown))
+    except GitError as error:
+        raise NotFoundError("This commit cannot be shown.") from error

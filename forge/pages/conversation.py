@@ -1,23 +1,17 @@
-"""Issues and the conversation under them, which pull requests share."""
+"""Issues, the conversation under them, which pull requests share, and the texts that people edit or tick."""
 
 from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
-from forge.errors import ConflictError, NotFoundError, UnprocessableError
-from forge.pages.cards import repo_named
+from forge.errors import ConflictError, ForbiddenError, NotFoundError, UnprocessableError
 from forge.pages.looks import address
 from forge.pages.markdown import ChangedMeanwhileError, with_tick
-from forge.pages.site import Site, done, local_path
-from forge.pages.texts import TextKind, require_editing, require_ticking, text_at
+from forge.pages.site import done, local_path, pages, person, reaches, require
 from forge.pages.timeline import conversation
-from forge.store.models import Issue, Repo, Role
+from forge.rest.context import store
+from forge.store.models import Comment, Issue, Repo, ReviewComment, Role
 
 REASONS = ("completed", "not_planned")
-
-
-def repo_at(site: Site, owner: str, name: str) -> Repo:
-    """Return the repository if the visitor may see it; raises NotFoundError."""
-    return repo_named(site, f"{owner}/{name}")
 
 
 def read_body() -> str:
@@ -25,81 +19,101 @@ def read_body() -> str:
     return request.form.get("body", "").replace("\r\n", "\n")
 
 
-def may_close(site: Site, issue: Issue) -> bool:
+def may_close(issue: Issue) -> bool:
     """Return whether the visitor may close and reopen: its author, and people who triage."""
-    return issue.author is site.person() or site.reaches(issue.repo, Role.TRIAGE)
+    return issue.author is person() or reaches(issue.repo, Role.TRIAGE)
 
 
-def mount(site: Site) -> None:
-    """Mount issues and comments."""
-
-    @site.route("/<owner>/<name>/issues/<int:number>")
-    def issue(owner: str, name: str, number: int) -> ResponseReturnValue:
-        found = site.store.issues.get(repo_at(site, owner, name), number)
-        if found.pull is not None:
-            return done(address(found))
-        return render_template(
-            "issue.html",
-            issue=found,
-            repo=found.repo,
-            entries=conversation(site.store, found),
-            cards=site.store.projects.items_of(found),
-            may_close=may_close(site, found),
-            may_write=site.reaches(found.repo, Role.WRITE),
-        )
-
-    @site.route("/<owner>/<name>/issues")
-    def issues(owner: str, name: str) -> ResponseReturnValue:
-        repo = repo_at(site, owner, name)
-        listed = [one for one in reversed(repo.issues.values()) if one.pull is None]
-        return render_template("list.html", repo=repo, listed=listed, tab="issues")
-
-    @site.route("/<owner>/<name>/issues/<int:number>/comments", post=True)
-    def comment(owner: str, name: str, number: int) -> ResponseReturnValue:
-        found = site.store.issues.get(repo_at(site, owner, name), number)
-        site.store.issues.comment(found, read_body(), actor=site.person())
-        return done(f"{address(found)}#latest")
-
-    @site.route("/<owner>/<name>/issues/<int:number>/state", post=True)
-    def set_issue_state(owner: str, name: str, number: int) -> ResponseReturnValue:
-        found = site.store.issues.get(repo_at(site, owner, name), number)
-        if not may_close(site, found):
-            site.require(found.repo, Role.TRIAGE, "close or reopen this")
-        state, reason = request.form.get("state", ""), request.form.get("reason") or None
-        if reason not in (None, *REASONS):
-            raise UnprocessableError("There is no such reason to close an issue.")
-        site.store.issues.set_state(found, state, reason, actor=site.person())
-        return done(address(found))
-
-    mount_texts(site)
+@pages.below_repo("/issues/<int:number>")
+def issue(repo: Repo, number: int) -> ResponseReturnValue:
+    """Show an issue."""
+    subject = store().issues.get(repo, number)
+    if subject.pull is not None:
+        return done(address(subject))
+    return render_template(
+        "issue.html",
+        issue=subject,
+        repo=repo,
+        entries=conversation(store(), subject),
+        cards=store().projects.items_of(subject),
+        may_close=may_close(subject),
+        may_write=reaches(repo, Role.WRITE),
+    )
 
 
-def mount_texts(site: Site) -> None:
-    """Mount what edits a text that is already there."""
+@pages.below_repo("/issues")
+def issues(repo: Repo) -> ResponseReturnValue:
+    """Show the list of issues."""
+    listed = [one for one in reversed(repo.issues.values()) if one.pull is None]
+    return render_template("list.html", repo=repo, listed=listed, tab="issues")
 
-    def kind_of(word: str) -> TextKind:
-        if word not in set(TextKind):
-            raise NotFoundError
-        return TextKind(word)
 
-    @site.route("/<owner>/<name>/texts/<kind>/<int:number>", post=True)
-    def edit_text(owner: str, name: str, kind: str, number: int) -> ResponseReturnValue:
-        text = text_at(site, repo_at(site, owner, name), kind_of(kind), number)
-        require_editing(site, text)
-        text.write(site, read_body())
-        return done(local_path(request.form.get("next", f"/{owner}/{name}")))
+@pages.below_repo("/issues/<int:number>/comments", post=True)
+def comment(repo: Repo, number: int) -> ResponseReturnValue:
+    """Comment on an issue or a pull request."""
+    subject = store().issues.get(repo, number)
+    store().issues.comment(subject, read_body(), actor=person())
+    return done(f"{address(subject)}#latest")
 
-    @site.route("/<owner>/<name>/texts/<kind>/<int:number>/ticks", post=True)
-    def tick(owner: str, name: str, kind: str, number: int) -> ResponseReturnValue:
-        text = text_at(site, repo_at(site, owner, name), kind_of(kind), number)
-        require_ticking(site, text)
-        form = request.form
-        try:
-            line, label = int(form.get("line", "")), form.get("label", "")
-            body = with_tick(text.body, line, label, form.get("checked") == "1")
-        except ValueError as error:
-            raise UnprocessableError("The line of a task is a number.") from error
-        except ChangedMeanwhileError as error:
-            raise ConflictError("That task was changed meanwhile. Look again.") from error
-        text.write(site, body)
-        return done(f"/{owner}/{name}")
+
+@pages.below_repo("/issues/<int:number>/state", post=True)
+def set_issue_state(repo: Repo, number: int) -> ResponseReturnValue:
+    """Close or reopen an issue or a pull request."""
+    subject = store().issues.get(repo, number)
+    if not may_close(subject):
+        require(repo, Role.TRIAGE, "close or reopen this")
+    state, reason = request.form.get("state", ""), request.form.get("reason") or None
+    if reason not in (None, *REASONS):
+        raise UnprocessableError("There is no such reason to close an issue.")
+    store().issues.set_state(subject, state, reason, actor=person())
+    return done(address(subject))
+
+
+def holder_at(repo: Repo, kind: str, number: int) -> Issue | Comment | ReviewComment:
+    """Return the holder of a text; `number` is an issue's number or a comment's id. Raises NotFoundError."""
+    match kind:
+        case "description":
+            return store().issues.get(repo, number)
+        case "comment":
+            return store().issues.get_comment(repo, number)
+        case "line_comment":
+            return store().reviews.get_comment(repo, number)
+    raise NotFoundError
+
+
+def write(holder: Issue | Comment | ReviewComment, body: str) -> None:
+    """Replace a text as the visitor; raises UnprocessableError when it is blank or too long."""
+    match holder:
+        case Issue():
+            store().issues.edit(holder, actor=person(), body=body)
+        case Comment():
+            store().issues.edit_comment(holder, body, actor=person())
+        case ReviewComment():
+            store().reviews.edit_comment(holder, body, actor=person())
+
+
+@pages.below_repo("/texts/<kind>/<int:number>", post=True)
+def edit_text(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
+    """Replace a text of the visitor's own."""
+    holder = holder_at(repo, kind, number)
+    if holder.author is not person():
+        raise ForbiddenError("Only its author can edit a comment.")
+    write(holder, read_body())
+    return done(local_path(request.form.get("next", f"/{repo.full_name}")))
+
+
+@pages.below_repo("/texts/<kind>/<int:number>/ticks", post=True)
+def tick(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
+    """Tick or untick a task in a text; its author and people with write access may."""
+    holder, form = holder_at(repo, kind, number), request.form
+    if holder.author is not person():
+        require(repo, Role.WRITE, "tick a box")
+    try:
+        line, label = int(form.get("line", "")), form.get("label", "")
+        body = with_tick(holder.body or "", line, label, form.get("checked") == "1")
+    except ValueError as error:
+        raise UnprocessableError("The line of a task is a number.") from error
+    except ChangedMeanwhileError as error:
+        raise ConflictError("That task was changed meanwhile. Look again.") from error
+    write(holder, body)
+    return done(f"/{repo.full_name}")

@@ -1,11 +1,11 @@
-"""The face of a card: which of its project fields are shown, and how."""
+"""Faces of cards: the project fields that are shown, and their form."""
 
 import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from forge.pages.looks import plain_number
-from forge.store.board import Field, FieldType, Item, Option, Project
+from forge.store.board import FieldType, Item, Option, Project, Value
 from forge.store.models import Issue
 
 SHOWN_TYPES = frozenset({FieldType.TEXT, FieldType.NUMBER, FieldType.SINGLE_SELECT})
@@ -66,7 +66,7 @@ def columns_of(project: Project) -> list[Column]:
 def face(item: Item) -> Face:
     """Return the face of a card."""
     texts = {
-        field.name: _text(field, value.content)
+        field.name: _text(value)
         for field in item.project.fields
         if field.data_type in SHOWN_TYPES
         and field is not item.project.status
@@ -79,11 +79,10 @@ def face(item: Item) -> Face:
     return Face(item, agent, progress, path, text, chips)
 
 
-def _text(field: Field, content: str | float) -> str:
-    if isinstance(content, str):
-        option = field.option_with_id(content) if field.data_type is FieldType.SINGLE_SELECT else None
-        return option.name if option else content
-    return f"{content:.2f}" if field.name.endswith(" $") else plain_number(content)
+def _text(value: Value) -> str:
+    if isinstance(value.content, str):
+        return value.option.name if value.option else value.content
+    return f"{value.content:.2f}" if value.field.name.endswith(" $") else plain_number(value.content)
 
 
 def _chip(field: str, text: str) -> Chip:
@@ -96,9 +95,9 @@ def _chip(field: str, text: str) -> Chip:
 
 
 def _pull(text: str, item: Item) -> tuple[str, str]:
-    """Return the path and the words for what the PR field holds; no path unless it is one of ours."""
-    named = PULL_NUMBER.match(text)
-    if named and isinstance(item.content, Issue):
-        return f"/{item.content.repo.full_name}/pull/{named[1]}", text
-    found = PULL_PATH.fullmatch(urlsplit(text).path) if "/" in text and "//" not in text[8:] else None
-    return (found[0], f"#{found[1]}") if found else ("", text)
+    """Return path and text for the PR field; no path unless it is a pull request of this forge."""
+    number = PULL_NUMBER.match(text)
+    if number and isinstance(item.content, Issue):
+        return f"/{item.content.repo.full_name}/pull/{number[1]}", text
+    path = PULL_PATH.fullmatch(urlsplit(text).path) if "/" in text and "//" not in text[8:] else None
+    return (path[0], f"#{path[1]}") if path else ("", text)

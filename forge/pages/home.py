@@ -1,26 +1,62 @@
-"""The front page: what there is on this forge."""
+"""The front page, and what every page's head offers: the visitor's person, settings, deliveries."""
 
-from flask import render_template
+from flask import make_response, render_template, request
 from flask.typing import ResponseReturnValue
 
-from forge.pages.site import Site
+from forge.errors import UnprocessableError
+from forge.pages.site import PERSON_COOKIE, done, local_path, pages, people, reaches
+from forge.rest.context import store
 from forge.store.models import Role
+from forge.store.settings import DragShape
+
+SHOWN_DELIVERIES = 100
 
 
-def mount(site: Site) -> None:
-    """Mount the front page."""
+@pages.on("/")
+def home() -> ResponseReturnValue:
+    """Show boards, repositories and installed Apps."""
+    visible = [repo for repo in store().repos.all() if reaches(repo, Role.READ)]
+    counts = {
+        repo.id: (
+            sum(one.state == "open" and one.pull is None for one in repo.issues.values()),
+            sum(one.state == "open" and one.pull is not None for one in repo.issues.values()),
+        )
+        for repo in visible
+    }
+    apps = [(one.app, one.account) for one in store().apps.installations()]
+    projects = store().projects.all()
+    return render_template("home.html", projects=projects, repos=visible, counts=counts, apps=apps)
 
-    @site.route("/")
-    def home() -> ResponseReturnValue:
-        store = site.store
-        visible = [repo for repo in store.repos.all() if site.reaches(repo, Role.READ)]
-        counts = {
-            repo.id: (
-                sum(one.state == "open" and one.pull is None for one in repo.issues.values()),
-                sum(one.state == "open" and one.pull is not None for one in repo.issues.values()),
-            )
-            for repo in visible
-        }
-        apps = [(one.app, one.account) for one in store.apps.installations()]
-        projects = store.projects.all()
-        return render_template("home.html", projects=projects, repos=visible, counts=counts, apps=apps)
+
+@pages.on("/-/person", post=True)
+def become() -> ResponseReturnValue:
+    """Make the visitor another person."""
+    login = request.form.get("login", "")
+    if login not in {person.login for person in people()}:
+        raise UnprocessableError(f"Nobody here is called {login}.")
+    answer = make_response(done(local_path(request.form.get("next", "/"))))
+    answer.set_cookie(PERSON_COOKIE, login, httponly=True, samesite="Strict")
+    return answer
+
+
+@pages.on("/-/settings", post=True)
+def set_behaviour() -> ResponseReturnValue:
+    """Change the shape of a drag's webhooks."""
+    shape = request.form.get("drag_shape", "")
+    if shape not in set(DragShape):
+        raise UnprocessableError("There is no such drag shape.")
+    store().settings.drag_shape = DragShape(shape)
+    return done(local_path(request.form.get("next", "/")))
+
+
+@pages.on("/-/deliveries")
+def deliveries() -> ResponseReturnValue:
+    """Show the newest webhook deliveries."""
+    return render_template("deliveries.html", deliveries=store().deliveries.all()[:SHOWN_DELIVERIES])
+
+
+@pages.on("/-/deliveries/<int:delivery_id>/attempts", post=True)
+def redeliver(delivery_id: int) -> ResponseReturnValue:
+    """Send a delivery again."""
+    store().deliveries.repeat(store().deliveries.get(delivery_id))
+    return done("/-/deliveries")

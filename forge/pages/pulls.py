@@ -1,107 +1,160 @@
-"""Pull requests: the conversation with the merge box, and the acts on the whole."""
+"""Pull requests: conversation, merge box, reviews of lines and threads."""
+
+import json
 
 from flask import redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
 from forge.errors import UnprocessableError
 from forge.pages.changes import commits_of, files_of
-from forge.pages.conversation import may_close, repo_at
+from forge.pages.conversation import may_close, read_body
 from forge.pages.looks import address
-from forge.pages.site import Site, done
+from forge.pages.site import done, pages, person, reaches, require
 from forge.pages.timeline import conversation
-from forge.store.models import Pull, Role
+from forge.rest.context import store
+from forge.store.base import first
+from forge.store.models import Pull, Repo, Role, Thread
 from forge.store.pulls import MergeMethod
+from forge.store.reviews import LineComment
+
+MAX_LINE_COMMENTS = 200
 
 
-def pull_at(site: Site, owner: str, name: str, number: int) -> Pull:
-    """Return the pull request if the visitor may see it; raises NotFoundError."""
-    return site.store.pulls.get(repo_at(site, owner, name), number)
-
-
-def shown(site: Site, pull: Pull, tab: str, template: str) -> ResponseReturnValue:
+def shown(pull: Pull, tab: str, template: str) -> ResponseReturnValue:
     """Render one tab of a pull request."""
-    store, me = site.store, site.person()
-    refs = store.repos.git(pull.repo).refs()
+    state = store()
     return render_template(
         template,
         tab=tab,
         pull=pull,
         issue=pull.issue,
         repo=pull.repo,
-        entries=conversation(store, pull.issue) if tab == "conversation" else [],
-        commits=commits_of(store, pull),
-        files=files_of(store, pull),
-        cards=store.projects.items_of(pull),
-        checks=store.checks.on_commit(pull.repo, pull.head_sha),
-        verdicts=store.reviews.verdicts(pull),
-        merge_state=store.pulls.mergeable_state(pull),
-        rule=store.pulls.rule_against(pull),
-        branch_exists=f"refs/heads/{pull.head_ref}" in refs,
-        may_close=may_close(site, pull.issue),
-        may_write=site.reaches(pull.repo, Role.WRITE),
-        is_author=pull.issue.author is me,
+        entries=conversation(state, pull.issue) if tab == "conversation" else [],
+        commits=commits_of(state, pull),
+        files=files_of(state, pull),
+        cards=state.projects.items_of(pull),
+        checks=state.checks.on_commit(pull.repo, pull.head_sha),
+        verdicts=state.reviews.verdicts(pull),
+        merge_state=state.pulls.mergeable_state(pull),
+        rule=state.pulls.rule_against(pull),
+        branch_exists=pull.head_ref in state.repos.git(pull.repo).branches(),
+        may_close=may_close(pull.issue),
+        may_write=reaches(pull.repo, Role.WRITE),
+        is_author=pull.issue.author is person(),
     )
 
 
-def mount(site: Site) -> None:
-    """Mount pull requests."""
-
-    @site.route("/<owner>/<name>/pull/<int:number>")
-    def pull(owner: str, name: str, number: int) -> ResponseReturnValue:
-        issue = site.store.issues.get(repo_at(site, owner, name), number)
-        if issue.pull is None:
-            return redirect(address(issue))
-        return shown(site, issue.pull, "conversation", "pull.html")
-
-    @site.route("/<owner>/<name>/pull/<int:number>/commits")
-    def pull_commits(owner: str, name: str, number: int) -> ResponseReturnValue:
-        return shown(site, pull_at(site, owner, name, number), "commits", "pull_commits.html")
-
-    @site.route("/<owner>/<name>/pull/<int:number>/files")
-    def pull_files(owner: str, name: str, number: int) -> ResponseReturnValue:
-        return shown(site, pull_at(site, owner, name, number), "files", "pull_files.html")
-
-    @site.route("/<owner>/<name>/pulls")
-    def pull_list(owner: str, name: str) -> ResponseReturnValue:
-        repo = repo_at(site, owner, name)
-        listed = [one.issue for one in site.store.pulls.all(repo)]
-        return render_template("list.html", repo=repo, listed=listed, tab="pulls")
-
-    mount_acts(site)
+@pages.below_repo("/pull/<int:number>")
+def pull(repo: Repo, number: int) -> ResponseReturnValue:
+    """Show the conversation of a pull request."""
+    issue = store().issues.get(repo, number)
+    if issue.pull is None:
+        return redirect(address(issue))
+    return shown(issue.pull, "conversation", "pull.html")
 
 
-def mount_acts(site: Site) -> None:
-    """Mount what is done to a whole pull request."""
+@pages.below_repo("/pull/<int:number>/commits")
+def pull_commits(repo: Repo, number: int) -> ResponseReturnValue:
+    """Show the commits of a pull request."""
+    return shown(store().pulls.get(repo, number), "commits", "pull_commits.html")
 
-    @site.route("/<owner>/<name>/pull/<int:number>/merge", post=True)
-    def merge(owner: str, name: str, number: int) -> ResponseReturnValue:
-        found = pull_at(site, owner, name, number)
-        site.require(found.repo, Role.WRITE, "merge")
-        method, head = request.form.get("method", "squash"), request.form.get("head") or None
-        if method not in set(MergeMethod):
-            raise UnprocessableError("There is no such way to merge.")
-        site.store.pulls.merge(found, actor=site.person(), method=MergeMethod(method), sha=head)
-        return done(address(found))
 
-    @site.route("/<owner>/<name>/pull/<int:number>/draft", post=True)
-    def set_draft(owner: str, name: str, number: int) -> ResponseReturnValue:
-        found = pull_at(site, owner, name, number)
-        if found.issue.author is not site.person():
-            site.require(found.repo, Role.WRITE, "change whether this is a draft")
-        site.store.pulls.set_draft(found, request.form.get("draft") == "1", actor=site.person())
-        return done(address(found))
+@pages.below_repo("/pull/<int:number>/files")
+def pull_files(repo: Repo, number: int) -> ResponseReturnValue:
+    """Show the changed files of a pull request."""
+    return shown(store().pulls.get(repo, number), "files", "pull_files.html")
 
-    @site.route("/<owner>/<name>/pull/<int:number>/branch", post=True)
-    def delete_branch(owner: str, name: str, number: int) -> ResponseReturnValue:
-        found = pull_at(site, owner, name, number)
-        site.require(found.repo, Role.WRITE, "delete the branch")
-        site.store.repos.delete_ref(found.repo, f"refs/heads/{found.head_ref}", actor=site.person())
-        return done(address(found))
 
-    @site.route("/<owner>/<name>/checks/<int:check_id>/actions", post=True)
-    def press(owner: str, name: str, check_id: int) -> ResponseReturnValue:
-        repo = repo_at(site, owner, name)
-        site.require(repo, Role.WRITE, "press a check's button")
-        run = site.store.checks.get(repo, check_id)
-        site.store.checks.request(run, request.form.get("identifier", ""), actor=site.person())
-        return done(f"/{repo.full_name}")
+@pages.below_repo("/pulls")
+def pull_list(repo: Repo) -> ResponseReturnValue:
+    """Show the list of pull requests."""
+    listed = [one.issue for one in store().pulls.all(repo)]
+    return render_template("list.html", repo=repo, listed=listed, tab="pulls")
+
+
+@pages.below_repo("/pull/<int:number>/merge", post=True)
+def merge(repo: Repo, number: int) -> ResponseReturnValue:
+    """Merge a pull request."""
+    subject = store().pulls.get(repo, number)
+    require(repo, Role.WRITE, "merge")
+    method, head = request.form.get("method", "squash"), request.form.get("head") or None
+    if method not in set(MergeMethod):
+        raise UnprocessableError("There is no such way to merge.")
+    store().pulls.merge(subject, actor=person(), method=MergeMethod(method), sha=head)
+    return done(address(subject))
+
+
+@pages.below_repo("/pull/<int:number>/draft", post=True)
+def set_draft(repo: Repo, number: int) -> ResponseReturnValue:
+    """Put a pull request into draft, or take it out."""
+    subject = store().pulls.get(repo, number)
+    if subject.issue.author is not person():
+        require(repo, Role.WRITE, "change whether this is a draft")
+    store().pulls.set_draft(subject, request.form.get("draft") == "1", actor=person())
+    return done(address(subject))
+
+
+@pages.below_repo("/pull/<int:number>/branch", post=True)
+def delete_branch(repo: Repo, number: int) -> ResponseReturnValue:
+    """Delete the branch of a pull request."""
+    subject = store().pulls.get(repo, number)
+    require(repo, Role.WRITE, "delete the branch")
+    store().repos.delete_ref(repo, f"refs/heads/{subject.head_ref}", actor=person())
+    return done(address(subject))
+
+
+@pages.below_repo("/checks/<int:check_id>/actions", post=True)
+def press(repo: Repo, check_id: int) -> ResponseReturnValue:
+    """Press a button of a check run."""
+    require(repo, Role.WRITE, "press a check's button")
+    run = store().checks.get(repo, check_id)
+    store().checks.request(run, request.form.get("identifier", ""), actor=person())
+    return done(f"/{repo.full_name}")
+
+
+def read_line_comments(text: str) -> list[LineComment]:
+    """Return the comments on lines that a review form carries as JSON; raises UnprocessableError."""
+    try:
+        comments = [
+            LineComment(str(one["path"]), str(one["body"]), int(one["line"]), str(one["side"]))
+            for one in json.loads(text or "[]")
+        ]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UnprocessableError("The comments on lines cannot be read.") from error
+    if len(comments) > MAX_LINE_COMMENTS:
+        raise UnprocessableError(f"A review has at most {MAX_LINE_COMMENTS} comments on lines.")
+    return comments
+
+
+def thread_of(pull: Pull, thread_id: int) -> Thread:
+    """Return the thread; raises NotFoundError."""
+    return first((thread for thread in pull.threads if thread.id == thread_id), "That thread is gone.")
+
+
+@pages.below_repo("/pull/<int:number>/reviews", post=True)
+def review(repo: Repo, number: int) -> ResponseReturnValue:
+    """Submit a review."""
+    subject = store().pulls.get(repo, number)
+    comments = read_line_comments(request.form.get("comments", ""))
+    verdict = request.form.get("event", "")
+    made = store().reviews.submit(subject, verdict, read_body().strip(), comments, actor=person())
+    return done(f"{address(subject)}#review-{made.id}")
+
+
+@pages.below_repo("/pull/<int:number>/threads/<int:thread_id>/replies", post=True)
+def reply(repo: Repo, number: int, thread_id: int) -> ResponseReturnValue:
+    """Reply in a thread."""
+    subject = store().pulls.get(repo, number)
+    store().reviews.reply(thread_of(subject, thread_id), read_body(), actor=person())
+    return done(f"{address(subject)}#thread-{thread_id}")
+
+
+@pages.below_repo("/pull/<int:number>/threads/<int:thread_id>/resolved", post=True)
+def resolve(repo: Repo, number: int, thread_id: int) -> ResponseReturnValue:
+    """Resolve or reopen a thread."""
+    subject = store().pulls.get(repo, number)
+    if subject.issue.author is not person():
+        require(repo, Role.WRITE, "resolve a thread")
+    wanted = request.form.get("resolved") == "1"
+    store().reviews.set_resolved(thread_of(subject, thread_id), wanted, actor=person())
+    return done(f"{address(subject)}#thread-{thread_id}")

@@ -8,9 +8,5 @@ from flask import Blueprint
 
 def blueprints() -> list[Blueprint]:
     """Return the blueprint of every resource in this folder that has one."""
-    found = []
-    for module in pkgutil.iter_modules(__path__):
-        made = getattr(import_module(f"{__name__}.{module.name}"), "blueprint", None)
-        if isinstance(made, Blueprint):
-            found.append(made)
-    return found
+    modules = (import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
+    return [module.blueprint for module in modules if hasattr(module, "blueprint")]

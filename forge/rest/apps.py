@@ -1,10 +1,11 @@
 """Apps: themselves, their installations, tokens and deliveries, with the App's JWT."""
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
+from flask.typing import ResponseReturnValue
 
 from forge.errors import ForbiddenError, NotFoundError, UnauthorizedError, UnprocessableError
 from forge.payloads import account, application
-from forge.rest.context import answer, body, caller, page_of, store, text_of, view
+from forge.rest.context import body, caller, page_of, paged, store, text_of, view
 from forge.store.manifests import slug_of
 from forge.store.models import UserType
 from forge.store.registration import App
@@ -13,7 +14,7 @@ blueprint = Blueprint("apps", __name__)
 
 
 def signed_app() -> App:
-    """Return the App whose JWT came; raises UnauthorizedError for any other caller."""
+    """Return the App that signed the request with a JWT; raises UnauthorizedError for any other caller."""
     app = caller().app
     if app is None:
         raise UnauthorizedError("A JSON web token could not be decoded")
@@ -21,56 +22,55 @@ def signed_app() -> App:
 
 
 @blueprint.get("/app")
-def show_app() -> Response:
+def show_app() -> ResponseReturnValue:
     """Answer with the App."""
-    return answer(application.app(view(), signed_app()))
+    return application.app(view(), signed_app())
 
 
 @blueprint.get("/apps/<slug>")
-def show_app_by_slug(slug: str) -> Response:
+def show_app_by_slug(slug: str) -> ResponseReturnValue:
     """Answer with an App by its slug."""
-    return answer(application.app(view(), store().apps.by_slug(slug)))
+    return application.app(view(), store().apps.by_slug(slug))
 
 
 @blueprint.get("/app/installations")
-def list_installations() -> Response:
+def list_installations() -> ResponseReturnValue:
     """Answer with the App's installations."""
-    found, links = page_of(store().apps.installations(signed_app()))
-    return answer([application.installation(view(), one) for one in found], headers=links)
+    return paged(store().apps.installations(signed_app()), application.installation)
 
 
 @blueprint.get("/app/installations/<int:number>")
-def show_installation(number: int) -> Response:
+def show_installation(number: int) -> ResponseReturnValue:
     """Answer with one installation."""
-    return answer(application.installation(view(), store().apps.get_installation(signed_app(), number)))
+    return application.installation(view(), store().apps.get_installation(signed_app(), number))
 
 
 @blueprint.get("/orgs/<login>/installation")
-def organization_installation(login: str) -> Response:
+def organization_installation(login: str) -> ResponseReturnValue:
     """Answer with the App's installation in an organisation."""
     account_ = store().users.get(login)
     if account_.type is not UserType.ORGANIZATION:
         raise NotFoundError
-    return answer(application.installation(view(), store().apps.installation_of(signed_app(), account_)))
+    return application.installation(view(), store().apps.installation_of(signed_app(), account_))
 
 
 @blueprint.get("/users/<login>/installation")
-def user_installation(login: str) -> Response:
+def user_installation(login: str) -> ResponseReturnValue:
     """Answer with the App's installation at an account: a person's, and an organisation's too."""
-    found = store().apps.installation_of(signed_app(), store().users.get(login))
-    return answer(application.installation(view(), found))
+    installation = store().apps.installation_of(signed_app(), store().users.get(login))
+    return application.installation(view(), installation)
 
 
 @blueprint.get("/repos/<owner>/<name>/installation")
-def repository_installation(owner: str, name: str) -> Response:
+def repository_installation(owner: str, name: str) -> ResponseReturnValue:
     """Answer with the App's installation that covers a repository."""
     repo = store().repos.get(owner, name)
-    return answer(application.installation(view(), store().apps.installation_of(signed_app(), repo.owner)))
+    return application.installation(view(), store().apps.installation_of(signed_app(), repo.owner))
 
 
 @blueprint.post("/app/installations/<int:number>/access_tokens")
-def create_token(number: int) -> Response:
-    """Answer with a new installation token, narrowed as asked."""
+def create_token(number: int) -> ResponseReturnValue:
+    """Answer with a new installation token, narrowed if the body says so."""
     installation = store().apps.get_installation(signed_app(), number)
     wanted = body()
     if installation.suspended_at is not None:
@@ -90,64 +90,61 @@ def create_token(number: int) -> Response:
         permissions=wanted.get("permissions"),
         repo_ids=None if repo_ids is None else frozenset(repo_ids),
     )
-    return answer(application.token(view(), token), 201)
+    return application.token(view(), token), 201
 
 
 @blueprint.get("/installation/repositories")
-def installation_repositories() -> Response:
+def installation_repositories() -> ResponseReturnValue:
     """Answer with the repositories that a token reaches."""
     token = caller().token
     if token is None:
         raise UnauthorizedError("Requires authentication")
     within = store().access.repositories(token.installation)
     repos = [repo for repo in within if token.repo_ids is None or repo.id in token.repo_ids]
-    found, links = page_of(repos)
-    return answer(
-        {
-            "total_count": len(repos),
-            "repository_selection": "all" if token.repo_ids is None else "selected",
-            "repositories": [account.repository(view(), repo) for repo in found],
-        },
-        headers=links,
-    )
+    page, links = page_of(repos)
+    return {
+        "total_count": len(repos),
+        "repository_selection": "all" if token.repo_ids is None else "selected",
+        "repositories": [account.repository(view(), repo) for repo in page],
+    }, links
 
 
 @blueprint.get("/app/hook/deliveries")
-def list_deliveries() -> Response:
-    """Answer with deliveries, newest first; the cursor is the id of the last one of the page before."""
-    found = store().deliveries.all(signed_app())
-    found = [one for one in found if one.status != "pending"]
-    status = request.args.get("status")
-    if status is not None:
-        found = [one for one in found if (200 <= one.status_code < 400) is (status == "success")]
-    cursor = request.args.get("cursor")
-    if cursor is not None:
-        found = [one for one in found if one.id < int(cursor.removeprefix("v1_"))]
+def list_deliveries() -> ResponseReturnValue:
+    """Answer with deliveries, newest first; the cursor is the last id of the page before."""
+    status, cursor = request.args.get("status"), request.args.get("cursor")
+    before = float("inf") if cursor is None else int(cursor.removeprefix("v1_"))
+    deliveries = [
+        one
+        for one in store().deliveries.all(signed_app())
+        if one.status != "pending" and one.id < before
+        if status is None or (200 <= one.status_code < 400) is (status == "success")
+    ]
     per_page = min(100, max(1, request.args.get("per_page", 30, type=int)))
-    page, links = found[:per_page], {}
-    if len(found) > per_page:
+    page, links = deliveries[:per_page], {}
+    if len(deliveries) > per_page:
         extra = f"&status={status}" if status else ""
         after = f"{request.base_url}?per_page={per_page}&cursor=v1_{page[-1].id}{extra}"
         links = {"Link": f'<{after}>; rel="next"'}
-    return answer([application.delivery_item(one) for one in page], headers=links)
+    return [application.delivery_item(one) for one in page], links
 
 
 @blueprint.get("/app/hook/deliveries/<int:number>")
-def show_delivery(number: int) -> Response:
-    """Answer with one delivery, with what was sent and answered."""
-    return answer(application.delivery(store().deliveries.get(number, signed_app())))
+def show_delivery(number: int) -> ResponseReturnValue:
+    """Answer with one delivery, its request and its response."""
+    return application.delivery(store().deliveries.get(number, signed_app()))
 
 
 @blueprint.post("/app/hook/deliveries/<int:number>/attempts")
-def redeliver(number: int) -> Response:
+def redeliver(number: int) -> ResponseReturnValue:
     """Send a delivery again, under the same GUID."""
     store().deliveries.repeat(store().deliveries.get(number, signed_app()))
-    return answer({}, 202)
+    return {}, 202
 
 
 @blueprint.post("/app-manifests/<code>/conversions")
-def convert_manifest(code: str) -> Response:
-    """Register the App of a manifest and answer with its secrets, this once."""
+def convert_manifest(code: str) -> ResponseReturnValue:
+    """Register the App of a manifest; answer with its secrets, which are not shown again."""
     offer = store().manifests.take(code)
     manifest = offer.manifest
     name = str(manifest["name"])
@@ -169,19 +166,19 @@ def convert_manifest(code: str) -> Response:
         "webhook_secret": app.webhook_secret or None,
         "pem": pem,
     }
-    return answer({**application.app(view(), app), **secrets}, 201)
+    return {**application.app(view(), app), **secrets}, 201
 
 
 @blueprint.get("/app/hook/config")
-def show_hook() -> Response:
-    """Answer with where the App's webhooks go."""
-    return answer(application.hook_config(signed_app()))
+def show_hook() -> ResponseReturnValue:
+    """Answer with the address of the App's webhook."""
+    return application.hook_config(signed_app())
 
 
 @blueprint.patch("/app/hook/config")
-def change_hook() -> Response:
-    """Change where the App's webhooks go, or the secret that signs them."""
+def change_hook() -> ResponseReturnValue:
+    """Change the address of the App's webhook, or the secret that signs it."""
     app, wanted = signed_app(), body()
     app.webhook_url = text_of(wanted, "url", "Hook") or app.webhook_url
     app.webhook_secret = text_of(wanted, "secret", "Hook") or app.webhook_secret
-    return answer(application.hook_config(app))
+    return application.hook_config(app)

@@ -1,116 +1,103 @@
 """Comments of issues and pull requests, and the links between issues."""
 
-from flask import Blueprint, Response
+from flask.typing import ResponseReturnValue
 
-from forge.errors import NotFoundError
 from forge.payloads import issue
-from forge.rest.context import actor, answer, body, needed_text, no_content, page_of, repo_for, store, view
-from forge.rest.issues import TALK, since
+from forge.payloads.view import Json
+from forge.rest.context import (
+    RepositoryBlueprint,
+    actor,
+    body,
+    needed_text,
+    paged,
+    require_author,
+    store,
+    view,
+)
+from forge.rest.issues import TALK, newer
+from forge.store.base import first
 from forge.store.models import Comment, Issue, Repo, Role
 
-blueprint = Blueprint("comments", __name__, url_prefix="/repos/<owner>/<name>")
+blueprint = RepositoryBlueprint("comments")
 
 
-@blueprint.get("/issues/<int:number>/comments")
-def list_comments(owner: str, name: str, number: int) -> Response:
+@blueprint.on("GET", "/issues/<int:number>/comments", TALK)
+def list_comments(repo: Repo, number: int) -> ResponseReturnValue:
     """Answer with the comments of an issue, oldest first."""
-    repo = repo_for(owner, name, TALK)
-    moment = since()
-    comments = store().issues.get(repo, number).comments
-    found, links = page_of([one for one in comments if moment is None or one.updated_at >= moment])
-    return answer([issue.comment(view(), one) for one in found], headers=links)
+    return paged(newer(store().issues.get(repo, number).comments), issue.comment)
 
 
-@blueprint.get("/issues/comments")
-def list_all_comments(owner: str, name: str) -> Response:
+@blueprint.on("GET", "/issues/comments", TALK)
+def list_all_comments(repo: Repo) -> ResponseReturnValue:
     """Answer with the comments of a repository, oldest first."""
-    repo = repo_for(owner, name, TALK)
-    moment = since()
-    comments = store().issues.comments_of(repo)
-    found, links = page_of([one for one in comments if moment is None or one.updated_at >= moment])
-    return answer([issue.comment(view(), one) for one in found], headers=links)
+    return paged(newer(store().issues.comments_of(repo)), issue.comment)
 
 
-@blueprint.post("/issues/<int:number>/comments")
-def create_comment(owner: str, name: str, number: int) -> Response:
-    """Comment; anybody who may read a repository may."""
-    repo = repo_for(owner, name, TALK, "write")
+@blueprint.on("POST", "/issues/<int:number>/comments", TALK)
+def create_comment(repo: Repo, number: int) -> ResponseReturnValue:
+    """Comment on an issue; reading rights are enough."""
     text = needed_text(body(), "body", "IssueComment")
     made = store().issues.comment(store().issues.get(repo, number), text, actor=actor())
-    return answer(issue.comment(view(), made), 201)
+    return issue.comment(view(), made), 201
 
 
-@blueprint.get("/issues/comments/<int:number>")
-def show_comment(owner: str, name: str, number: int) -> Response:
+@blueprint.on("GET", "/issues/comments/<int:number>", TALK)
+def show_comment(repo: Repo, number: int) -> Json:
     """Answer with one comment."""
-    repo = repo_for(owner, name, TALK)
-    return answer(issue.comment(view(), store().issues.get_comment(repo, number)))
+    return issue.comment(view(), store().issues.get_comment(repo, number))
 
 
-def _editable(owner: str, name: str, number: int) -> Comment:
-    repo = repo_for(owner, name, TALK, "write")
+def _editable(repo: Repo, number: int) -> Comment:
     comment = store().issues.get_comment(repo, number)
-    if comment.author is not actor():
-        repo_for(owner, name, TALK, "write", Role.WRITE)
+    require_author(comment.author, repo, TALK, Role.WRITE)
     return comment
 
 
-@blueprint.patch("/issues/comments/<int:number>")
-def edit_comment(owner: str, name: str, number: int) -> Response:
+@blueprint.on("PATCH", "/issues/comments/<int:number>", TALK)
+def edit_comment(repo: Repo, number: int) -> Json:
     """Replace the text of a comment."""
-    comment = _editable(owner, name, number)
-    text = needed_text(body(), "body", "IssueComment")
-    store().issues.edit_comment(comment, text, actor=actor())
-    return answer(issue.comment(view(), comment))
+    comment = _editable(repo, number)
+    store().issues.edit_comment(comment, needed_text(body(), "body", "IssueComment"), actor=actor())
+    return issue.comment(view(), comment)
 
 
-@blueprint.delete("/issues/comments/<int:number>")
-def delete_comment(owner: str, name: str, number: int) -> Response:
+@blueprint.on("DELETE", "/issues/comments/<int:number>", TALK)
+def delete_comment(repo: Repo, number: int) -> ResponseReturnValue:
     """Delete a comment."""
-    store().issues.delete_comment(_editable(owner, name, number), actor=actor())
-    return no_content()
+    store().issues.delete_comment(_editable(repo, number), actor=actor())
+    return "", 204
 
 
 def _issue_with_id(repo: Repo, wanted: object) -> Issue:
     """Return the issue with this id (these endpoints take ids, not numbers); raises NotFoundError."""
-    owner = repo.owner
-    for other in store().repos.all():
-        for one in other.issues.values():
-            if other.owner is owner and one.id == wanted:
-                return one
-    raise NotFoundError()
+    reachable = (other for other in store().repos.all() if other.owner is repo.owner)
+    return first(one for other in reachable for one in other.issues.values() if one.id == wanted)
 
 
-@blueprint.get("/issues/<int:number>/sub_issues")
-def list_sub_issues(owner: str, name: str, number: int) -> Response:
+@blueprint.on("GET", "/issues/<int:number>/sub_issues", "issues")
+def list_sub_issues(repo: Repo, number: int) -> ResponseReturnValue:
     """Answer with the sub-issues of an issue."""
-    repo = repo_for(owner, name, "issues")
-    found, links = page_of(store().issues.get(repo, number).sub_issues)
-    return answer([issue.issue(view(), one) for one in found], headers=links)
+    return paged(store().issues.get(repo, number).sub_issues, issue.issue)
 
 
-@blueprint.post("/issues/<int:number>/sub_issues")
-def add_sub_issue(owner: str, name: str, number: int) -> Response:
-    """Make an issue a part of another one."""
-    repo = repo_for(owner, name, "issues", "write", Role.TRIAGE)
+@blueprint.on("POST", "/issues/<int:number>/sub_issues", "issues", Role.TRIAGE)
+def add_sub_issue(repo: Repo, number: int) -> ResponseReturnValue:
+    """Make an issue a sub-issue of another one."""
     parent, wanted = store().issues.get(repo, number), body()
     child = _issue_with_id(repo, wanted.get("sub_issue_id"))
     store().links.add_sub_issue(parent, child, actor=actor(), replace=bool(wanted.get("replace_parent")))
-    return answer(issue.issue(view(), parent), 201)
+    return issue.issue(view(), parent), 201
 
 
-@blueprint.get("/issues/<int:number>/dependencies/blocked_by")
-def list_blocked_by(owner: str, name: str, number: int) -> Response:
-    """Answer with what an issue waits for."""
-    repo = repo_for(owner, name, "issues")
-    found, links = page_of(store().issues.get(repo, number).blocked_by)
-    return answer([issue.issue(view(), one) for one in found], headers=links)
+@blueprint.on("GET", "/issues/<int:number>/dependencies/blocked_by", "issues")
+def list_blocked_by(repo: Repo, number: int) -> ResponseReturnValue:
+    """Answer with the issues that block an issue."""
+    return paged(store().issues.get(repo, number).blocked_by, issue.issue)
 
 
-@blueprint.post("/issues/<int:number>/dependencies/blocked_by")
-def add_blocked_by(owner: str, name: str, number: int) -> Response:
-    """Let an issue wait for another one."""
-    repo = repo_for(owner, name, "issues", "write", Role.TRIAGE)
-    one = store().issues.get(repo, number)
-    store().links.add_blocked_by(one, _issue_with_id(repo, body().get("issue_id")), actor=actor())
-    return answer(issue.issue(view(), one), 201)
+@blueprint.on("POST", "/issues/<int:number>/dependencies/blocked_by", "issues", Role.TRIAGE)
+def add_blocked_by(repo: Repo, number: int) -> ResponseReturnValue:
+    """Let an issue be blocked by another one."""
+    blocked = store().issues.get(repo, number)
+    store().links.add_blocked_by(blocked, _issue_with_id(repo, body().get("issue_id")), actor=actor())
+    return issue.issue(view(), blocked), 201

@@ -1,15 +1,16 @@
-"""What every REST resource needs of the request that it answers."""
+"""Shared by all REST resources: the forge that answers, the caller, the body, pages, repository routes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlencode
 
-from flask import Response, g, jsonify, request
+from flask import Blueprint, g, request
+from flask.typing import ResponseReturnValue
 from werkzeug.local import LocalProxy
 
 from forge.access import Caller, require
 from forge.errors import BadRequestError, UnprocessableError
-from forge.payloads.view import View
+from forge.payloads.view import Json, View
 from forge.store import Store
 from forge.store.models import Repo, Role, User
 
@@ -18,19 +19,19 @@ if TYPE_CHECKING:
     from forge.payloads.webhook import Announcer
 
 T = TypeVar("T")
+Answering = TypeVar("Answering", bound=Callable[..., ResponseReturnValue])
 MAX_PER_PAGE = 100
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 # Under these names a forge puts its parts into the environment of each request that it answers.
 STORE, GATEWAY, ANNOUNCER = "forge.store", "forge.gateway", "forge.announcer"
 
 
 def store() -> Store:
     """Return the state of the forge that answers this request."""
-    found = request.environ[STORE]
-    assert isinstance(found, Store)
-    return found
+    return cast(Store, request.environ[STORE])
 
 
-# The forge that answers the request at hand, for what is mounted once for all of them.
+# The parts of the forge that answers the current request: routes are mounted once for all forges.
 current_store = cast(Store, LocalProxy(store))
 current_gateway = cast("Gateway", LocalProxy(lambda: request.environ[GATEWAY]))
 current_announcer = cast("Announcer", LocalProxy(lambda: request.environ[ANNOUNCER]))
@@ -43,9 +44,7 @@ def view() -> View:
 
 def caller() -> Caller:
     """Return who sent this request."""
-    found = g.caller
-    assert isinstance(found, Caller)
-    return found
+    return cast(Caller, g.caller)
 
 
 def actor() -> User:
@@ -53,33 +52,63 @@ def actor() -> User:
     return caller().actor
 
 
-def repo_for(owner: str, name: str, permissions: str, level: str = "read", role: Role = Role.READ) -> Repo:
-    """Return a repository that the caller may use so; raises as `access.require` and NotFoundError."""
-    repo = store().repos.get(owner, name)
-    require(store(), caller(), repo, permissions, level, role)
-    return repo
+class RepositoryBlueprint(Blueprint):
+    """Routes below a repository. Views get the repository, after the caller's permission was checked."""
+
+    def __init__(self, name: str, below: str = "") -> None:
+        super().__init__(name, __name__, url_prefix=f"/repos/<owner>/<name>{below}")
+
+    def on(
+        self, method: str, rule: str, permissions: str, role: Role = Role.READ
+    ) -> Callable[[Answering], Answering]:
+        """Mount a view; a token needs one of `permissions` (split by `|`), a person `role`.
+
+        GET needs the level `read`, any other method `write`.
+        """
+
+        def mount(function: Answering) -> Answering:
+            def view(owner: str, name: str, **parts: Any) -> ResponseReturnValue:
+                repo = store().repos.get(owner, name)
+                require(store(), caller(), repo, permissions, "read" if method == "GET" else "write", role)
+                return function(repo, **parts)
+
+            self.add_url_rule(rule, f"{method} {rule}", view, methods=[method])
+            return function
+
+        return mount
+
+
+def require_author(author: User, repo: Repo, permissions: str, role: Role) -> None:
+    """Raise unless the caller is the author, or has `role` in the repository."""
+    if author is not actor():
+        require(store(), caller(), repo, permissions, "write", role)
+
+
+def is_loopback_request() -> bool:
+    """Return whether the request named this machine itself as its host, whatever the port."""
+    return request.host in LOOPBACK or request.host.rsplit(":", 1)[0] in LOOPBACK
 
 
 def body() -> dict[str, Any]:
     """Return the JSON object of the request, empty without one; raises BadRequestError."""
     if not request.get_data(cache=True):
         return {}
-    found = request.get_json(force=True, silent=True)
-    if found is None:
+    content = request.get_json(force=True, silent=True)
+    if content is None:
         raise BadRequestError("Problems parsing JSON")
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise BadRequestError("Body should be a JSON object")
-    return found
+    return content
 
 
 def text_of(source: dict[str, Any], key: str, resource: str, *, needed: bool = False) -> str | None:
     """Return a text of the body; raises UnprocessableError when it is missing or no text."""
-    found = source.get(key)
-    if found is None and not needed:
+    text = source.get(key)
+    if text is None and not needed:
         return None
-    if not isinstance(found, str):
-        raise UnprocessableError.on_field(resource, key, "missing_field" if found is None else "invalid")
-    return found
+    if not isinstance(text, str):
+        raise UnprocessableError.on_field(resource, key, "missing_field" if text is None else "invalid")
+    return text
 
 
 def needed_text(source: dict[str, Any], key: str, resource: str) -> str:
@@ -87,8 +116,13 @@ def needed_text(source: dict[str, Any], key: str, resource: str) -> str:
     return text_of(source, key, resource, needed=True) or ""
 
 
+def needed_texts(source: dict[str, Any], resource: str, *keys: str) -> list[str]:
+    """Return several texts that the body must have; raises UnprocessableError."""
+    return [needed_text(source, key, resource) for key in keys]
+
+
 def page_of(things: Sequence[T]) -> tuple[list[T], dict[str, str]]:
-    """Return the page that the request asks for and its Link header.
+    """Return the page that the request asks for, and its Link header.
 
     Source: docs.github.com/rest/using-the-rest-api/using-pagination-in-the-rest-api.
     """
@@ -105,14 +139,7 @@ def page_of(things: Sequence[T]) -> tuple[list[T], dict[str, str]]:
     return list(things[start : start + per_page]), {"Link": ", ".join(links)} if links else {}
 
 
-def answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return a JSON response."""
-    response = jsonify(content)
-    response.status_code = status
-    response.headers.update(headers or {})
-    return response
-
-
-def no_content() -> Response:
-    """Return 204."""
-    return Response(status=204)
+def paged(things: Sequence[T], show: Callable[[View, T], Json]) -> ResponseReturnValue:
+    """Answer with the page that the request asks for, each thing as `show` builds it."""
+    page, links = page_of(things)
+    return [show(view(), thing) for thing in page], links

@@ -62,7 +62,7 @@ class DraftIssue(Node):
 
 @dataclass(slots=True, eq=False)
 class Value(Node):
-    """What an item has in one field: a text, a number or the id of an option."""
+    """The value of an item in one field: a text, a number or the id of an option."""
 
     item: "Item"
     field: Field
@@ -71,10 +71,15 @@ class Value(Node):
     created_at: datetime
     updated_at: datetime
 
+    @property
+    def option(self) -> Option | None:
+        """Return the chosen option; `None` for a value of another type of field."""
+        return self.field.option_with_id(str(self.content))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatusChange:
-    """A move of an issue's card as its timeline tells it; the column's name is empty where there was none."""
+    """A move of an issue's card in its timeline; the name of a column is empty where there was none."""
 
     node_id: str
     project: "Project"
@@ -120,9 +125,8 @@ class Item(Node):
 
     def column(self) -> Option | None:
         """Return the option of the Status field that the card is in; `None` without one."""
-        status = self.project.status
-        value = self.values.get(status.node_id)
-        return status.option_with_id(str(value.content)) if value else None
+        value = self.values.get(self.project.status.node_id)
+        return value.option if value else None
 
 
 @dataclass(slots=True, eq=False)
