@@ -1,4 +1,4 @@
-"""Who is asking, and whether they may: people by role, Apps by the permissions of their token."""
+"""Callers and their rights: people by role, Apps by the permissions of their token."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ LEVELS = ("none", "read", "write", "admin")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever sent a request: nobody, a person, an App with its key, or an installation with a token."""
+    """The sender of a request: nobody, a person, an App with its key, or an installation with a token."""
 
     user: User | None = None
     app: App | None = None
@@ -36,14 +36,14 @@ class Caller:
 
     @property
     def budget_key(self) -> str:
-        """Return what the rate limit is counted under."""
+        """Return the key under which the rate limit counts."""
         if self.token is not None:
             return f"installation {self.token.installation.id}"
         return f"user {self.user.login}" if self.user else "anonymous"
 
 
 def identify(store: Store, authorization: str) -> Caller:
-    """Return who an Authorization header speaks for; raises UnauthorizedError for a bad one."""
+    """Return the caller that an Authorization header names; raises UnauthorizedError for a bad one."""
     if not authorization:
         return Caller()
     scheme, _, rest = authorization.partition(" ")
@@ -111,7 +111,7 @@ def _judge_times(issued_s: int, expires_s: int, now: datetime) -> None:
 
 
 def require_role(store: Store, repo: Repo, user: User, needed: Role) -> None:
-    """Raise ForbiddenError when a role is too low, NotFoundError when they may not even look."""
+    """Raise ForbiddenError when a role is too low, NotFoundError without any."""
     role = store.repos.role_of(repo, user)
     if role.reaches(needed):
         return

@@ -13,8 +13,7 @@ from forge.payloads.application import delivery_item
 from forge.payloads.view import Json, attributes
 from forge.rest.context import (
     body,
-    current_announcer,
-    current_gateway,
+    forge,
     is_loopback_request,
     needed_text,
     store,
@@ -55,13 +54,13 @@ def deliveries() -> ResponseReturnValue:
 @blueprint.get("/calls")
 def calls() -> ResponseReturnValue:
     """Answer with the API calls of Apps, oldest first."""
-    return [asdict(call) for call in list(current_gateway.calls)]
+    return [asdict(call) for call in list(forge().gateway.calls)]
 
 
 @blueprint.delete("/calls")
 def forget_calls() -> Json:
     """Forget the API calls made so far."""
-    current_gateway.calls.clear()
+    forge().gateway.calls.clear()
     return {}
 
 
@@ -168,7 +167,7 @@ def point_webhook() -> Json:
     app.webhook_url = needed_text(wanted, "url", "Hook")
     app.webhook_secret = wanted.get("secret", app.webhook_secret)
     if app.webhook_url:
-        current_announcer.ping(app)
+        forge().announcer.ping(app)
     return {"app_id": app.id, "url": app.webhook_url}
 
 

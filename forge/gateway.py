@@ -1,4 +1,4 @@
-"""What happens around every API request: who asks, the budget, the call log, the faults."""
+"""Around every API request: the caller, the budget, the call log, the faults."""
 
 import re
 import socket
@@ -21,12 +21,13 @@ from forge.store.faults import ApiFault
 MAX_CALLS = 10_000
 WINDOW_S = 3600
 REPOSITORY = re.compile(r"/repos/(?P<owner>[^/]+)/(?P<name>[^/]+)(?P<rest>/.*)?")
+LIMITED = "API rate limit exceeded for installation."
 SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One API request by an App; `cost` is its price of the hourly budget: points of GraphQL, or 1."""
+    """One API request by an App; `cost` is its share of the hourly budget: points of GraphQL, or 1."""
 
     method: str
     path: str
@@ -36,7 +37,7 @@ class Call:
 
 
 class Gateway:
-    """Counts and records API requests, and lets the faults happen that were asked for."""
+    """Counts and records API requests, and injects faults."""
 
     def __init__(self, store: Store, judge: Judge | None = None) -> None:
         self.store = store
@@ -47,7 +48,7 @@ class Gateway:
 
     def before(self) -> Response | None:
         """Identify the caller; return the answer when the request goes no further."""
-        path = request.path.removeprefix("/api/v3").removeprefix("/api")
+        path = _path()
         g.api = (request.blueprint or "rest").startswith(("rest", "graphql"))
         g.caller, g.fault, g.faked = Caller(), None, False
         if not g.api:
@@ -62,7 +63,7 @@ class Gateway:
             return self.refused(error)
         g.budget = self._spend(g.caller, resource, cost=_cost(path))
         if g.caller.token is None and g.caller.app is None:
-            return None  # faults and limits are for Apps: the people of a test must be able to act
+            return None  # faults and limits are for Apps only: the people of a test must be able to act
         return self._limited(path) or self._fault(path) or self._moved(path)
 
     def _moved(self, path: str) -> Response | None:
@@ -77,8 +78,8 @@ class Gateway:
         query = request.query_string.decode()
         root = request.base_url.removesuffix(request.path) + request.path.removesuffix(path)
         url = f"{root}/repos/{repo.full_name}{match['rest'] or ''}{'?' if query else ''}{query}"
-        status, words = (301, "Moved Permanently") if request.method == "GET" else (307, "Temporary Redirect")
-        return _message(status, words, {"Location": url})
+        moved = (301, "Moved Permanently") if request.method == "GET" else (307, "Temporary Redirect")
+        return message_response(*moved, {"Location": url})
 
     def _spend(self, caller: Caller, resource: str, *, cost: int) -> dict[str, int | str]:
         now = int(self.store.clock.now().timestamp())
@@ -103,18 +104,17 @@ class Gateway:
         if path == "/graphql" and faults.take("graphql_rate_limited"):
             return self._graphql_limited()
         if faults.take("secondary"):
-            return _message(403, SECONDARY, {"Retry-After": "60"})
+            return message_response(403, SECONDARY, {"Retry-After": "60"})
         if int(budget["used"]) <= int(budget["limit"]):
             return None
         if path == "/graphql":
             return self._graphql_limited()
-        return _message(403, "API rate limit exceeded for installation.", {})
+        return message_response(403, LIMITED)
 
     @staticmethod
     def _graphql_limited() -> Response:
         g.budget = {**g.budget, "remaining": 0}
-        message = "API rate limit exceeded for installation."
-        return jsonify(errors=[{"type": "RATE_LIMITED", "code": "graphql_rate_limit", "message": message}])
+        return jsonify(errors=[{"type": "RATE_LIMITED", "code": "graphql_rate_limit", "message": LIMITED}])
 
     def _fault(self, path: str) -> Response | None:
         body = request.get_data(as_text=True) if self.store.faults.api else ""
@@ -133,30 +133,29 @@ class Gateway:
             connection = request.environ.get("werkzeug.socket")
             if isinstance(connection, socket.socket):
                 connection.shutdown(socket.SHUT_RDWR)
-        words = {403: "Forbidden", 409: "Conflict", 422: "Validation Failed", 429: "Too many requests"}
-        return _message(fault.status, words.get(fault.status, "Server Error"), fault.headers)
+        messages = {403: "Forbidden", 409: "Conflict", 422: "Validation Failed", 429: "Too many requests"}
+        return message_response(fault.status, messages.get(fault.status, "Server Error"), fault.headers)
 
     def after(self, response: Response) -> Response:
-        """Add the budget's headers, record the call, and spoil the answer if that was asked for."""
+        """Add the budget's headers, record the call, and spoil the answer if a fault says so."""
         if not g.get("api"):
             return response
         if g.fault is not None:
             self.store.faults.hold(g.fault)
             response = self._faulty(g.fault) if g.fault.status else response
         for name, value in g.get("budget", {}).items():
-            if name == "cost":  # GraphQL's own field alone tells it
-                continue
-            response.headers[f"X-RateLimit-{name.title()}"] = str(value)
+            if name != "cost":  # only in GraphQL's own field
+                response.headers[f"X-RateLimit-{name.title()}"] = str(value)
         response.headers["X-GitHub-Request-Id"] = f"{id(response):X}"
         response.headers["X-GitHub-Api-Version-Selected"] = request.headers.get(
             "X-GitHub-Api-Version", "2022-11-28"
         )
         if g.caller.token is not None or g.caller.app is not None:
-            path = request.path.removeprefix("/api/v3").removeprefix("/api")
+            path = _path()
             cost = int(g.get("budget", {}).get("cost", 0))
             self.calls.append(Call(request.method, path, response.status_code, g.get("operation", ""), cost))
         if self._judge is not None:
-            with suppress(ClientDisconnected):  # who asked is gone, in the middle of it
+            with suppress(ClientDisconnected):  # the client closed its connection in the middle
                 self._judge.exchanged(_exchange(response))
         return response
 
@@ -171,7 +170,7 @@ class Gateway:
 def _exchange(response: Response) -> Exchange:
     return Exchange(
         method=request.method,
-        # As it was sent: in `request.path`, a slash of a name cannot be told from one of the path.
+        # As sent: `request.path` does not tell a slash in a name from one of the path.
         path=str(request.environ["RAW_URI"]).partition("?")[0].removeprefix("/api/v3"),
         query=request.query_string.decode(errors="replace"),
         agent=request.headers.get("User-Agent", ""),
@@ -184,6 +183,11 @@ def _exchange(response: Response) -> Exchange:
     )
 
 
+def _path() -> str:
+    """Return the request's path, whichever of GitHub's prefixes it has."""
+    return request.path.removeprefix("/api/v3").removeprefix("/api")
+
+
 def _cost(path: str) -> int:
     if path != "/graphql":
         return int(path != "/rate_limit")
@@ -191,8 +195,9 @@ def _cost(path: str) -> int:
     return points(wanted.get("query"), wanted.get("variables")) if isinstance(wanted, dict) else 1
 
 
-def _message(status: int, message: str, headers: dict[str, str]) -> Response:
+def message_response(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    """Return an error response in GitHub's form."""
     response = jsonify(message=message, documentation_url=DOCUMENTATION_URL, status=str(status))
     response.status_code = status
-    response.headers.update(headers)
+    response.headers.update(headers or {})
     return response

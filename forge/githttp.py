@@ -23,7 +23,7 @@ _pushing = Lock()
 
 @blueprint.route("/<owner>/<name>.git/<path:rest>", methods=["GET", "POST"])
 def serve(owner: str, name: str, rest: str) -> Response:
-    """Answer a fetch or a push; after a push the pull requests follow and the webhooks are told."""
+    """Answer a fetch or a push; after a push, pull requests are updated and webhooks sent."""
     if rest not in {"info/refs", "git-upload-pack", "git-receive-pack", "HEAD"}:
         raise NotFoundError()
     moved = store().repos.formerly(owner, name)
@@ -70,7 +70,7 @@ def _push(repo: Repo, rest: str, caller: Caller) -> Response:
 
 
 def _backend(repo: Repo, rest: str) -> Response:
-    """Return what `git http-backend` says to this request (a CGI, RFC 3875)."""
+    """Return the answer of `git http-backend` to this request (a CGI, RFC 3875)."""
     environment = {
         **clean_environment(),
         "GIT_PROJECT_ROOT": str(store().root / "git"),

@@ -1,4 +1,4 @@
-"""Sending webhooks: one background thread, in order, never again by itself."""
+"""Sender of webhooks: one background thread, in order, without retries, as GitHub does."""
 
 import http.client
 import time
@@ -14,7 +14,7 @@ REVERSE_WAIT_S = 2.0  # a batch to be reversed goes out after this long, even wh
 
 
 class Sender:
-    """Sends what the store records, with the faults that were asked for."""
+    """Sends the deliveries that the store records, with injected faults."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -45,7 +45,7 @@ class Sender:
             self._wake.notify_all()
 
     def drain(self, timeout_s: float = 10) -> bool:
-        """Wait until everything queued was sent; return whether that came true in time."""
+        """Wait until all queued deliveries are sent; return whether that was in time."""
         with self._wake:
             return self._wake.wait_for(
                 lambda: not self._queue and not self._held and not self._busy, timeout_s

@@ -1,4 +1,4 @@
-"""What a judge is told: every answer of the API and every delivery. The forge itself has none; tests do."""
+"""Interface of a judge, which sees every answer of the API and every delivery. Only tests have one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Protocol
 class Exchange:
     """One API request and its answer. `path` is as sent, without `/api/v3`; `kind` is the media type alone.
 
-    `installed` tells that an installation asked, with its token; `faked`, that a test wanted the answer so.
+    `installed`: the caller was an installation with its token. `faked`: a fault made the answer.
     """
 
     method: str
@@ -25,7 +25,7 @@ class Exchange:
 
 
 class Judge(Protocol):
-    """Is told of everything, in the thread that answers; it returns nothing and must not raise."""
+    """Is called in the thread that answers; it returns nothing and must not raise."""
 
     def exchanged(self, exchange: Exchange) -> None:
         """Take note of a request and its answer."""

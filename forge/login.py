@@ -1,4 +1,4 @@
-"""Where an App turns a sign-in's code into a token: beside the API, with answers of its own kind."""
+"""Exchange of a sign-in's code for a token; the endpoint is beside the API, with its own error format."""
 
 from flask import Blueprint, Response, jsonify, request
 
@@ -10,10 +10,7 @@ blueprint = Blueprint("login", __name__)
 
 @blueprint.post("/login/oauth/access_token")
 def exchange() -> Response:
-    """Answer with a person's token, or with what is wrong; both are a 200, as on GitHub.
-
-    JSON for whoever accepts it: the forge knows no other form.
-    """
+    """Answer with a person's token or an error; both are a 200, as on GitHub. The forge writes only JSON."""
     names = ("client_id", "client_secret", "code", "redirect_uri", "code_verifier")
     client_id, secret, code, redirect_uri, verifier = (request.values.get(name, "") for name in names)
     try:

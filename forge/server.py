@@ -7,14 +7,14 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, ClassVar
 
-from flask import Flask, Response, jsonify, request
+from flask import Flask, Response, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from forge.control import blueprint as control_blueprint
-from forge.errors import DOCUMENTATION_URL, ForgeError
-from forge.gateway import Gateway
+from forge.errors import ForgeError
+from forge.gateway import Gateway, message_response
 from forge.githttp import blueprint as git_blueprint
 from forge.graphql import blueprint as graphql_blueprint
 from forge.hooks import Sender
@@ -23,15 +23,15 @@ from forge.login import blueprint as login_blueprint
 from forge.pages import blueprint as pages_blueprint
 from forge.payloads.webhook import Announcer
 from forge.rest import blueprints
-from forge.rest.context import ANNOUNCER, GATEWAY, STORE, current_gateway, current_store
+from forge.rest.context import FORGE, forge, store
 from forge.store import Store
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-MAX_BODY_BYTES = 512 * 1024 * 1024  # a push may be large; the API's own limits are checked where they belong
+MAX_BODY_BYTES = 512 * 1024 * 1024  # a push may be large; the limits of the API are checked elsewhere
 STOP_TIMEOUT_S = 10
-POLL_S = 0.02  # how long stopping may have to wait for the loop that accepts connections
+POLL_S = 0.02  # the longest wait of a stop for the loop that accepts connections
 
 
 class ForgeApp(Flask):
@@ -42,7 +42,7 @@ class ForgeApp(Flask):
         view = self.view_functions.get(request.endpoint or "")
         if view is None or getattr(view, "unlocked", False):
             return super().dispatch_request()
-        with current_store.lock:
+        with store().lock:
             return super().dispatch_request()
 
 
@@ -59,10 +59,10 @@ class QuietHandler(WSGIRequestHandler):
 class Forge:
     """One forge: its state, its web server and its webhook sender. Repositories are kept under `root`."""
 
-    judge: ClassVar[Judge | None] = None  # set once by whoever wants to judge all forges of a process
+    judge: ClassVar[Judge | None] = None  # judges all forges of a process, if somebody sets it
 
     def __init__(self, root: Path, port: int = 0, *, store: Store | None = None) -> None:
-        """Open a forge at `port`, or any that is free. With a `store` it goes on where that one stands."""
+        """Open a forge at `port`, by default any free one, with the state of `store` if there is one."""
         self.store = store or Store(root)
         self.sender = Sender(self.store)
         self.announcer = Announcer(self.store, self.judge)
@@ -96,7 +96,7 @@ class Forge:
         self.sender.stop()
 
     def _answer(self, environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[bytes]:
-        environ |= {STORE: self.store, GATEWAY: self.gateway, ANNOUNCER: self.announcer}
+        environ[FORGE] = self
         return application().wsgi_app(environ, start)
 
 
@@ -104,14 +104,14 @@ class Forge:
 def application() -> Flask:
     """Return the application of all forges of this process: compiling its routes takes a tenth of a second.
 
-    Which forge a request is for, its server says in the environment.
+    The server puts the forge of a request into the request's environment.
     """
     app = ForgeApp(__name__, static_folder=None, template_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
-    app.before_request(lambda: current_gateway.before())
-    app.after_request(lambda response: current_gateway.after(response))
+    app.before_request(lambda: forge().gateway.before())
+    app.after_request(lambda response: forge().gateway.after(response))
     app.register_error_handler(ForgeError, Gateway.refused)
     for prefix, name in (("", "rest"), ("/api/v3", "rest_v3")):
         for blueprint in blueprints():
@@ -129,7 +129,4 @@ def application() -> Flask:
 
 
 def _http_error(error: HTTPException) -> Response:
-    message = "Not Found" if error.code == 404 else error.name
-    response = jsonify(message=message, documentation_url=DOCUMENTATION_URL, status=str(error.code))
-    response.status_code = error.code or 500
-    return response
+    return message_response(error.code or 500, "Not Found" if error.code == 404 else error.name)

@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 from flask import Blueprint, g, request
 from flask.typing import ResponseReturnValue
-from werkzeug.local import LocalProxy
 
 from forge.access import Caller, require
 from forge.errors import BadRequestError, UnprocessableError
@@ -15,26 +14,23 @@ from forge.store import Store
 from forge.store.models import Repo, Role, User
 
 if TYPE_CHECKING:
-    from forge.gateway import Gateway
-    from forge.payloads.webhook import Announcer
+    from forge.server import Forge
 
 T = TypeVar("T")
 Answering = TypeVar("Answering", bound=Callable[..., ResponseReturnValue])
 MAX_PER_PAGE = 100
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
-# Under these names a forge puts its parts into the environment of each request that it answers.
-STORE, GATEWAY, ANNOUNCER = "forge.store", "forge.gateway", "forge.announcer"
+FORGE = "forge"  # the key of the answering forge in a request's environment: all forges share one application
+
+
+def forge() -> "Forge":
+    """Return the forge that answers this request."""
+    return cast("Forge", request.environ[FORGE])
 
 
 def store() -> Store:
     """Return the state of the forge that answers this request."""
-    return cast(Store, request.environ[STORE])
-
-
-# The parts of the forge that answers the current request: routes are mounted once for all forges.
-current_store = cast(Store, LocalProxy(store))
-current_gateway = cast("Gateway", LocalProxy(lambda: request.environ[GATEWAY]))
-current_announcer = cast("Announcer", LocalProxy(lambda: request.environ[ANNOUNCER]))
+    return forge().store
 
 
 def view() -> View:
