@@ -1,6 +1,7 @@
 """One bare git repository on disk, read and written through the `git` command."""
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ CONFIG = """
 	quotePath = false
 """
 
-# A push to a protected branch is declined with the words that GitHub uses (error GH006).
+# A push to a protected branch is declined with GitHub's message (error GH006).
 UPDATE_HOOK = """#!/bin/sh
 if grep -qxF "$1" protected 2>/dev/null; then
   echo "error: GH006: Protected branch update failed for $1." >&2
@@ -116,11 +117,16 @@ class Git:
             check=False,
         )
         if done.returncode:
-            said = (
-                done.stderr.decode(errors="replace").strip() or done.stdout.decode(errors="replace").strip()
-            )
-            raise GitError(arguments, done.returncode, said)
+            message = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace")
+            raise GitError(arguments, done.returncode, message)
         return done.stdout
+
+    def attempt(self, *arguments: str) -> str | None:
+        """Return the output of a git command as one stripped text; `None` when it fails."""
+        try:
+            return self.line(*arguments)
+        except GitError:
+            return None
 
     def line(
         self, *arguments: str, stdin: bytes | None = None, extra: Mapping[str, str] | None = None
@@ -161,14 +167,12 @@ class Git:
 
     def resolve(self, name: str) -> str | None:
         """Return the commit that a branch, tag or sha means; `None` when there is none."""
-        for candidate in (f"refs/heads/{name}", f"refs/tags/{name}", name):
-            try:
-                return self.line(
-                    "rev-parse", "--verify", "--quiet", "--end-of-options", f"{candidate}^{{commit}}"
-                )
-            except GitError:
-                continue
-        return None
+        command = ("rev-parse", "--verify", "--quiet", "--end-of-options")
+        if re.fullmatch("[0-9a-f]{40}", name):
+            return self.attempt(*command, f"{name}^{{commit}}")
+        candidates = (f"refs/heads/{name}", f"refs/tags/{name}", name)
+        shas = (self.attempt(*command, f"{candidate}^{{commit}}") for candidate in candidates)
+        return next((sha for sha in shas if sha), None)
 
     def update_ref(self, ref: str, sha: str, expected: str | None = None) -> None:
         """Point `ref` at `sha`; raises GitError when it is not at `expected` (if given)."""
@@ -180,11 +184,7 @@ class Git:
 
     def is_valid_ref(self, ref: str) -> bool:
         """Return whether git accepts `ref` as a full ref name."""
-        try:
-            self.run("check-ref-format", ref)
-        except GitError:
-            return False
-        return True
+        return self.attempt("check-ref-format", ref) is not None
 
     def commit(self, sha: str) -> Commit:
         """Return one commit; raises GitError when there is none."""
@@ -214,19 +214,16 @@ class Git:
             out = self.run("ls-tree", "-z", "--end-of-options", where).decode(errors="replace")
         except GitError:
             return []
-        found = []
+        entries = []
         for entry in filter(None, out.split("\x00")):
             head, name = entry.split("\t", 1)
             mode, kind, sha = head.split(" ")
-            found.append(("link" if mode == "120000" else kind, sha, f"{path}/{name}" if path else name))
-        return found
+            entries.append(("link" if mode == "120000" else kind, sha, f"{path}/{name}" if path else name))
+        return entries
 
     def blob_sha(self, commit: str, path: str) -> str | None:
         """Return the object name of a path at `commit`; `None` when it is not there."""
-        try:
-            return self.line("rev-parse", "--verify", "--quiet", f"{commit}:{path}")
-        except GitError:
-            return None
+        return self.attempt("rev-parse", "--verify", "--quiet", f"{commit}:{path}")
 
     def write_files(
         self, branch: str, files: Mapping[str, bytes | None], message: str, author: Signature
@@ -237,13 +234,8 @@ class Git:
         with tempfile.TemporaryDirectory() as folder:
             index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
             self.run("read-tree", *([parent] if parent else ["--empty"]), extra=index)
-            self.run(
-                "update-index",
-                "-z",
-                "--index-info",
-                stdin=self._index_lines(files, Path(folder)),
-                extra=index,
-            )
+            lines = self._index_lines(files, Path(folder))
+            self.run("update-index", "-z", "--index-info", stdin=lines, extra=index)
             tree = self.line("write-tree", extra=index)
         commit = self.commit_tree(tree, [parent] if parent else [], message, author)
         self.update_ref(ref, commit, parent or ZERO_SHA)

@@ -1,6 +1,7 @@
 """Comparing and merging in a bare repository, without a working tree."""
 
 import re
+from contextlib import suppress
 
 from forge.git import Commit, FileChange, Git, GitError, MergeConflictError, Signature
 
@@ -8,12 +9,9 @@ STATUS_NAMES = {"A": "added", "M": "modified", "D": "removed", "R": "renamed", "
 MAX_FILES = 3000  # docs.github.com/rest/pulls/pulls#list-pull-requests-files
 
 
-def merge_base(git: Git, one: str, other: str) -> str | None:
+def merge_base(git: Git, base: str, head: str) -> str | None:
     """Return the best common ancestor; `None` for unrelated histories."""
-    try:
-        return git.line("merge-base", one, other)
-    except GitError:
-        return None
+    return git.attempt("merge-base", base, head)
 
 
 def ahead_behind(git: Git, base: str, head: str) -> tuple[int, int]:
@@ -27,46 +25,38 @@ def commits_between(git: Git, base: str, head: str) -> list[Commit]:
     return list(reversed(git.log(f"{base}..{head}")))
 
 
-def diff(git: Git, base: str, head: str, *, from_merge_base: bool = True) -> str:
-    """Return the unified diff of `head` against `base`, by default against where they parted."""
-    start = (merge_base(git, base, head) or base) if from_merge_base else base
-    return git.run("diff", "--no-ext-diff", "--no-color", "-M", start, head).decode(errors="replace")
+def diff(git: Git, base: str, head: str, *options: str, from_merge_base: bool = True) -> str:
+    """Return the unified diff of `head` against `base`, by default against their merge base."""
+    command = ("diff", "--no-ext-diff", "--no-color", "-M", *options)
+    if from_merge_base:
+        with suppress(GitError):  # unrelated histories have no merge base
+            return git.run(*command, f"{base}...{head}").decode(errors="replace")
+    return git.run(*command, base, head).decode(errors="replace")
 
 
 def changed_files(git: Git, base: str, head: str, *, from_merge_base: bool = True) -> list[FileChange]:
-    """Return the files that `head` changes against where it parted from `base`."""
-    start = (merge_base(git, base, head) or base) if from_merge_base else base
-    raw = git.run("diff", "--raw", "-z", "--no-abbrev", "-M", start, head).decode(errors="replace")
-    counts = _line_counts(git, start, head)
-    patches = _patches(diff(git, start, head, from_merge_base=False))
-    fields = iter(raw.split("\x00"))
+    """Return the files that `head` changes against `base`, by default against their merge base."""
+    options = ("--raw", "--numstat", "--patch", "-z", "--no-abbrev")
+    records, _, text = diff(git, base, head, *options, from_merge_base=from_merge_base).partition("\0\0")
+    patches = _patches(text)
+    fields = iter(records.split("\0") if records else ())
+    changes: dict[str, tuple[str, str, str | None]] = {}
     files: list[FileChange] = []
-    for head_field in fields:
-        if not head_field.startswith(":"):
+    for field in fields:  # first a raw record of each file, then its numbers of lines
+        if field.startswith(":"):
+            *_, blob, letter = field.split(" ")
+            previous = next(fields) if letter[0] in "RC" else None
+            changes[next(fields)] = (STATUS_NAMES.get(letter[0], "changed"), blob, previous)
             continue
-        *_, blob, letter = head_field.split(" ")
-        path, previous = next(fields), None
-        if letter[0] in "RC":
-            previous, path = path, next(fields)
-        added, removed = counts.get(path, (0, 0))
-        status = STATUS_NAMES.get(letter[0], "changed")
-        files.append(FileChange(path, status, added, removed, blob, previous, patches.get(path, "")))
-    return files[:MAX_FILES]
-
-
-def _line_counts(git: Git, start: str, head: str) -> dict[str, tuple[int, int]]:
-    out = git.run("diff", "--numstat", "-z", "-M", start, head).decode(errors="replace")
-    fields = iter(out.split("\x00"))
-    counts: dict[str, tuple[int, int]] = {}
-    for entry in fields:
-        if not entry:
-            continue
-        added, removed, path = entry.split("\t")
+        added, removed, path = field.split("\t")
         if not path:
             next(fields)
             path = next(fields)
-        counts[path] = (0 if added == "-" else int(added), 0 if removed == "-" else int(removed))
-    return counts
+        status, blob, previous = changes[path]
+        added, removed = added.replace("-", "0"), removed.replace("-", "0")  # of a binary file
+        patch = patches.get(path, "")
+        files.append(FileChange(path, status, int(added), int(removed), blob, previous, patch))
+    return files[:MAX_FILES]
 
 
 def _patches(text: str) -> dict[str, str]:

@@ -7,9 +7,8 @@ from flask.typing import ResponseReturnValue
 from graphql import ExecutionResult, GraphQLError, execute_sync
 
 from forge.errors import DOCUMENTATION_URL, ForgeError, UnauthorizedError
-from forge.graphql import documents
 from forge.graphql.naming import attribute, type_name
-from forge.graphql.schema import schema
+from forge.graphql.schema import read, schema
 from forge.graphql.scope import Scope
 from forge.rest.context import body, caller, view
 
@@ -28,12 +27,12 @@ def execute() -> ResponseReturnValue:
         message = "A query attribute must be specified and must be a string."
         return {"errors": [{"message": message}], "documentation_url": DOCUMENTATION_URL}, 400
     g.operation = " ".join(document.split())[:80]
-    read, faults = documents.read(document)
-    if read is None or faults:
+    parsed, faults = read(document)
+    if parsed is None or faults:
         return _written(ExecutionResult(errors=[*faults]))
     result = execute_sync(
         schema(),
-        read,
+        parsed,
         variable_values=wanted.get("variables") or {},
         operation_name=wanted.get("operationName"),
         context_value=Scope(view(), who),

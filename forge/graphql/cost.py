@@ -1,7 +1,8 @@
-"""What a GraphQL document costs of the hourly budget.
+"""Price of a GraphQL document in points of the hourly budget.
 
-Every connection counts as many requests as it is asked for, a hundred of them are a point, and no document is
-cheaper than one. Source: docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api.
+Every connection counts as one request, times the nodes of the connections around it. A hundred requests are a
+point, and no document is cheaper than one point.
+Source: docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api.
 """
 
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from graphql import FieldNode, FragmentDefinitionNode, OperationDefinitionNode, SelectionSetNode
 from graphql.language import FragmentSpreadNode, InlineFragmentNode, IntValueNode, VariableNode
 
-from forge.graphql import documents
+from forge.graphql.schema import read
 
 REQUESTS_PER_POINT = 100
 DEEPEST = 20  # a document may not spread a fragment into itself
@@ -17,15 +18,15 @@ DEEPEST = 20  # a document may not spread a fragment into itself
 
 def points(document: object, variables: object) -> int:
     """Return the price of a document; one that cannot be read costs as much as the cheapest."""
-    read, _faults = documents.read(str(document))
-    if read is None:
+    parsed, _faults = read(str(document))
+    if parsed is None:
         return 1
-    fragments = {one.name.value: one for one in read.definitions if isinstance(one, FragmentDefinitionNode)}
+    fragments = {one.name.value: one for one in parsed.definitions if isinstance(one, FragmentDefinitionNode)}
     given = variables if isinstance(variables, dict) else {}
     count = _Count(fragments, given)
     requests = sum(
         count.of(one.selection_set, 1, 0)
-        for one in read.definitions
+        for one in parsed.definitions
         if isinstance(one, OperationDefinitionNode)
     )
     return max(1, round(requests / REQUESTS_PER_POINT))

@@ -1,6 +1,5 @@
-"""Manifests of Apps to be: what a browser brought, behind a code that works once, and for an hour."""
+"""Manifests of new Apps, each behind a code that works once, and for an hour."""
 
-import ipaddress
 import json
 import secrets
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 
 from forge.errors import NotFoundError, UnprocessableError
 from forge.store.apps import ALL_EVENTS, LEVELS
-from forge.store.base import Part
+from forge.store.base import Part, existing
 from forge.store.models import User
 
 # Source: docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest
@@ -39,7 +38,7 @@ class Manifests(Part):
     _offers: dict[str, Offer] = field(default_factory=dict)
 
     def check(self, text: str) -> dict[str, Any]:
-        """Return the manifest that a form brought; raises UnprocessableError with what is wrong with it."""
+        """Return the manifest of a form; raises UnprocessableError with the reason if it is refused."""
         try:
             manifest = json.loads(text)
         except ValueError as error:
@@ -75,24 +74,16 @@ class Manifests(Part):
         return code
 
     def take(self, code: str) -> Offer:
-        """Return what is behind a code and forget it; raises NotFoundError, also for one that is too old."""
-        found = self._offers.pop(code, None)
-        if found is None or self.store.clock.now() - found.offered_at > VALID:
+        """Remove and return the offer behind a code; raises NotFoundError for an unknown or old one."""
+        offer = existing(self._offers.pop(code, None))
+        if self.store.clock.now() - offer.offered_at > VALID:
             raise NotFoundError()
-        return found
+        return offer
 
 
 def slug_of(name: str) -> str:
     """Return the App's name as it stands in addresses."""
     return "-".join(name.lower().split())
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can mean it."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _is_address(text: object) -> bool:

@@ -196,8 +196,4 @@ class Repos(Part):
 
     @staticmethod
     def _is_ancestor(git: Git, old: str, new: str) -> bool:
-        try:
-            git.run("merge-base", "--is-ancestor", old, new)
-        except GitError:
-            return False
-        return True
+        return git.attempt("merge-base", "--is-ancestor", old, new) is not None
