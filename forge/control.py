@@ -40,7 +40,6 @@ def check_host() -> None:
 
 @blueprint.get("/state")
 def state() -> Json:
-    """Answer with the visible state of the forge."""
     return snapshot(store())
 
 
@@ -59,7 +58,6 @@ def calls() -> ResponseReturnValue:
 
 @blueprint.delete("/calls")
 def forget_calls() -> Json:
-    """Forget the API calls made so far."""
     forge().gateway.calls.clear()
     return {}
 
@@ -84,14 +82,12 @@ def show_faults() -> Json:
 
 @blueprint.post("/faults")
 def add_faults() -> ResponseReturnValue:
-    """Add faults."""
     store().faults.load(body())
     return {}, 201
 
 
 @blueprint.delete("/faults")
 def clear_faults() -> Json:
-    """Remove all faults."""
     store().faults.clear()
     return {}
 

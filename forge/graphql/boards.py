@@ -30,7 +30,6 @@ resolvers.field("ProjectV2SingleSelectField.options")(lambda field, _scope: [*ma
 
 @resolvers.field("ProjectV2.url")
 def url(source: Project, scope: Scope) -> str:
-    """Return the page of a project."""
     owners = "orgs" if source.owner.type is UserType.ORGANIZATION else "users"
     return scope.view.html(f"/{owners}/{source.owner.login}/projects/{source.number}")
 
@@ -137,5 +136,4 @@ def _title(item: Item) -> Value:
 
 @resolvers.field("DraftIssue.projectV2Items")
 def draft_items(source: DraftIssue, scope: Scope, **arguments: Any) -> Any:
-    """Return the card of a draft."""
     return connection(scope.store.projects.items_of(source), "projectV2Items", arguments)

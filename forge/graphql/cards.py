@@ -76,7 +76,6 @@ def update_field(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("updateProjectV2")
 def update_project(scope: Scope, given: Input) -> Input:
-    """Change a project's own text."""
     project = _project(scope, given)
     changes = {"short_description": given.get("shortDescription")}
     changes |= {name: given.get(name) for name in ("title", "readme", "closed")}
@@ -97,7 +96,6 @@ def add_item(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("addProjectV2DraftIssue")
 def add_draft(scope: Scope, given: Input) -> Input:
-    """Put a draft on a board."""
     project = _project(scope, given)
     item = scope.store.projects.add_draft(project, given["title"], given.get("body") or "", actor=scope.actor)
     return {"projectItem": item}
@@ -105,7 +103,6 @@ def add_draft(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("updateProjectV2DraftIssue")
 def update_draft(scope: Scope, given: Input) -> Input:
-    """Change the text of a draft."""
     draft = scope.node(given["draftIssueId"], DraftIssue)
     for item in scope.store.projects.items_of(draft):
         scope.require(item, "write")
@@ -117,7 +114,6 @@ def update_draft(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("convertProjectV2DraftIssueItemToIssue")
 def convert_draft(scope: Scope, given: Input) -> Input:
-    """Turn a draft into an issue."""
     item, repo = _item(scope, given), scope.node(given["repositoryId"], Repo)
     scope.require(repo, "write")
     scope.store.projects.convert_draft(item, repo, actor=scope.actor)
@@ -138,7 +134,6 @@ def move_item(scope: Scope, given: Input) -> Input:
 @resolvers.mutation("archiveProjectV2Item", True)
 @resolvers.mutation("unarchiveProjectV2Item", False)
 def set_archived(scope: Scope, given: Input, archived: bool) -> Input:
-    """Archive or restore a card."""
     item = _item(scope, given)
     scope.store.projects.set_archived(item, archived, actor=scope.actor)
     return {"item": item}
@@ -146,7 +141,6 @@ def set_archived(scope: Scope, given: Input, archived: bool) -> Input:
 
 @resolvers.mutation("deleteProjectV2Item")
 def delete(scope: Scope, given: Input) -> Input:
-    """Take a card off the board."""
     item = _item(scope, given)
     scope.store.projects.delete_item(item, actor=scope.actor)
     return {"deletedItemId": item.node_id}
@@ -154,7 +148,6 @@ def delete(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("createProjectV2StatusUpdate")
 def create_status_update(scope: Scope, given: Input) -> Input:
-    """Post a status update on a board."""
     project = _project(scope, given)
     update = scope.store.projects.add_status_update(
         project,
@@ -168,7 +161,6 @@ def create_status_update(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("updateProjectV2StatusUpdate")
 def update_status_update(scope: Scope, given: Input) -> Input:
-    """Change a status update."""
     update = scope.node(given["statusUpdateId"], StatusUpdate)
     scope.require(update, "write")
     scope.store.projects.edit_status_update(

@@ -31,7 +31,6 @@ resolvers.presences("PullRequestReviewComment", isMinimized="minimized_reason")
 
 @resolvers.field("IssueComment.url")
 def comment_url(source: Comment, scope: Scope) -> str:
-    """Return the address of a comment on its page."""
     return f"{scope.view.issue_html(source.issue)}#issuecomment-{source.id}"
 
 
@@ -61,7 +60,6 @@ def sub_issues_summary(source: Issue, _scope: Scope) -> Any:
 
 @resolvers.field("Issue.blocking")
 def blocking(source: Issue, scope: Scope, **arguments: Any) -> Any:
-    """Return the issues that this one blocks."""
     return connection(scope.store.links.blocking(source), "blocking", arguments)
 
 
@@ -94,7 +92,6 @@ def minimize(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("unminimizeComment")
 def unminimize(scope: Scope, given: Input) -> Input:
-    """Show a hidden comment again."""
     return {"unminimizedComment": _hidden(scope, given, None)}
 
 
@@ -107,7 +104,6 @@ def _linked(scope: Scope, given: Input, other: str) -> tuple[Issue, Issue]:
 
 @resolvers.mutation("addSubIssue")
 def add_sub_issue(scope: Scope, given: Input) -> Input:
-    """Make an issue a sub-issue of another one."""
     parent, child = _linked(scope, given, "subIssueId")
     replace = bool(given.get("replaceParent"))
     scope.store.links.add_sub_issue(parent, child, actor=scope.actor, replace=replace)
@@ -116,7 +112,6 @@ def add_sub_issue(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("removeSubIssue")
 def remove_sub_issue(scope: Scope, given: Input) -> Input:
-    """Detach a sub-issue from its parent."""
     parent, child = _linked(scope, given, "subIssueId")
     scope.store.links.remove_sub_issue(parent, child, actor=scope.actor)
     return {"issue": parent, "subIssue": child}
@@ -124,7 +119,6 @@ def remove_sub_issue(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("addBlockedBy")
 def add_blocked_by(scope: Scope, given: Input) -> Input:
-    """Let an issue be blocked by another one."""
     issue, other = _linked(scope, given, "blockingIssueId")
     scope.store.links.add_blocked_by(issue, other, actor=scope.actor)
     return {"issue": issue, "blockingIssue": other}
@@ -132,7 +126,6 @@ def add_blocked_by(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("removeBlockedBy")
 def remove_blocked_by(scope: Scope, given: Input) -> Input:
-    """Let an issue no longer be blocked by another one."""
     issue, other = _linked(scope, given, "blockingIssueId")
     scope.store.links.remove_blocked_by(issue, other, actor=scope.actor)
     return {"issue": issue, "blockingIssue": other}

@@ -14,7 +14,6 @@ resolvers.presences("PullRequest", isInMergeQueue="queued_at")
 
 @resolvers.field("PullRequest.isMergeQueueEnabled")
 def is_queue_enabled(source: Pull, _scope: Scope) -> bool:
-    """Return whether the base branch has a merge queue."""
     return source.base_ref in source.repo.merge_queues
 
 
@@ -57,7 +56,6 @@ def enable_auto_merge(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("disablePullRequestAutoMerge")
 def disable_auto_merge(scope: Scope, given: Input) -> Input:
-    """Switch auto-merge off."""
     pull = _writable(scope, given["pullRequestId"])
     scope.store.merges.disable_auto(pull, actor=scope.actor)
     return {"pullRequest": pull, "actor": scope.actor}
@@ -65,7 +63,6 @@ def disable_auto_merge(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("enqueuePullRequest")
 def enqueue(scope: Scope, given: Input) -> Input:
-    """Put a pull request into the queue of its base branch."""
     pull = _writable(scope, given["pullRequestId"])
     scope.store.merges.enqueue(pull, actor=scope.actor, head=given.get("expectedHeadOid"))
     return {"mergeQueueEntry": _entry(scope, pull)}
@@ -73,7 +70,6 @@ def enqueue(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("dequeuePullRequest")
 def dequeue(scope: Scope, given: Input) -> Input:
-    """Take a pull request out of the queue."""
     pull = _writable(scope, given["id"])
     left = _entry(scope, pull)
     scope.store.merges.dequeue(pull, actor=scope.actor)

@@ -59,13 +59,11 @@ resolvers.attributes(
 
 @resolvers.field("PullRequest.state")
 def state(source: Pull, _scope: Scope) -> str:
-    """Return OPEN, CLOSED or MERGED."""
     return "MERGED" if source.merged_at is not None else source.issue.state.upper()
 
 
 @resolvers.field("PullRequest.mergeable")
 def mergeable(source: Pull, scope: Scope) -> str:
-    """Return MERGEABLE, CONFLICTING or UNKNOWN."""
     return {None: "UNKNOWN", True: "MERGEABLE", False: "CONFLICTING"}[scope.store.pulls.mergeable(source)]
 
 
@@ -82,7 +80,6 @@ def review_decision(source: Pull, scope: Scope) -> str | None:
 
 @resolvers.field("PullRequestReview.url")
 def review_url(source: Review, scope: Scope) -> str:
-    """Return the address of a review on its page."""
     return f"{scope.view.issue_html(source.pull.issue)}#pullrequestreview-{source.id}"
 
 
@@ -100,7 +97,6 @@ def line(source: Thread, _scope: Scope) -> int | None:
 
 @resolvers.field("PullRequestReviewThread.subjectType")
 def subject_type(source: Thread, _scope: Scope) -> str:
-    """Return LINE or FILE."""
     return "FILE" if source.line is None else "LINE"
 
 
@@ -112,7 +108,6 @@ def comment_line(source: ReviewComment, _scope: Scope) -> int | None:
 
 @resolvers.field("PullRequestReviewComment.url")
 def comment_url(source: ReviewComment, scope: Scope) -> str:
-    """Return the address of a comment on its page."""
     return f"{scope.view.issue_html(source.thread.pull.issue)}#discussion_r{source.id}"
 
 
@@ -129,7 +124,6 @@ def set_draft(scope: Scope, given: Input, draft: bool) -> Input:
 @resolvers.mutation("resolveReviewThread", True)
 @resolvers.mutation("unresolveReviewThread", False)
 def set_resolved(scope: Scope, given: Input, resolved: bool) -> Input:
-    """Resolve or reopen a thread."""
     thread = scope.node(given["threadId"], Thread)
     scope.require(thread, "write", Role.WRITE)
     scope.store.reviews.set_resolved(thread, resolved, actor=scope.actor)
@@ -138,7 +132,6 @@ def set_resolved(scope: Scope, given: Input, resolved: bool) -> Input:
 
 @resolvers.mutation("addPullRequestReviewThreadReply")
 def reply(scope: Scope, given: Input) -> Input:
-    """Reply in a thread."""
     thread = scope.node(given["pullRequestReviewThreadId"], Thread)
     scope.require(thread, "write")
     return {"comment": scope.store.reviews.reply(thread, given["body"], actor=scope.actor)}

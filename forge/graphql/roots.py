@@ -20,7 +20,6 @@ resolvers.field("Repository.url")(lambda repo, scope: scope.view.repo_html(repo)
 
 @resolvers.field("Query.node")
 def node(_source: Any, scope: Scope, id: str) -> Any:
-    """Return any node."""
     found = scope.node(id, object)
     scope.require(found, "read")
     return found
@@ -70,7 +69,6 @@ def viewer(_source: Any, scope: Scope) -> Any:
 
 @resolvers.field("Query.rateLimit")
 def rate_limit(_source: Any, _scope: Scope) -> Any:
-    """Return the state of the budget."""
     left = {key: g.budget[key] for key in ("limit", "remaining", "used", "cost")}
     return {**left, "nodeCount": 0, "resetAt": rfc3339(datetime.fromtimestamp(g.budget["reset"], UTC))}
 
@@ -113,7 +111,6 @@ def projects(source: User, scope: Scope, **arguments: Any) -> Any:
 
 @resolvers.field("User.url", "Bot.url", "Organization.url")
 def account_url(source: Any, scope: Scope) -> str:
-    """Return the page of an account."""
     return str(source["url"]) if isinstance(source, dict) else scope.view.user_html(source)
 
 

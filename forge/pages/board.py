@@ -64,7 +64,6 @@ def drop(item: Item, column: str | None, before: Item | None) -> None:
 
 @pages.on(BOARD)
 def board(org: str, number: int) -> ResponseReturnValue:
-    """Show a board."""
     project = project_at(org, number)
     repos = [one for one in store().repos.all() if one.owner is project.owner and reaches(one, Role.READ)]
     return render_template(
@@ -79,7 +78,6 @@ def board(org: str, number: int) -> ResponseReturnValue:
 
 @pages.on(f"{BOARD}/drops", post=True)
 def drop_card(org: str, number: int) -> ResponseReturnValue:
-    """Move a card."""
     project = arrangeable(org, number)
     item = card_on(project, request.form.get("item", ""))
     wanted = request.form.get("before", "")
@@ -90,7 +88,6 @@ def drop_card(org: str, number: int) -> ResponseReturnValue:
 
 @pages.on(f"{BOARD}/cards", post=True)
 def add_card(org: str, number: int) -> ResponseReturnValue:
-    """Make a draft, or an issue with a card."""
     project = arrangeable(org, number)
     title, body = request.form.get("title", "").strip(), request.form.get("body", "")
     where, column = request.form.get("where", DRAFT), request.form.get("column") or None
@@ -105,7 +102,6 @@ def add_card(org: str, number: int) -> ResponseReturnValue:
 
 @pages.on(f"{BOARD}/drafts/<item_id>")
 def draft(org: str, number: int, item_id: str) -> ResponseReturnValue:
-    """Show a draft."""
     item, content = draft_on(project_at(org, number), item_id)
     repos = [repo for repo in store().repos.all() if repo.owner is item.project.owner]
     allowed = may_arrange(item.project)
@@ -114,7 +110,6 @@ def draft(org: str, number: int, item_id: str) -> ResponseReturnValue:
 
 @pages.on(f"{BOARD}/drafts/<item_id>/issue", post=True)
 def convert_draft(org: str, number: int, item_id: str) -> ResponseReturnValue:
-    """Turn a draft into an issue."""
     item, _ = draft_on(arrangeable(org, number), item_id)
     repo = repo_named(request.form.get("where", ""))
     return done(address(store().projects.convert_draft(item, repo, actor=person())))
@@ -122,7 +117,6 @@ def convert_draft(org: str, number: int, item_id: str) -> ResponseReturnValue:
 
 @pages.on(f"{BOARD}/cards/<item_id>/archive", post=True)
 def archive_card(org: str, number: int, item_id: str) -> ResponseReturnValue:
-    """Archive a card."""
     project = arrangeable(org, number)
     store().projects.set_archived(card_on(project, item_id), True, actor=person())
     return done(address(project))

@@ -64,20 +64,17 @@ def folder(repo: Repo, place: Place | None) -> ResponseReturnValue:
 
 @pages.below_repo("")
 def code(repo: Repo) -> ResponseReturnValue:
-    """Show a repository's files on its default branch."""
     sha = store().repos.git(repo).resolve(repo.default_branch)
     return folder(repo, Place(repo.default_branch, sha, "") if sha else None)
 
 
 @pages.below_repo("/tree/<path:wanted>")
 def tree(repo: Repo, wanted: str) -> ResponseReturnValue:
-    """Show a folder."""
     return folder(repo, place_in(store().repos.git(repo), wanted.strip("/")))
 
 
 @pages.below_repo("/blob/<path:wanted>")
 def blob(repo: Repo, wanted: str) -> ResponseReturnValue:
-    """Show a file."""
     git = store().repos.git(repo)
     place = place_in(git, wanted.strip("/"))
     content = existing(git.read(place.sha, place.path), "There is no such file.")
@@ -87,7 +84,6 @@ def blob(repo: Repo, wanted: str) -> ResponseReturnValue:
 
 @pages.below_repo("/commit/<sha>")
 def commit(repo: Repo, sha: str) -> ResponseReturnValue:
-    """Show a commit and its changes."""
     git = store().repos.git(repo)
     full = existing(git.resolve(sha), "There is no such commit.")
     try:

@@ -26,7 +26,6 @@ def may_close(issue: Issue) -> bool:
 
 @pages.below_repo("/issues/<int:number>")
 def issue(repo: Repo, number: int) -> ResponseReturnValue:
-    """Show an issue."""
     subject = store().issues.get(repo, number)
     if subject.pull is not None:
         return done(address(subject))
@@ -43,14 +42,12 @@ def issue(repo: Repo, number: int) -> ResponseReturnValue:
 
 @pages.below_repo("/issues")
 def issues(repo: Repo) -> ResponseReturnValue:
-    """Show the list of issues."""
     listed = [one for one in reversed(repo.issues.values()) if one.pull is None]
     return render_template("list.html", repo=repo, listed=listed, tab="issues")
 
 
 @pages.below_repo("/issues/<int:number>/comments", post=True)
 def comment(repo: Repo, number: int) -> ResponseReturnValue:
-    """Comment on an issue or a pull request."""
     subject = store().issues.get(repo, number)
     store().issues.comment(subject, read_body(), actor=person())
     return done(f"{address(subject)}#latest")
@@ -58,7 +55,6 @@ def comment(repo: Repo, number: int) -> ResponseReturnValue:
 
 @pages.below_repo("/issues/<int:number>/state", post=True)
 def set_issue_state(repo: Repo, number: int) -> ResponseReturnValue:
-    """Close or reopen an issue or a pull request."""
     subject = store().issues.get(repo, number)
     if not may_close(subject):
         require(repo, Role.TRIAGE, "close or reopen this")
@@ -94,7 +90,6 @@ def write(holder: Issue | Comment | ReviewComment, body: str) -> None:
 
 @pages.below_repo("/texts/<kind>/<int:number>", post=True)
 def edit_text(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
-    """Replace a text of the visitor's own."""
     holder = holder_at(repo, kind, number)
     if holder.author is not person():
         raise ForbiddenError("Only its author can edit a comment.")

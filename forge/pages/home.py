@@ -14,7 +14,6 @@ SHOWN_DELIVERIES = 100
 
 @pages.on("/")
 def home() -> ResponseReturnValue:
-    """Show boards, repositories and installed Apps."""
     visible = [repo for repo in store().repos.all() if reaches(repo, Role.READ)]
     counts = {
         repo.id: (
@@ -30,7 +29,6 @@ def home() -> ResponseReturnValue:
 
 @pages.on("/-/person", post=True)
 def become() -> ResponseReturnValue:
-    """Make the visitor another person."""
     login = request.form.get("login", "")
     if login not in {person.login for person in people()}:
         raise UnprocessableError(f"Nobody here is called {login}.")
@@ -51,12 +49,10 @@ def set_behaviour() -> ResponseReturnValue:
 
 @pages.on("/-/deliveries")
 def deliveries() -> ResponseReturnValue:
-    """Show the newest webhook deliveries."""
     return render_template("deliveries.html", deliveries=store().deliveries.all()[:SHOWN_DELIVERIES])
 
 
 @pages.on("/-/deliveries/<int:delivery_id>/attempts", post=True)
 def redeliver(delivery_id: int) -> ResponseReturnValue:
-    """Send a delivery again."""
     store().deliveries.repeat(store().deliveries.get(delivery_id))
     return done("/-/deliveries")

@@ -46,7 +46,6 @@ def shown(pull: Pull, tab: str, template: str) -> ResponseReturnValue:
 
 @pages.below_repo("/pull/<int:number>")
 def pull(repo: Repo, number: int) -> ResponseReturnValue:
-    """Show the conversation of a pull request."""
     issue = store().issues.get(repo, number)
     if issue.pull is None:
         return redirect(address(issue))
@@ -55,26 +54,22 @@ def pull(repo: Repo, number: int) -> ResponseReturnValue:
 
 @pages.below_repo("/pull/<int:number>/commits")
 def pull_commits(repo: Repo, number: int) -> ResponseReturnValue:
-    """Show the commits of a pull request."""
     return shown(store().pulls.get(repo, number), "commits", "pull_commits.html")
 
 
 @pages.below_repo("/pull/<int:number>/files")
 def pull_files(repo: Repo, number: int) -> ResponseReturnValue:
-    """Show the changed files of a pull request."""
     return shown(store().pulls.get(repo, number), "files", "pull_files.html")
 
 
 @pages.below_repo("/pulls")
 def pull_list(repo: Repo) -> ResponseReturnValue:
-    """Show the list of pull requests."""
     listed = [one.issue for one in store().pulls.all(repo)]
     return render_template("list.html", repo=repo, listed=listed, tab="pulls")
 
 
 @pages.below_repo("/pull/<int:number>/merge", post=True)
 def merge(repo: Repo, number: int) -> ResponseReturnValue:
-    """Merge a pull request."""
     subject = store().pulls.get(repo, number)
     require(repo, Role.WRITE, "merge")
     method, head = request.form.get("method", "squash"), request.form.get("head") or None
@@ -86,7 +81,6 @@ def merge(repo: Repo, number: int) -> ResponseReturnValue:
 
 @pages.below_repo("/pull/<int:number>/draft", post=True)
 def set_draft(repo: Repo, number: int) -> ResponseReturnValue:
-    """Put a pull request into draft, or take it out."""
     subject = store().pulls.get(repo, number)
     if subject.issue.author is not person():
         require(repo, Role.WRITE, "change whether this is a draft")
@@ -96,7 +90,6 @@ def set_draft(repo: Repo, number: int) -> ResponseReturnValue:
 
 @pages.below_repo("/pull/<int:number>/branch", post=True)
 def delete_branch(repo: Repo, number: int) -> ResponseReturnValue:
-    """Delete the branch of a pull request."""
     subject = store().pulls.get(repo, number)
     require(repo, Role.WRITE, "delete the branch")
     store().repos.delete_ref(repo, f"refs/heads/{subject.head_ref}", actor=person())
@@ -105,7 +98,6 @@ def delete_branch(repo: Repo, number: int) -> ResponseReturnValue:
 
 @pages.below_repo("/checks/<int:check_id>/actions", post=True)
 def press(repo: Repo, check_id: int) -> ResponseReturnValue:
-    """Press a button of a check run."""
     require(repo, Role.WRITE, "press a check's button")
     run = store().checks.get(repo, check_id)
     store().checks.request(run, request.form.get("identifier", ""), actor=person())
@@ -133,7 +125,6 @@ def thread_of(pull: Pull, thread_id: int) -> Thread:
 
 @pages.below_repo("/pull/<int:number>/reviews", post=True)
 def review(repo: Repo, number: int) -> ResponseReturnValue:
-    """Submit a review."""
     subject = store().pulls.get(repo, number)
     comments = read_line_comments(request.form.get("comments", ""))
     verdict = request.form.get("event", "")
@@ -143,7 +134,6 @@ def review(repo: Repo, number: int) -> ResponseReturnValue:
 
 @pages.below_repo("/pull/<int:number>/threads/<int:thread_id>/replies", post=True)
 def reply(repo: Repo, number: int, thread_id: int) -> ResponseReturnValue:
-    """Reply in a thread."""
     subject = store().pulls.get(repo, number)
     store().reviews.reply(thread_of(subject, thread_id), read_body(), actor=person())
     return done(f"{address(subject)}#thread-{thread_id}")
@@ -151,7 +141,6 @@ def reply(repo: Repo, number: int, thread_id: int) -> ResponseReturnValue:
 
 @pages.below_repo("/pull/<int:number>/threads/<int:thread_id>/resolved", post=True)
 def resolve(repo: Repo, number: int, thread_id: int) -> ResponseReturnValue:
-    """Resolve or reopen a thread."""
     subject = store().pulls.get(repo, number)
     if subject.issue.author is not person():
         require(repo, Role.WRITE, "resolve a thread")

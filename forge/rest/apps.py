@@ -23,31 +23,26 @@ def signed_app() -> App:
 
 @blueprint.get("/app")
 def show_app() -> ResponseReturnValue:
-    """Answer with the App."""
     return application.app(view(), signed_app())
 
 
 @blueprint.get("/apps/<slug>")
 def show_app_by_slug(slug: str) -> ResponseReturnValue:
-    """Answer with an App by its slug."""
     return application.app(view(), store().apps.by_slug(slug))
 
 
 @blueprint.get("/app/installations")
 def list_installations() -> ResponseReturnValue:
-    """Answer with the App's installations."""
     return paged(store().apps.installations(signed_app()), application.installation)
 
 
 @blueprint.get("/app/installations/<int:number>")
 def show_installation(number: int) -> ResponseReturnValue:
-    """Answer with one installation."""
     return application.installation(view(), store().apps.get_installation(signed_app(), number))
 
 
 @blueprint.get("/orgs/<login>/installation")
 def organization_installation(login: str) -> ResponseReturnValue:
-    """Answer with the App's installation in an organisation."""
     account_ = store().users.get(login)
     if account_.type is not UserType.ORGANIZATION:
         raise NotFoundError
@@ -63,7 +58,6 @@ def user_installation(login: str) -> ResponseReturnValue:
 
 @blueprint.get("/repos/<owner>/<name>/installation")
 def repository_installation(owner: str, name: str) -> ResponseReturnValue:
-    """Answer with the App's installation that covers a repository."""
     repo = store().repos.get(owner, name)
     return application.installation(view(), store().apps.installation_of(signed_app(), repo.owner))
 
@@ -95,7 +89,6 @@ def create_token(number: int) -> ResponseReturnValue:
 
 @blueprint.get("/installation/repositories")
 def installation_repositories() -> ResponseReturnValue:
-    """Answer with the repositories that a token reaches."""
     token = caller().token
     if token is None:
         raise UnauthorizedError("Requires authentication")
@@ -131,7 +124,6 @@ def list_deliveries() -> ResponseReturnValue:
 
 @blueprint.get("/app/hook/deliveries/<int:number>")
 def show_delivery(number: int) -> ResponseReturnValue:
-    """Answer with one delivery, its request and its response."""
     return application.delivery(store().deliveries.get(number, signed_app()))
 
 

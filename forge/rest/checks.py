@@ -32,7 +32,6 @@ def _writing_app() -> App:
 
 @blueprint.on("POST", "/check-runs", "checks")
 def create_check_run(repo: Repo) -> ResponseReturnValue:
-    """Create a check run."""
     app, wanted = _writing_app(), body()
     name, sha = needed_texts(wanted, "CheckRun", "name", "head_sha")
     made = store().checks.create(repo, name, sha, wanted, app_slug=app.slug, actor=actor())
@@ -41,7 +40,6 @@ def create_check_run(repo: Repo) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/check-runs/<int:number>", "checks")
 def show_check_run(repo: Repo, number: int) -> ResponseReturnValue:
-    """Answer with a check run."""
     return check.check_run(view(), store().checks.get(repo, number))
 
 
@@ -81,7 +79,6 @@ def list_check_runs(repo: Repo, ref: str) -> ResponseReturnValue:
 
 @blueprint.on("POST", "/statuses/<sha>", "statuses", Role.WRITE)
 def create_status(repo: Repo, sha: str) -> ResponseReturnValue:
-    """Create a commit status."""
     wanted = body()
     made = store().statuses.create(
         repo,

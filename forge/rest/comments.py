@@ -43,7 +43,6 @@ def create_comment(repo: Repo, number: int) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/issues/comments/<int:number>", TALK)
 def show_comment(repo: Repo, number: int) -> Json:
-    """Answer with one comment."""
     return issue.comment(view(), store().issues.get_comment(repo, number))
 
 
@@ -55,7 +54,6 @@ def _editable(repo: Repo, number: int) -> Comment:
 
 @blueprint.on("PATCH", "/issues/comments/<int:number>", TALK)
 def edit_comment(repo: Repo, number: int) -> Json:
-    """Replace the text of a comment."""
     comment = _editable(repo, number)
     store().issues.edit_comment(comment, needed_text(body(), "body", "IssueComment"), actor=actor())
     return issue.comment(view(), comment)
@@ -63,7 +61,6 @@ def edit_comment(repo: Repo, number: int) -> Json:
 
 @blueprint.on("DELETE", "/issues/comments/<int:number>", TALK)
 def delete_comment(repo: Repo, number: int) -> ResponseReturnValue:
-    """Delete a comment."""
     store().issues.delete_comment(_editable(repo, number), actor=actor())
     return "", 204
 
@@ -76,13 +73,11 @@ def _issue_with_id(repo: Repo, wanted: object) -> Issue:
 
 @blueprint.on("GET", "/issues/<int:number>/sub_issues", "issues")
 def list_sub_issues(repo: Repo, number: int) -> ResponseReturnValue:
-    """Answer with the sub-issues of an issue."""
     return paged(store().issues.get(repo, number).sub_issues, issue.issue)
 
 
 @blueprint.on("POST", "/issues/<int:number>/sub_issues", "issues", Role.TRIAGE)
 def add_sub_issue(repo: Repo, number: int) -> ResponseReturnValue:
-    """Make an issue a sub-issue of another one."""
     parent, wanted = store().issues.get(repo, number), body()
     child = _issue_with_id(repo, wanted.get("sub_issue_id"))
     store().links.add_sub_issue(parent, child, actor=actor(), replace=bool(wanted.get("replace_parent")))
@@ -91,13 +86,11 @@ def add_sub_issue(repo: Repo, number: int) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/issues/<int:number>/dependencies/blocked_by", "issues")
 def list_blocked_by(repo: Repo, number: int) -> ResponseReturnValue:
-    """Answer with the issues that block an issue."""
     return paged(store().issues.get(repo, number).blocked_by, issue.issue)
 
 
 @blueprint.on("POST", "/issues/<int:number>/dependencies/blocked_by", "issues", Role.TRIAGE)
 def add_blocked_by(repo: Repo, number: int) -> ResponseReturnValue:
-    """Let an issue be blocked by another one."""
     blocked = store().issues.get(repo, number)
     store().links.add_blocked_by(blocked, _issue_with_id(repo, body().get("issue_id")), actor=actor())
     return issue.issue(view(), blocked), 201

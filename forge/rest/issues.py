@@ -63,7 +63,6 @@ def list_issues(repo: Repo) -> ResponseReturnValue:
 
 @blueprint.on("POST", "/issues", "issues")
 def create_issue(repo: Repo) -> ResponseReturnValue:
-    """Open an issue."""
     wanted = body()
     title, text = needed_text(wanted, "title", "Issue"), text_of(wanted, "body", "Issue")
     made = store().issues.create(repo, title, text, actor=actor(), labels=_names(wanted.get("labels")))
@@ -74,7 +73,6 @@ def create_issue(repo: Repo) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/issues/<int:number>", TALK)
 def show_issue(repo: Repo, number: int) -> Json:
-    """Answer with an issue."""
     return issue.issue(view(), store().issues.get(repo, number))
 
 
@@ -100,7 +98,6 @@ def _labels(repo: Repo, labels: Iterable[Label]) -> list[Json]:
 
 @blueprint.on("GET", "/issues/<int:number>/labels", TALK)
 def list_issue_labels(repo: Repo, number: int) -> ResponseReturnValue:
-    """Answer with the labels of an issue."""
     return _labels(repo, store().issues.get(repo, number).labels)
 
 
@@ -118,7 +115,6 @@ def add_labels(repo: Repo, number: int) -> ResponseReturnValue:
 
 @blueprint.on("DELETE", "/issues/<int:number>/labels/<label>", TALK, Role.TRIAGE)
 def remove_label(repo: Repo, number: int, label: str) -> ResponseReturnValue:
-    """Take a label off an issue."""
     one = store().issues.get(repo, number)
     store().issues.remove_label(one, label, actor=actor())
     return _labels(repo, one.labels)
@@ -126,13 +122,11 @@ def remove_label(repo: Repo, number: int, label: str) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/labels", TALK)
 def list_labels(repo: Repo) -> ResponseReturnValue:
-    """Answer with the labels of a repository."""
     return paged(list(repo.labels.values()), lambda here, label: account.label(here, label, repo))
 
 
 @blueprint.on("POST", "/labels", TALK, Role.WRITE)
 def create_label(repo: Repo) -> ResponseReturnValue:
-    """Make a label."""
     wanted = body()
     name = needed_text(wanted, "name", "Label")
     if name.casefold() in repo.labels:
@@ -144,7 +138,6 @@ def create_label(repo: Repo) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/labels/<label>", TALK)
 def show_label(repo: Repo, label: str) -> Json:
-    """Answer with one label."""
     return account.label(view(), existing(repo.labels.get(label.casefold())), repo)
 
 
@@ -164,7 +157,6 @@ def _subject(repo: Repo, kind: str, number: int) -> Issue | Comment | ReviewComm
 
 @blueprint.on("GET", REACTIONS, TALK)
 def list_reactions(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
-    """Answer with the reactions to an issue or a comment."""
     content = request.args.get("content")
     reactions = [one for one in _subject(repo, kind, number).reactions if content in (None, one.content)]
     return paged(reactions, account.reaction)
@@ -180,6 +172,5 @@ def create_reaction(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
 
 @blueprint.on("DELETE", f"{REACTIONS}/<int:reaction>", TALK)
 def delete_reaction(repo: Repo, kind: str, number: int, reaction: int) -> ResponseReturnValue:
-    """Take a reaction back."""
     store().issues.unreact(_subject(repo, kind, number), reaction)
     return "", 204

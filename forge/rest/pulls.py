@@ -40,7 +40,6 @@ def list_pulls(repo: Repo) -> ResponseReturnValue:
 
 @blueprint.on("POST", "", "pull_requests")
 def create_pull(repo: Repo) -> ResponseReturnValue:
-    """Open a pull request."""
     wanted = body()
     head, base, title = needed_texts(wanted, "PullRequest", "head", "base", "title")
     text, draft = text_of(wanted, "body", "PullRequest"), bool(wanted.get("draft"))
@@ -73,7 +72,6 @@ def edit_pull(repo: Repo, number: int) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/<int:number>/files", "pull_requests")
 def list_files(repo: Repo, number: int) -> ResponseReturnValue:
-    """Answer with the changed files."""
     one = store().pulls.get(repo, number)
     files = changed_files(store().repos.git(repo), one.base_sha, one.head_sha)
     return paged(files, lambda here, file: commit.file_change(here, repo, one.head_sha, file))

@@ -33,7 +33,6 @@ blueprint = RepositoryBlueprint("repos")
 
 @blueprint.on("GET", "", "metadata")
 def show_repository(repo: Repo) -> ResponseReturnValue:
-    """Answer with a repository."""
     user = caller().user
     role = Role.READ if user is None else store().repos.role_of(repo, user)
     return account.full_repository(view(), repo, role)
@@ -62,7 +61,6 @@ def list_branches(repo: Repo) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/branches/<path:branch>", "contents")
 def show_branch(repo: Repo, branch: str) -> ResponseReturnValue:
-    """Answer with one branch and its commit."""
     git = store().repos.git(repo)
     sha = existing(git.branches().get(branch), "Branch not found")
     url = view().repo_api(repo, f"/branches/{branch}")
@@ -118,7 +116,6 @@ def matching_refs(repo: Repo, ref: str) -> ResponseReturnValue:
 
 @blueprint.on("POST", "/git/refs", "contents", Role.WRITE)
 def create_ref(repo: Repo) -> ResponseReturnValue:
-    """Make a branch or tag."""
     wanted = body()
     ref, sha = needed_texts(wanted, "Reference", "ref", "sha")
     store().repos.create_ref(repo, ref, sha, actor=actor())
@@ -127,7 +124,6 @@ def create_ref(repo: Repo) -> ResponseReturnValue:
 
 @blueprint.on("PATCH", "/git/refs/<path:ref>", "contents", Role.WRITE)
 def update_ref(repo: Repo, ref: str) -> ResponseReturnValue:
-    """Move a branch or tag."""
     sha = needed_text(body(), "sha", "Reference")
     store().repos.move_ref(repo, f"refs/{ref}", sha, force=bool(body().get("force")), actor=actor())
     return commit.git_ref(view(), repo, f"refs/{ref}", sha)
@@ -135,7 +131,6 @@ def update_ref(repo: Repo, ref: str) -> ResponseReturnValue:
 
 @blueprint.on("DELETE", "/git/refs/<path:ref>", "contents", Role.WRITE)
 def delete_ref(repo: Repo, ref: str) -> ResponseReturnValue:
-    """Delete a branch or tag."""
     store().repos.delete_ref(repo, f"refs/{ref}", actor=actor())
     return "", 204
 
@@ -152,7 +147,6 @@ def list_commits(repo: Repo) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/commits/<path:ref>", "contents")
 def show_commit(repo: Repo, ref: str) -> ResponseReturnValue:
-    """Answer with one commit and its files."""
     git = store().repos.git(repo)
     sha = git.resolve(ref)
     if sha is None:

@@ -33,7 +33,6 @@ def list_reviews(repo: Repo, number: int) -> ResponseReturnValue:
 
 @blueprint.on("POST", "/<int:number>/reviews", "pull_requests")
 def create_review(repo: Repo, number: int) -> ResponseReturnValue:
-    """Submit a review with its comments."""
     wanted = body()
     comments = [_line_comment(entry) for entry in wanted.get("comments") or []]
     try:
@@ -66,13 +65,11 @@ def _line_comment(entry: Any) -> LineComment:
 
 @blueprint.on("GET", "/<int:number>/reviews/<int:review>", "pull_requests")
 def show_review(repo: Repo, number: int, review: int) -> ResponseReturnValue:
-    """Answer with one review."""
     return pull.review(view(), store().reviews.get(store().pulls.get(repo, number), review))
 
 
 @blueprint.on("PUT", "/<int:number>/reviews/<int:review>/dismissals", "pull_requests", Role.WRITE)
 def dismiss(repo: Repo, number: int, review: int) -> ResponseReturnValue:
-    """Dismiss a review."""
     one = store().reviews.get(store().pulls.get(repo, number), review)
     store().reviews.dismiss(one, needed_text(body(), "message", "PullRequestReview"), actor=actor())
     return pull.review(view(), one)
@@ -80,7 +77,6 @@ def dismiss(repo: Repo, number: int, review: int) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/<int:number>/reviews/<int:review>/comments", "pull_requests")
 def list_comments_of_review(repo: Repo, number: int, review: int) -> ResponseReturnValue:
-    """Answer with the comments that came with one review."""
     one = store().pulls.get(repo, number)
     wanted = store().reviews.get(one, review)
     comments = [comment for comment in store().reviews.comments_of(one) if comment.review is wanted]
@@ -119,7 +115,6 @@ def create_reply(repo: Repo, number: int, comment: int) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/comments/<int:comment>", "pull_requests")
 def show_review_comment(repo: Repo, comment: int) -> ResponseReturnValue:
-    """Answer with one review comment."""
     return pull.review_comment(view(), store().reviews.get_comment(repo, comment))
 
 
@@ -131,7 +126,6 @@ def _editable(repo: Repo, number: int) -> ReviewComment:
 
 @blueprint.on("PATCH", "/comments/<int:number>", "pull_requests")
 def edit_review_comment(repo: Repo, number: int) -> ResponseReturnValue:
-    """Replace the text of a review comment."""
     comment = _editable(repo, number)
     text = needed_text(body(), "body", "PullRequestReviewComment")
     store().reviews.edit_comment(comment, text, actor=actor())
@@ -140,6 +134,5 @@ def edit_review_comment(repo: Repo, number: int) -> ResponseReturnValue:
 
 @blueprint.on("DELETE", "/comments/<int:number>", "pull_requests")
 def delete_review_comment(repo: Repo, number: int) -> ResponseReturnValue:
-    """Delete a review comment."""
     store().reviews.delete_comment(_editable(repo, number), actor=actor())
     return "", 204

@@ -11,19 +11,16 @@ blueprint = Blueprint("users", __name__)
 
 @blueprint.get("/user")
 def current_user() -> Json:
-    """Answer with the caller's account."""
     return account.public_user(view(), actor())
 
 
 @blueprint.get("/users/<login>")
 def show_user(login: str) -> Json:
-    """Answer with an account."""
     return account.public_user(view(), store().users.get(login))
 
 
 @blueprint.get("/orgs/<login>")
 def show_organization(login: str) -> Json:
-    """Answer with an organisation."""
     return account.organization(view(), store().users.get(login))
 
 
