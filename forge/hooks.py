@@ -69,7 +69,7 @@ class Sender:
 
     def _next_batch(self) -> list[Delivery]:
         delivery = self._queue.popleft()
-        if not self._store.faults.take_delivery("reverse"):
+        if not self._store.faults.take("reverse"):
             return [*self._take_held(), delivery]
         self._held.append(delivery)
         return [] if self._store.faults.deliveries.reverse else self._take_held()
@@ -83,11 +83,11 @@ class Sender:
         if faults.deliveries.delay_s:
             with self._wake:
                 self._wake.wait_for(lambda: self._stopping, faults.deliveries.delay_s)
-        if faults.take_delivery("lose"):
+        if faults.take("lose"):
             self._settle(delivery, 0, "failed to connect to host", 0.0)
             return
         self._send(delivery)
-        if faults.take_delivery("duplicate"):
+        if faults.take("duplicate"):
             self._send(delivery)
 
     def _send(self, delivery: Delivery) -> None:

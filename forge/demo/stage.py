@@ -1,6 +1,7 @@
 """The stage of the story: one card of the demo, watched from the forge's side only."""
 
 import base64
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +111,20 @@ class Stage:
         )
         self.team.call(who, "PATCH", f"/repos/{REPOSITORY}/issues/comments/{comment['id']}", {"body": body})
 
-    def sees(self, step: str, limit_s: float, **expected: Any) -> str:
+    def wait(self, step: str, look: Callable[[], str | None]) -> str:
+        """Look until `look` returns what it saw, and return that; raises StoryError after `patience_s`."""
+        return wait_for(step, look, limit_s=self.patience_s)
+
+    def says(self, step: str, *words: str) -> str:
+        """Wait for a comment of Cardinal's with all the words; return the start of its first line."""
+
+        def look() -> str | None:
+            comment = self.comment_with(*words)
+            return None if comment is None else str(comment["body"]).splitlines()[0][:100]
+
+        return self.wait(step, look)
+
+    def sees(self, step: str, **expected: Any) -> str:
         """Wait until each named face field holds its words."""
 
         def look() -> str | None:
@@ -120,4 +134,4 @@ class Stage:
                 return ", ".join(f"{name}: {text}" for name, text in shown.items())
             return None
 
-        return wait_for(step, look, limit_s=limit_s)
+        return self.wait(step, look)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from forge.demo.people import REPOSITORY, Json, StoryError, wait_for
+from forge.demo.people import REPOSITORY, Json, StoryError
 from forge.demo.stage import GATE, Stage
 
 TITLE = "Big baskets get a discount"
@@ -46,32 +46,32 @@ def play(stage: Stage, before: Callable[[str], None] = lambda _: None) -> list[S
 
 def _idea(stage: Stage) -> str:
     stage.number = stage.team.new_card("carol", TITLE, BODY, "Tasks")
-    return stage.sees("the card stands in Tasks", stage.patience_s, Status="Tasks")
+    return stage.sees("the card stands in Tasks", Status="Tasks")
 
 
 def _planning(stage: Stage) -> str:
     stage.team.drag("carol", stage.number, "Planning")
-    return _says(stage, "the assistant asks", "how much")
+    return stage.says("the assistant asks", "how much")
 
 
 def _refined(stage: Stage) -> str:
     stage.team.say(
         "carol", stage.number, "Ten percent off, for baskets of 100.00 and more. Shipping is not part of it."
     )
-    return _says(stage, "the brief is ready", "Ready for execution")
+    return stage.says("the brief is ready", "Ready for execution")
 
 
 def _queued(stage: Stage) -> str:
     said = stage.team.say("alice", stage.number, "/cardinal stop-all")
-    wait_for("the stop is acknowledged", lambda: stage.reaction(said), limit_s=stage.patience_s)
+    stage.wait("the stop is acknowledged", lambda: stage.reaction(said))
     stage.team.drag("alice", stage.number, "In Progress")
-    seen = stage.sees("the card waits and says why", stage.patience_s, Agent="queued", Progress="stopped")
+    seen = stage.sees("the card waits and says why", Agent="queued", Progress="stopped")
     stage.team.say("alice", stage.number, "/cardinal resume board")
     return seen
 
 
 def _planned(stage: Stage) -> str:
-    return _says(stage, "the plan is posted", "Plan of run", "box:approve")
+    return stage.says("the plan is posted", "Plan of run", "box:approve")
 
 
 def _redirected(stage: Stage) -> str:
@@ -80,14 +80,14 @@ def _redirected(stage: Stage) -> str:
         stage.number,
         "/cardinal redirect Keep the discount out of total(): give it its own function.",
     )
-    return _says(stage, "the new plan is posted", "Plan of run", "revision 2", "box:approve")
+    return stage.says("the new plan is posted", "Plan of run", "revision 2", "box:approve")
 
 
 def _approved(stage: Stage) -> str:
     plan = stage.comment_with("Plan of run", "revision 2", "box:approve")
     assert plan is not None
     stage.tick("alice", plan, "approve")
-    return _says(stage, "the plan shows who approved it", "Plan of run", "revision 2", "approved by alice")
+    return stage.says("the plan shows who approved it", "Plan of run", "revision 2", "approved by alice")
 
 
 def _progress(stage: Stage) -> str:
@@ -99,22 +99,22 @@ def _progress(stage: Stage) -> str:
         told = stage.comment_with("<!-- cardinal:run:", "Writing the discount") if late else None
         return "the agent asks already; its progress stands in the run's comment" if told else None
 
-    return wait_for("progress is on the card's face", look, limit_s=stage.patience_s)
+    return stage.wait("progress is on the card's face", look)
 
 
 def _asked(stage: Stage) -> str:
-    seen = _says(stage, "the agent asks", "has a question")
-    stage.sees("the card is loud", stage.patience_s, Agent="needs input")
+    seen = stage.says("the agent asks", "has a question")
+    stage.sees("the card is loud", Agent="needs input")
     return seen
 
 
 def _answered(stage: Stage) -> str:
     stage.team.say("carol", stage.number, "Round half up, to whole cents.")
-    return _says(stage, "the question shows its answer", "answered by carol")
+    return stage.says("the question shows its answer", "answered by carol")
 
 
 def _repaired(stage: Stage) -> str:
-    return _says(stage, "a failed check and its repair are shown", "passed, after failing once")
+    return stage.says("a failed check and its repair are shown", "passed, after failing once")
 
 
 def _drafted(stage: Stage) -> str:
@@ -127,18 +127,18 @@ def _drafted(stage: Stage) -> str:
                     return f"#{pull['number']} opened as a draft"
         return None
 
-    return wait_for("the draft pull request", opened, limit_s=stage.patience_s)
+    return stage.wait("the draft pull request", opened)
 
 
 def _reported(stage: Stage) -> str:
-    seen = _says(stage, "the final report", "is done", "what to check")
-    stage.sees("the card is green", stage.patience_s, Agent="work complete", PR=f"#{stage.pull}")
+    seen = stage.says("the final report", "is done", "what to check")
+    stage.sees("the card is green", Agent="work complete", PR=f"#{stage.pull}")
     return seen
 
 
 def _review(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "Review")
-    return stage.sees("the card is in review", stage.patience_s, Agent="in review")
+    return stage.sees("the card is in review", Agent="in review")
 
 
 def _changes(stage: Stage) -> str:
@@ -148,7 +148,7 @@ def _changes(stage: Stage) -> str:
     ]
     review = {"event": "REQUEST_CHANGES", "body": "Nearly there, two remarks.", "comments": remarks}
     stage.team.call("bob", "POST", f"/repos/{REPOSITORY}/pulls/{stage.pull}/reviews", review)
-    return stage.sees("the verdict is on the card", stage.patience_s, Agent="changes requested")
+    return stage.sees("the verdict is on the card", Agent="changes requested")
 
 
 def _remark(path: str, line: int, text: str) -> Json:
@@ -158,14 +158,14 @@ def _remark(path: str, line: int, text: str) -> Json:
 def _revised(stage: Stage) -> str:
     before = stage.pull_read()["head"]["sha"]
     stage.team.drag("alice", stage.number, "In Progress")
-    stage.sees("the second run works", stage.patience_s, Run="2")
+    stage.sees("the second run works", Run="2")
 
     def pushed() -> str | None:
         now = stage.pull_read()["head"]["sha"]
         return f"{before[:7]} became {now[:7]} on the same branch" if now != before else None
 
-    seen = wait_for("new commits on the same branch", pushed, limit_s=stage.patience_s)
-    stage.sees("the second run is done", stage.patience_s, Agent="work complete")
+    seen = stage.wait("new commits on the same branch", pushed)
+    stage.sees("the second run is done", Agent="work complete")
     return seen
 
 
@@ -175,12 +175,12 @@ def _threads(stage: Stage) -> str:
         replied = [one for one in threads if len(one["comments"]["nodes"]) >= 2 and one["isResolved"]]
         return f"{len(replied)} threads answered and resolved" if len(threads) == len(replied) == 2 else None
 
-    return wait_for("both threads are answered and resolved", answered, limit_s=stage.patience_s)
+    return stage.wait("both threads are answered and resolved", answered)
 
 
 def _broken(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "Review")
-    stage.sees("the card is in review again", stage.patience_s, Agent="in review")
+    stage.sees("the card is in review again", Agent="in review")
     before = stage.pull_read()["head"]["sha"]
     stage.to_draft("carol")
     stage.broken = stage.push("carol", *PRICE, "Five percent is enough")
@@ -191,7 +191,7 @@ def _broken(stage: Stage) -> str:
 
 def _kept(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "QA")
-    seen = stage.sees("the card says why", stage.patience_s, Progress="stays a draft: the checks failed")
+    seen = stage.sees("the card says why", Progress="stays a draft: the checks failed")
     pull = stage.pull_read()
     if not pull["draft"] or pull["merged"]:
         raise StoryError("the red gate keeps the pull request a draft", 0, f"draft: {pull['draft']}")
@@ -206,7 +206,7 @@ def _mended(stage: Stage) -> str:
     def ready() -> str | None:
         return None if stage.pull_read()["draft"] else f"{seen}; #{stage.pull} left draft"
 
-    told = wait_for("the pull request leaves draft", ready, limit_s=stage.patience_s)
+    told = stage.wait("the pull request leaves draft", ready)
     if stage.gate(stage.broken)["conclusion"] != "failure":
         raise StoryError("the red commit stays red", 0, str(stage.gate(stage.broken)["conclusion"]))
     return told
@@ -225,13 +225,13 @@ def _gate(stage: Stage, head: str, conclusion: str, *evidence: str) -> str:
             raise StoryError(f"the evidence of {GATE}", 0, f"without {missing}: {said[-800:]}")
         return f"{GATE} on {head[:7]}: {conclusion}, {found['output']['title']}"
 
-    return wait_for(f"{GATE}: {conclusion}", concluded, limit_s=stage.patience_s)
+    return stage.wait(f"{GATE}: {conclusion}", concluded)
 
 
 def _accepted(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "Review")
     stage.team.call("bob", "POST", f"/repos/{REPOSITORY}/pulls/{stage.pull}/reviews", {"event": "APPROVE"})
-    return stage.sees("the approval is on the card", stage.patience_s, Agent="approved")
+    return stage.sees("the approval is on the card", Agent="approved")
 
 
 def _done(stage: Stage) -> str:
@@ -243,17 +243,9 @@ def _done(stage: Stage) -> str:
         gone = pull["head"]["ref"] not in [one["name"] for one in refs]
         return f"#{stage.pull} merged, {pull['head']['ref']} deleted" if pull["merged"] and gone else None
 
-    seen = wait_for("merged and the branch deleted", merged, limit_s=stage.patience_s)
-    stage.sees("the card is done", stage.patience_s, Agent="done")
+    seen = stage.wait("merged and the branch deleted", merged)
+    stage.sees("the card is done", Agent="done")
     return seen
-
-
-def _says(stage: Stage, step: str, *words: str) -> str:
-    def look() -> str | None:
-        found = stage.comment_with(*words)
-        return None if found is None else str(found["body"]).splitlines()[0][:100]
-
-    return wait_for(step, look, limit_s=stage.patience_s)
 
 
 STEPS = (

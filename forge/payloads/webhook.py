@@ -1,4 +1,4 @@
-"""Turning an occurrence into the payload of a webhook and recording its delivery."""
+"""Payloads of webhooks, made from occurrences, and the record of their deliveries."""
 
 import hashlib
 import hmac
@@ -7,18 +7,37 @@ from collections.abc import Callable
 from typing import Any
 
 from forge.judging import Judge
-from forge.payloads import account, application, check, commit, issue, project, pull
-from forge.payloads.view import Json, View
+from forge.payloads import account, application, check, commit, issue, pull
+from forge.payloads.account import user
+from forge.payloads.view import Json, View, attributes
 from forge.store import Store
 from forge.store.base import Occurrence
-from forge.store.models import Repo
+from forge.store.board import Item, StatusUpdate
 from forge.store.registration import App, Installation
 
-ALWAYS_SENT = {
-    "ping",
-    "installation",
-    "installation_repositories",
-}  # an App gets these without a subscription
+ALWAYS_SENT = {"installation", "installation_repositories"}  # an App gets these without a subscription
+
+
+def project_item(view: View, one: Item) -> Json:
+    """Return a `projects_v2_item`."""
+    return {
+        **attributes(one, "id", "node_id", "content_type", "created_at", "updated_at", "archived_at"),
+        "project_node_id": one.project.node_id,
+        "content_node_id": one.content.node_id,
+        "creator": user(view, one.creator),
+    }
+
+
+def project_status_update(view: View, one: StatusUpdate) -> Json:
+    """Return a `projects_v2_status_update`; a date that is not set is left out, for it may not be null."""
+    answer: Json = {
+        **attributes(one, "id", "node_id", "body", "status", "created_at", "updated_at"),
+        "project_node_id": one.project.node_id,
+        "creator": user(view, one.creator),
+    }
+    dates = {"start_date": one.start_date, "target_date": one.target_date}
+    return answer | {name: date for name, date in dates.items() if date is not None}
+
 
 BUILDERS: dict[str, Callable[[View, Any], Any]] = {
     "issue": issue.hook_issue,
@@ -34,8 +53,8 @@ BUILDERS: dict[str, Callable[[View, Any], Any]] = {
     "installation": application.installation,
     "repositories_added": account.repository_stubs,
     "repositories_removed": account.repository_stubs,
-    "projects_v2_item": project.item,
-    "projects_v2_status_update": project.status_update,
+    "projects_v2_item": project_item,
+    "projects_v2_status_update": project_status_update,
     "sub_issue": issue.issue,
     "parent_issue": issue.issue,
     "blocked_issue": issue.issue,
@@ -48,53 +67,43 @@ BUILDERS: dict[str, Callable[[View, Any], Any]] = {
 
 
 class Announcer:
-    """Listens to the store and records one delivery for every App that is told."""
+    """Listens to the store and records one delivery for every App that gets a webhook."""
 
     def __init__(self, store: Store, judge: Judge | None = None) -> None:
         self.store = store
         self._judge = judge
 
     def __call__(self, happened: Occurrence) -> None:
-        """Record the deliveries of an occurrence; those of Apps without a webhook are not made."""
+        """Record the deliveries of an occurrence to all Apps with a webhook."""
         for app in self.store.apps.all():
             installation = self._installation(app, happened)
             wanted = happened.event in app.events or happened.event in ALWAYS_SENT
-            if happened.action == "requested_action":  # only to the App that is asked
+            if happened.action == "requested_action":  # only to the App of the check run
                 wanted = wanted and happened.subjects["check_run"].app_slug == app.slug
             if installation is not None and installation.suspended_at is not None:
                 wanted = happened.event == "installation"
             if app.webhook_url and app.webhook_active and installation is not None and wanted:
-                self._record(app, installation, happened)
+                body = payload(View(self.store, self.store.base_url), happened)
+                body.setdefault("installation", account.installation_stub(installation))
+                repo_id = happened.repo.id if happened.repo else None
+                self._record(app, happened.event, happened.action, body, installation.id, repo_id)
 
     def _installation(self, app: App, happened: Occurrence) -> Installation | None:
         owner = happened.organization or (happened.repo.owner if happened.repo else None)
         return next((one for one in self.store.apps.installations(app) if one.account is owner), None)
 
-    def _record(self, app: App, installation: Installation, happened: Occurrence) -> None:
-        view = View(self.store, self.store.base_url)
-        body = payload(view, happened)
-        body.setdefault("installation", account.installation_stub(installation))
-        self.record(app, happened.event, happened.action, body, installation, happened.repo)
-
-    def record(
+    def _record(
         self,
         app: App,
         event: str,
         action: str | None,
         body: Json,
-        installation: Installation | None,
-        repo: Repo | None,
+        installation_id: int | None = None,
+        repository_id: int | None = None,
     ) -> None:
-        """Record a delivery of `body`, signed with the App's secret."""
         raw = json.dumps(body, separators=(",", ":")).encode()
         recorded = self.store.deliveries.record(
-            app,
-            event,
-            action,
-            raw,
-            headers(app, event, raw),
-            installation_id=installation.id if installation else None,
-            repository_id=repo.id if repo else None,
+            app, event, action, raw, headers(app, event, raw), installation_id, repository_id
         )
         if self._judge is not None:
             self._judge.announced(recorded.headers, raw)
@@ -102,7 +111,7 @@ class Announcer:
     def ping(self, app: App) -> None:
         """Record a `ping` of an App's webhook."""
         view = View(self.store, self.store.base_url)
-        self.record(app, "ping", None, application.ping(view, app), None, None)
+        self._record(app, "ping", None, application.ping(view, app))
 
 
 def payload(view: View, happened: Occurrence) -> Json:
@@ -110,11 +119,12 @@ def payload(view: View, happened: Occurrence) -> Json:
     body: Json = {} if happened.action is None else {"action": happened.action}
     body |= happened.plain
     for name, subject in happened.subjects.items():
-        body |= _told_of(view, happened, name, subject)
+        body |= _subject(view, happened, name, subject)
     if happened.event == "pull_request":
         body["number"] = body["pull_request"]["number"]
     if happened.event == "installation":
-        body["repositories"] = account.repository_stubs(view, _reached(view, happened))
+        reached = view.store.access.repositories(happened.subjects["installation"])
+        body["repositories"] = account.repository_stubs(view, reached)
     if happened.repo is not None:
         body["repository"] = account.hook_repository(view, happened.repo)
     if happened.organization is not None:
@@ -123,8 +133,8 @@ def payload(view: View, happened: Occurrence) -> Json:
     return body
 
 
-def _told_of(view: View, happened: Occurrence, name: str, subject: Any) -> Json:
-    """Return what a payload says of one of its subjects."""
+def _subject(view: View, happened: Occurrence, name: str, subject: Any) -> Json:
+    """Return the part of a payload about one of its subjects."""
     if name == "push":
         assert happened.repo is not None
         return commit.push(view, happened.repo, happened.actor, subject)
@@ -138,10 +148,6 @@ def _told_of(view: View, happened: Occurrence, name: str, subject: Any) -> Json:
         assert happened.repo is not None
         return {name: account.label(view, subject, happened.repo)}
     return {"comment" if name == "review_comment" else name: BUILDERS[name](view, subject)}
-
-
-def _reached(view: View, happened: Occurrence) -> list[Repo]:
-    return view.store.access.repositories(happened.subjects["installation"])
 
 
 def headers(app: App, event: str, raw: bytes) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The state of the forge: everything in memory behind one lock, git on disk."""
+"""State of the forge: everything in memory behind one lock, git on disk."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,23 +9,20 @@ from forge.clock import Clock
 from forge.store.access import Access
 from forge.store.apps import Apps
 from forge.store.authorizations import Authorizations
-from forge.store.base import Occurrence
-from forge.store.checks import Checks
+from forge.store.base import Identifiers, Occurrence
+from forge.store.checks import Checks, Statuses
 from forge.store.deliveries import Deliveries
 from forge.store.faults import Faults
-from forge.store.groups import Groups
-from forge.store.identifiers import Identifiers
 from forge.store.issues import Issues
 from forge.store.links import Links
 from forge.store.manifests import Manifests
-from forge.store.merges import Merges
+from forge.store.merges import Groups, Merges
 from forge.store.models import Repo, User, UserType
 from forge.store.projects import Projects
 from forge.store.pulls import Pulls
 from forge.store.repos import Repos
 from forge.store.reviews import Reviews
 from forge.store.settings import Settings
-from forge.store.statuses import Statuses
 from forge.store.users import Users
 
 

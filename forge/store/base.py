@@ -1,9 +1,11 @@
-"""Shared by the parts of the store: the one lock, new nodes, look-ups, announcements, limits of texts."""
+"""Shared by the parts of the store: the one lock, ids, new nodes, look-ups, occurrences, limits of texts."""
 
+import base64
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import isfunction
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from forge.errors import NotFoundError, UnprocessableError
@@ -19,6 +21,61 @@ N = TypeVar("N", bound=Node)
 
 MAX_BODY_CHARACTERS = 65_536  # the API's own message: "body is too long (maximum is 65536 characters)"
 MAX_TITLE_CHARACTERS = 256
+# docs.github.com/graphql/guides/using-global-node-ids: opaque, a type prefix, then base64url.
+PREFIXES = {
+    "user": "U",
+    "bot": "BOT",
+    "organization": "O",
+    "repository": "R",
+    "label": "LA",
+    "issue": "I",
+    "pull": "PR",
+    "comment": "IC",
+    "review": "PRR",
+    "thread": "PRRT",
+    "review_comment": "PRRC",
+    "reaction": "REA",
+    "check_run": "CR",
+    "check_suite": "CS",
+    "status": "SC",
+    "project": "PVT",
+    "item": "PVTI",
+    "draft_issue": "DI",
+    "field": "PVTF",
+    "single_select_field": "PVTSSF",
+    "value": "PVTFV",
+    "status_update": "PVTSU",
+    "status_change": "PVTISC",
+    "app": "A",
+    "installation": "MDIzOkludGVncmF0aW9uSW5zdGFsbGF0aW9u",
+}
+
+
+class Identifiers:
+    """Source of ids like GitHub's; no number is given twice, whatever the resource."""
+
+    def __init__(self, first: int = 1001) -> None:
+        self._next = first
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[type["Identifiers"], tuple[int]]:
+        return Identifiers, (self._next,)
+
+    def next_id(self) -> int:
+        """Return a number that was not given before."""
+        with self._lock:
+            number, self._next = self._next, self._next + 1
+            return number
+
+    def node_id(self, kind: str, number: int) -> str:
+        """Return the global node id of resource `number` of `kind` (a key of PREFIXES)."""
+        tail = base64.urlsafe_b64encode(number.to_bytes(6, "big")).decode().rstrip("=")
+        return f"{PREFIXES[kind]}_kwDO{tail}"
+
+    def pair(self, kind: str) -> tuple[int, str]:
+        """Return a new number and its node id."""
+        number = self.next_id()
+        return number, self.node_id(kind, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +108,7 @@ class Part:
     def _new(
         self, kind: str, make: Callable[Concatenate[int, str, P], N], *args: P.args, **kwargs: P.kwargs
     ) -> N:
-        """Return a new node that is found by its node id; `kind` is a key of `identifiers.PREFIXES`."""
+        """Return a new node that is found by its node id; `kind` is a key of PREFIXES."""
         node = make(*self.store.identifiers.pair(kind), *args, **kwargs)
         self.store.nodes[node.node_id] = node
         return node

@@ -1,4 +1,4 @@
-"""Check runs, their suites, and the limits that GitHub puts on them."""
+"""Check runs, their suites, commit statuses, and GitHub's limits on them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Any
 
 from forge.errors import NotFoundError, UnprocessableError
 from forge.store.base import Part, existing
-from forge.store.models import CheckRun, Repo, User
+from forge.store.models import CheckRun, CommitStatus, Repo, User
 
 # docs.github.com/rest/checks/runs
 MAX_ACTIONS = 3
@@ -24,6 +24,9 @@ CONCLUSIONS = (
     "stale",
     "timed_out",
 )
+
+STATUS_STATES = ("error", "failure", "pending", "success")  # docs.github.com/rest/commits/statuses
+MAX_DESCRIPTION_CHARACTERS = 140  # the API's message: "description is too long (maximum is 140 characters)"
 
 
 def newest(runs: Iterable[CheckRun]) -> list[CheckRun]:
@@ -141,3 +144,43 @@ class Checks(Part):
             faults.append("conclusion: is required when the status is completed")
         if faults:
             raise UnprocessableError(f"Invalid request.\n\n{'; '.join(faults)}")
+
+
+@dataclass(eq=False)
+class Statuses(Part):
+    """Every commit status; none is ever changed, a newer one of the context takes its place."""
+
+    _all: list[CommitStatus] = field(default_factory=list)
+
+    def create(
+        self,
+        repo: Repo,
+        sha: str,
+        context: str,
+        state: str,
+        *,
+        actor: User,
+        description: str | None = None,
+        target_url: str | None = None,
+    ) -> CommitStatus:
+        """Return a new status; raises UnprocessableError over a limit or for an unknown commit."""
+        if state not in STATUS_STATES:
+            raise UnprocessableError.on_field("Status", "state", "invalid")
+        if len(description or "") > MAX_DESCRIPTION_CHARACTERS:
+            raise UnprocessableError.on_field("Status", "description", "invalid")
+        if self.store.repos.git(repo).resolve(sha) != sha:
+            raise UnprocessableError(f"No commit found for SHA: {sha}")
+        now, ids = self.store.clock.now(), self.store.identifiers.pair("status")
+        made = CommitStatus(*ids, repo, sha, context, state, description, target_url, actor, now)
+        self._all.append(made)
+        self.store.emit("status", None, actor, repo, status=made)
+        self.store.merges.reconsider(repo, sha)
+        return made
+
+    def on_commit(self, repo: Repo, sha: str) -> list[CommitStatus]:
+        """Return the newest status of each context of a commit, newest first."""
+        newest: dict[str, CommitStatus] = {}
+        for one in reversed(self._all):
+            if one.repo is repo and one.sha == sha:
+                newest.setdefault(one.context, one)
+        return list(newest.values())

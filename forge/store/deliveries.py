@@ -29,13 +29,12 @@ class Deliveries(Part):
         action: str | None,
         body: bytes,
         headers: dict[str, str],
-        *,
         installation_id: int | None = None,
         repository_id: int | None = None,
-        repeat_of: Delivery | None = None,
+        guid: str = "",
     ) -> Delivery:
         """Return a new pending delivery and give it to the outlets; a repeat has the GUID of the first."""
-        guid = repeat_of.guid if repeat_of else str(uuid.uuid4())
+        redelivery, guid = bool(guid), guid or str(uuid.uuid4())
         delivery = Delivery(
             id=self.store.identifiers.next_id(),
             guid=guid,
@@ -47,7 +46,7 @@ class Deliveries(Part):
             created_at=self.store.clock.now(),
             installation_id=installation_id,
             repository_id=repository_id,
-            redelivery=repeat_of is not None,
+            redelivery=redelivery,
         )
         self._records[delivery.id] = delivery
         while len(self._records) > MAX_DELIVERIES:
@@ -64,9 +63,9 @@ class Deliveries(Part):
             delivery.action,
             delivery.body,
             delivery.headers,
-            installation_id=delivery.installation_id,
-            repository_id=delivery.repository_id,
-            repeat_of=delivery,
+            delivery.installation_id,
+            delivery.repository_id,
+            delivery.guid,
         )
 
     def get(self, delivery_id: int, app: App | None = None) -> Delivery:

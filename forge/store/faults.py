@@ -1,4 +1,4 @@
-"""Faults on demand: what shall go wrong, and how often."""
+"""Faults on demand, each with a count."""
 
 import re
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ EVERYTHING = re.compile("")
 
 @dataclass(slots=True)
 class DeliveryFaults:
-    """What goes wrong with webhook deliveries; counts go down as they are used."""
+    """Faults of webhook deliveries; counts go down as they are used."""
 
     duplicate: int = 0
     lose: int = 0
@@ -22,7 +22,7 @@ class DeliveryFaults:
 
 @dataclass(slots=True)
 class ApiFault:
-    """One kind of bad answer; `after` means that the request is carried out all the same.
+    """One kind of bad answer; with `after`, the request is carried out first.
 
     An answer is held for `hold_s` seconds, or until the faults are cleared; status 0 is the true answer.
     """
@@ -40,7 +40,7 @@ class ApiFault:
 
 
 class Faults:
-    """The faults that wait to happen; has a lock of its own, so that asking never waits for the store."""
+    """The faults still to happen; they have a lock of their own, so that they never wait for the store's."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -48,10 +48,10 @@ class Faults:
         self.clear()
 
     def __reduce__(self) -> tuple[type["Faults"], tuple[()]]:
-        return Faults, ()  # nothing goes wrong in a copy
+        return Faults, ()  # a copy has no faults
 
     def clear(self) -> None:
-        """Let nothing go wrong any more; answers that are held go out."""
+        """Remove all faults; held answers are sent."""
         self._released.set()
         self._released = Event()
         self.deliveries = DeliveryFaults()
@@ -72,8 +72,8 @@ class Faults:
                     kept = getattr(self.deliveries, name)
                     setattr(self.deliveries, name, type(kept)(value))
                 for entry in wanted.get("api", []):
-                    found = {name: re.compile(entry[name]) for name in ("path", "body") if name in entry}
-                    self.api.append(ApiFault(**{**entry, **found}))
+                    patterns = {name: re.compile(entry[name]) for name in ("path", "body") if name in entry}
+                    self.api.append(ApiFault(**{**entry, **patterns}))
                 self.graphql_rate_limited += int(wanted.get("graphql_rate_limited", 0))
                 self.secondary += int(wanted.get("secondary", 0))
                 self.latency_s = float(wanted.get("latency_s", self.latency_s))
@@ -81,17 +81,17 @@ class Faults:
             raise UnprocessableError(f"Bad fault: {error}") from error
 
     def take_api(self, method: str, path: str, body: str = "") -> ApiFault | None:
-        """Return the fault for this request and use it up; `None` when all shall go well."""
+        """Return the fault for this request and use it up; `None` without one."""
         with self._lock:
             for fault in self.api:
-                meant = fault.method in (None, method) and fault.path.search(path) and fault.body.search(body)
-                if fault.count > 0 and meant:
+                fits = fault.method in (None, method) and fault.path.search(path) and fault.body.search(body)
+                if fault.count > 0 and fits:
                     fault.count -= 1
                     return fault
         return None
 
     def hold(self, fault: ApiFault) -> None:
-        """Wait as long as the fault holds its answer; `holding` counts who waits."""
+        """Wait as long as the fault holds its answer; `holding` counts the waiting requests."""
         with self._lock:
             fault.holding, released = fault.holding + 1, self._released
         released.wait(fault.hold_s)
@@ -99,15 +99,9 @@ class Faults:
             fault.holding -= 1
 
     def take(self, name: str) -> bool:
-        """Return whether one of the counted faults is due, and use it up."""
+        """Return whether one of the counted faults, of deliveries too, is due, and use it up."""
         with self._lock:
-            left = int(getattr(self, name))
-            setattr(self, name, max(0, left - 1))
-            return left > 0
-
-    def take_delivery(self, name: str) -> bool:
-        """Return whether one of the counted delivery faults is due, and use it up."""
-        with self._lock:
-            left = int(getattr(self.deliveries, name))
-            setattr(self.deliveries, name, max(0, left - 1))
+            counted = self if hasattr(self, name) else self.deliveries
+            left = int(getattr(counted, name))
+            setattr(counted, name, max(0, left - 1))
             return left > 0
