@@ -10,11 +10,12 @@ class ForgeError(Exception):
 
     status = 500
     graphql_type = "INTERNAL"
+    usual_message = ""
 
-    def __init__(self, message: str, errors: list[Any] | None = None) -> None:
-        self.message = message
+    def __init__(self, message: str = "", errors: list[Any] | None = None) -> None:
+        self.message = message or self.usual_message
         self.errors = errors or []
-        super().__init__(message)
+        super().__init__(self.message)
 
     @property
     def reasons(self) -> str:
@@ -51,9 +52,7 @@ class UnauthorizedError(ForgeError):
 
     status = 401
     graphql_type = "UNAUTHORIZED"
-
-    def __init__(self, message: str = "Bad credentials") -> None:
-        super().__init__(message)
+    usual_message = "Bad credentials"
 
 
 class ForbiddenError(ForgeError):
@@ -61,9 +60,7 @@ class ForbiddenError(ForgeError):
 
     status = 403
     graphql_type = "FORBIDDEN"
-
-    def __init__(self, message: str = "Resource not accessible by integration") -> None:
-        super().__init__(message)
+    usual_message = "Resource not accessible by integration"
 
 
 class NotFoundError(ForgeError):
@@ -71,9 +68,7 @@ class NotFoundError(ForgeError):
 
     status = 404
     graphql_type = "NOT_FOUND"
-
-    def __init__(self, message: str = "Not Found") -> None:
-        super().__init__(message)
+    usual_message = "Not Found"
 
 
 class NotAllowedError(ForgeError):

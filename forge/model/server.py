@@ -1,4 +1,4 @@
-"""The scripted model: a provider on this machine, what it was asked and what it served."""
+"""The scripted model: a provider on this machine, with the requests and answers of its lifetime."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from typing import IO
 from forge.model.conversation import Answer, Conversation
 from forge.model.playing import Faults, Playing
 from forge.model.scenario import load_script
-from forge.model.web import KEYS, Heard, Served, WebServer
+from forge.model.web import KEYS, ModelRequest, Served, WebServer
 
 STOP_S = 10
 
@@ -20,7 +20,7 @@ class ScriptedModel:
     """A provider on 127.0.0.1 that plays `scenario` of a folder; serves from `with` until its end.
 
     In a `hurry`, it passes over `sleep` steps. With a `key`, requests that were not paid with it get a 401.
-    `problems` has what an agent did not offer. Raises ScriptError when the scenario cannot be played.
+    `problems` lists what an agent did not offer. Raises ScriptError when the scenario cannot be played.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class ScriptedModel:
         log: Path | None = None,
         hurry: bool = False,
     ) -> None:
-        self.requests: list[Heard] = []
+        self.requests: list[ModelRequest] = []
         self.served: list[Served] = []
         self.problems: list[str] = []
         self.closing = threading.Event()
@@ -74,33 +74,33 @@ class ScriptedModel:
     ) -> None:
         self.stop()
 
-    def hear(self, heard: Heard) -> None:
+    def note(self, request: ModelRequest) -> None:
         """Note a request, in the log without its keys."""
-        shown = {name: "(a key)" if name in KEYS else text for name, text in heard.headers.items()}
-        line = {"method": heard.method, "path": heard.path, "headers": shown, "body": heard.body}
+        shown = {name: "(a key)" if name in KEYS else text for name, text in request.headers.items()}
+        line = {"method": request.method, "path": request.path, "headers": shown, "body": request.body}
         with self._lock:
-            self.requests.append(heard)
+            self.requests.append(request)
             if self._log:
                 self._log.write(json.dumps(line) + "\n")
                 self._log.flush()
 
-    def refuses(self, heard: Heard) -> bool:
+    def refuses(self, request: ModelRequest) -> bool:
         """Return whether the request was paid with a wrong key."""
-        return bool(self._key) and heard.key != self._key
+        return bool(self._key) and request.key != self._key
 
-    def answer(self, asked: Conversation) -> tuple[Answer, Served]:
-        """Return what is said, and where to note what was told of its usage."""
-        answer = self._playing.answer(asked)
+    def answer(self, conversation: Conversation) -> tuple[Answer, Served]:
+        """Return the answer, and the record for its usage."""
+        answer = self._playing.answer(conversation)
         if self._hurry:
             answer = replace(answer, delay_s=0.0)
         run, turn, step = answer.place
-        served = Served(asked.protocol, asked.model, run, turn, step)
+        served = Served(conversation.protocol, conversation.model, run, turn, step)
         with self._lock:
             self.served.append(served)
         return answer, served
 
     def complain(self, problem: str) -> None:
-        """Note what an agent did that it should not have; the tests look for it."""
+        """Note a problem of an agent; tests assert that there is none."""
         with self._lock:
             self.problems.append(problem)
         print(f"scripted model: {problem}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""How things are shown: addresses, times, colours. Everything here is a template filter."""
+"""Template filters: addresses, times, colours."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from forge.clock import rfc3339
 from forge.pages.changes import tail_of_hunk
 from forge.pages.markdown import rendered
 from forge.store.board import DraftIssue, Item, Project
-from forge.store.models import Issue, Pull, Repo, User, UserType
+from forge.store.models import Issue, Pull, Repo, UserType
 
 TINTS = 8
 HEX_COLOR = re.compile(r"[0-9a-fA-F]{6}")
@@ -57,16 +57,6 @@ def tint(login: str) -> int:
     return sum(login.encode()) % TINTS
 
 
-def shown_login(user: User) -> str:
-    """Return a login as people read it: a bot's has no suffix, it gets a badge."""
-    return user.login.removesuffix("[bot]")
-
-
-def is_bot(user: User) -> bool:
-    """Return whether the account is an App's."""
-    return user.type is UserType.BOT
-
-
 def state_name(text: str) -> str:
     """Return a state as a class name: lower case letters and underscores only."""
     return re.sub(r"[^a-z]+", "_", text.casefold()).strip("_")
@@ -82,27 +72,17 @@ def plain_number(number: float) -> str:
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
-def reaction_mark(content: str) -> str:
-    """Return a reaction in words."""
-    return REACTION_MARKS.get(content, content)
-
-
-def title_of(message: str) -> str:
-    """Return the first line of a commit message."""
-    return message.split("\n", 1)[0]
-
-
 FILTERS: dict[str, Callable[..., Any]] = {
     "address": address,
     "when": when,
     "tint": tint,
-    "shown_login": shown_login,
-    "is_bot": is_bot,
+    "shown_login": lambda user: user.login.removesuffix("[bot]"),  # a bot gets a badge in place of the suffix
+    "is_bot": lambda user: user.type is UserType.BOT,
     "state_name": state_name,
     "label_color": label_color,
     "plain_number": plain_number,
-    "reaction_mark": reaction_mark,
-    "title_of": title_of,
+    "reaction_mark": lambda content: REACTION_MARKS.get(content, content),
+    "title_of": lambda message: message.split("\n", 1)[0],
     "hunk_tail": tail_of_hunk,
     "markdown": rendered,
 }

@@ -83,33 +83,27 @@ REPOSITORY_URLS = {
     "commits_url": "/commits{/sha}",
     "compare_url": "/compare/{base}...{head}",
     "contents_url": "/contents/{+path}",
-    "contributors_url": "/contributors",
-    "deployments_url": "/deployments",
-    "downloads_url": "/downloads",
-    "events_url": "/events",
-    "forks_url": "/forks",
     "git_commits_url": "/git/commits{/sha}",
     "git_refs_url": "/git/refs{/sha}",
     "git_tags_url": "/git/tags{/sha}",
-    "hooks_url": "/hooks",
     "issue_comment_url": "/issues/comments{/number}",
     "issue_events_url": "/issues/events{/number}",
     "issues_url": "/issues{/number}",
     "keys_url": "/keys{/key_id}",
     "labels_url": "/labels{/name}",
-    "languages_url": "/languages",
-    "merges_url": "/merges",
     "milestones_url": "/milestones{/number}",
     "notifications_url": "/notifications{?since,all,participating}",
     "pulls_url": "/pulls{/number}",
     "releases_url": "/releases{/id}",
-    "stargazers_url": "/stargazers",
     "statuses_url": "/statuses/{sha}",
-    "subscribers_url": "/subscribers",
-    "subscription_url": "/subscription",
-    "tags_url": "/tags",
-    "teams_url": "/teams",
     "trees_url": "/git/trees{/sha}",
+}
+REPOSITORY_URLS |= {
+    f"{name}_url": f"/{name}"
+    for name in (
+        *("contributors", "deployments", "downloads", "events", "forks", "hooks", "languages", "merges"),
+        *("stargazers", "subscribers", "subscription", "tags", "teams"),
+    )
 }
 # The same for every repository of the forge.
 REPOSITORY_CONSTANTS = {
@@ -146,11 +140,6 @@ def repository(view: View, repo: Repo) -> Json:
     }
 
 
-def hook_repository(view: View, repo: Repo) -> Json:
-    """Return a `repository-webhooks`."""
-    return {**repository(view, repo), "custom_properties": {}}
-
-
 def repository_stub(repo: Repo) -> Json:
     """Return a repository as an installation's payloads list it."""
     return attributes(repo, "id", "node_id", "name", "full_name", "private")
@@ -164,7 +153,8 @@ def repository_stubs(_view: View, repos: list[Repo]) -> list[Json]:
 def full_repository(view: View, repo: Repo, role: Role) -> Json:
     """Return a `full-repository` as one with `role` sees it."""
     return {
-        **hook_repository(view, repo),
+        **repository(view, repo),
+        "custom_properties": {},
         "permissions": permissions(role),
         **dict.fromkeys(("allow_squash_merge", "allow_merge_commit", "allow_rebase_merge"), True),
         "allow_auto_merge": repo.auto_merge_allowed,

@@ -126,7 +126,7 @@ def payload(view: View, happened: Occurrence) -> Json:
         reached = view.store.access.repositories(happened.subjects["installation"])
         body["repositories"] = account.repository_stubs(view, reached)
     if happened.repo is not None:
-        body["repository"] = account.hook_repository(view, happened.repo)
+        body["repository"] = {**account.repository(view, happened.repo), "custom_properties": {}}
     if happened.organization is not None:
         body["organization"] = account.organization(view, happened.organization)
     body["sender"] = account.user(view, happened.actor)
