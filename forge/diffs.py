@@ -1,8 +1,58 @@
-"""Finding a line of a file in a unified diff."""
+"""Unified diffs, line by line, and the search for a line in them."""
 
 import re
+from dataclasses import dataclass
+from enum import StrEnum
 
 HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@", re.MULTILINE)
+
+
+class Mark(StrEnum):
+    """Kind of a line of a diff."""
+
+    HUNK = "hunk"
+    SAME = "same"
+    ADDED = "added"
+    REMOVED = "removed"
+    NOTE = "note"  # git's own: no newline at the end of the file
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a diff with its number before and after; `None` where it is not in the file."""
+
+    mark: Mark
+    old: int | None
+    new: int | None
+    text: str
+
+    @property
+    def side(self) -> str:
+        """Return the side that a comment on this line belongs to, in GitHub's terms."""
+        return "LEFT" if self.mark is Mark.REMOVED else "RIGHT"
+
+    @property
+    def number(self) -> int | None:
+        """Return the line's number on its side."""
+        return self.old if self.mark is Mark.REMOVED else self.new
+
+
+def lines_of(patch: str) -> list[Line]:
+    """Return the lines of a unified diff's hunks, one for each line of the text."""
+    lines: list[Line] = []
+    old = new = 0
+    for text in patch.split("\n") if patch else []:
+        hunk = HUNK.match(text)
+        if hunk:
+            old, new = int(hunk[1]), int(hunk[2])
+            lines.append(Line(Mark.HUNK, None, None, text))
+            continue
+        marks = {"+": Mark.ADDED, "-": Mark.REMOVED, "\\": Mark.NOTE}
+        mark = marks.get(text[:1], Mark.SAME)
+        before, after = mark in (Mark.SAME, Mark.REMOVED), mark in (Mark.SAME, Mark.ADDED)
+        lines.append(Line(mark, old if before else None, new if after else None, text[1:]))
+        old, new = old + before, new + after
+    return lines
 
 
 def hunk_at(patch: str, line: int | None, side: str) -> str | None:
@@ -13,43 +63,22 @@ def hunk_at(patch: str, line: int | None, side: str) -> str | None:
     """
     if line is None:
         return patch.split("\n", 1)[0] if patch else None
-    starts = list(HUNK.finditer(patch))
-    for number, match in enumerate(starts):
-        end = starts[number + 1].start() if number + 1 < len(starts) else len(patch)
-        found = _cut(patch[match.start() : end].rstrip("\n"), line, side, int(match[1]), int(match[2]))
-        if found is not None:
-            return found
+    start = 0
+    for place, one in enumerate(lines_of(patch)):
+        if one.mark is Mark.HUNK:
+            start = place
+        elif (one.old if side == "LEFT" else one.new) == line:
+            return "\n".join(patch.split("\n")[start : place + 1])
     return None
 
 
 def place_at(patch: str, position: int) -> tuple[int, str] | None:
-    """Return line and side of what is `position` lines below the first hunk's head; `None` if no line is.
+    """Return number and side of the line `position` lines below the first hunk's head; `None` without one.
 
     Heads of further hunks count, too. Source: `position` of docs.github.com/rest/pulls/reviews.
     """
-    lines = patch.rstrip("\n").split("\n")
+    lines = lines_of(patch.rstrip("\n"))
     if not 0 < position < len(lines):
         return None
-    old = new = 0
-    for text in lines[: position + 1]:
-        head = HUNK.match(text)
-        if head is not None:
-            old, new = int(head[1]) - 1, int(head[2]) - 1
-        old += text[:1] in {"-", " ", ""}
-        new += text[:1] in {"+", " ", ""}
-    if lines[position][:1] in {"@", "\\"}:
-        return None
-    return (old, "LEFT") if lines[position].startswith("-") else (new, "RIGHT")
-
-
-def _cut(hunk: str, line: int, side: str, old: int, new: int) -> str | None:
-    lines = hunk.split("\n")
-    for position, text in enumerate(lines[1:], start=1):
-        mark = text[:1]
-        here = old if side == "LEFT" else new
-        shown = mark != ("+" if side == "LEFT" else "-") and mark != "\\"
-        if shown and here == line:
-            return "\n".join(lines[: position + 1])
-        old += mark in {"-", " ", ""}
-        new += mark in {"+", " ", ""}
-    return None
+    number = lines[position].number
+    return None if number is None else (number, lines[position].side)

@@ -2,10 +2,9 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 
-from forge.diffs import HUNK
+from forge.diffs import Line, Mark, lines_of
 from forge.git import EMPTY_TREE, Commit, FileChange, Git, GitError
 from forge.merging import changed_files, commits_between
 from forge.store import Store
@@ -13,35 +12,6 @@ from forge.store.models import Pull, Thread
 
 KEPT = 64
 MAX_LINES_OF_FILE = 2000
-
-
-class Mark(StrEnum):
-    """Kind of a line of a diff."""
-
-    HUNK = "hunk"
-    SAME = "same"
-    ADDED = "added"
-    REMOVED = "removed"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a diff with its number before and after."""
-
-    mark: Mark
-    old: int | None
-    new: int | None
-    text: str
-
-    @property
-    def side(self) -> str:
-        """Return the side that a comment on this line belongs to, in GitHub's words."""
-        return "LEFT" if self.mark is Mark.REMOVED else "RIGHT"
-
-    @property
-    def number(self) -> int | None:
-        """Return the line's number on its side."""
-        return self.old if self.mark is Mark.REMOVED else self.new
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,37 +34,17 @@ class FileDiff:
         ]
 
 
-def lines_of(patch: str) -> list[Line]:
-    """Return the lines of a unified diff's hunks."""
-    lines: list[Line] = []
-    old = new = 0
-    for text in patch.split("\n") if patch else []:
-        hunk = HUNK.match(text)
-        if hunk:
-            old, new = int(hunk[1]), int(hunk[2])
-            lines.append(Line(Mark.HUNK, None, None, text))
-        elif text.startswith("+"):
-            lines.append(Line(Mark.ADDED, None, new, text[1:]))
-            new += 1
-        elif text.startswith("-"):
-            lines.append(Line(Mark.REMOVED, old, None, text[1:]))
-            old += 1
-        elif not text.startswith("\\"):
-            lines.append(Line(Mark.SAME, old, new, text[1:]))
-            old, new = old + 1, new + 1
-    return lines
-
-
 def tail_of_hunk(hunk: str, lines: int = 4) -> list[Line]:
     """Return the last lines of the hunk that a thread is about."""
-    return [line for line in lines_of(hunk) if line.mark is not Mark.HUNK][-lines:]
+    return [line for line in lines_of(hunk) if line.mark not in (Mark.HUNK, Mark.NOTE)][-lines:]
 
 
 def _diffs(changes: list[FileChange]) -> list[FileDiff]:
-    return [_diff(change, lines_of(change.patch)) for change in changes]
+    return [_diff(change) for change in changes]
 
 
-def _diff(change: FileChange, lines: list[Line]) -> FileDiff:
+def _diff(change: FileChange) -> FileDiff:
+    lines = [line for line in lines_of(change.patch) if line.mark is not Mark.NOTE]
     return FileDiff(change, tuple(lines[:MAX_LINES_OF_FILE]), max(0, len(lines) - MAX_LINES_OF_FILE))
 
 
