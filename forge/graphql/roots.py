@@ -40,13 +40,11 @@ def _node_or_error(scope: Scope, node_id: str) -> Any:
 
 @resolvers.field("Query.organization")
 def organization(_source: Any, scope: Scope, login: str) -> User:
-    """Return an organisation; raises NotFoundError."""
     return _account(scope, login, {UserType.ORGANIZATION}, "an Organization")
 
 
 @resolvers.field("Query.user")
 def user(_source: Any, scope: Scope, login: str) -> User:
-    """Return a person; raises NotFoundError."""
     return _account(scope, login, {UserType.USER}, "a User")
 
 

@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from forge.errors import ForbiddenError, NotFoundError
 from forge.payloads import account, check
 from forge.rest.context import (
-    RepositoryBlueprint,
+    RepositoryRoutes,
     actor,
     body,
     caller,
@@ -20,7 +20,7 @@ from forge.store.checks import newest
 from forge.store.models import Repo, Role
 from forge.store.registration import App
 
-blueprint = RepositoryBlueprint("checks")
+blueprint = RepositoryRoutes("checks")
 
 
 def _writing_app() -> App:

@@ -1,11 +1,14 @@
-"""Comments of issues and pull requests, and the links between issues."""
+"""Comments of issues, pull requests and reviews, and the links between issues."""
+
+from collections.abc import Callable
+from typing import Any
 
 from flask.typing import ResponseReturnValue
 
-from forge.payloads import issue
-from forge.payloads.view import Json
+from forge.payloads import issue, pull
+from forge.payloads.view import Json, View
 from forge.rest.context import (
-    RepositoryBlueprint,
+    RepositoryRoutes,
     actor,
     body,
     needed_text,
@@ -16,9 +19,9 @@ from forge.rest.context import (
 )
 from forge.rest.issues import TALK, newer
 from forge.store.base import first
-from forge.store.models import Comment, Issue, Repo, Role
+from forge.store.models import Issue, Repo, Role
 
-blueprint = RepositoryBlueprint("comments")
+blueprint = RepositoryRoutes("comments")
 
 
 @blueprint.on("GET", "/issues/<int:number>/comments", TALK)
@@ -41,28 +44,37 @@ def create_comment(repo: Repo, number: int) -> ResponseReturnValue:
     return issue.comment(view(), made), 201
 
 
-@blueprint.on("GET", "/issues/comments/<int:number>", TALK)
-def show_comment(repo: Repo, number: int) -> Json:
-    return issue.comment(view(), store().issues.get_comment(repo, number))
+def mount(rule: str, permissions: str, resource: str, part: str, show: Callable[[View, Any], Json]) -> None:
+    """Mount reading, changing and deleting of one kind of comments; `part` is the store's part for them."""
+
+    @blueprint.on("GET", rule, permissions)
+    def show_comment(repo: Repo, number: int) -> Json:
+        return show(view(), getattr(store(), part).get_comment(repo, number))
+
+    @blueprint.on("PATCH", rule, permissions)
+    def edit_comment(repo: Repo, number: int) -> Json:
+        comment = getattr(store(), part).get_comment(repo, number)
+        require_author(comment.author, repo, permissions, Role.WRITE)
+        text = needed_text(body(), "body", resource)
+        getattr(store(), part).edit_comment(comment, text, actor=actor())
+        return show(view(), comment)
+
+    @blueprint.on("DELETE", rule, permissions)
+    def delete_comment(repo: Repo, number: int) -> ResponseReturnValue:
+        comment = getattr(store(), part).get_comment(repo, number)
+        require_author(comment.author, repo, permissions, Role.WRITE)
+        getattr(store(), part).delete_comment(comment, actor=actor())
+        return "", 204
 
 
-def _editable(repo: Repo, number: int) -> Comment:
-    comment = store().issues.get_comment(repo, number)
-    require_author(comment.author, repo, TALK, Role.WRITE)
-    return comment
-
-
-@blueprint.on("PATCH", "/issues/comments/<int:number>", TALK)
-def edit_comment(repo: Repo, number: int) -> Json:
-    comment = _editable(repo, number)
-    store().issues.edit_comment(comment, needed_text(body(), "body", "IssueComment"), actor=actor())
-    return issue.comment(view(), comment)
-
-
-@blueprint.on("DELETE", "/issues/comments/<int:number>", TALK)
-def delete_comment(repo: Repo, number: int) -> ResponseReturnValue:
-    store().issues.delete_comment(_editable(repo, number), actor=actor())
-    return "", 204
+mount("/issues/comments/<int:number>", TALK, "IssueComment", "issues", issue.comment)
+mount(
+    "/pulls/comments/<int:number>",
+    "pull_requests",
+    "PullRequestReviewComment",
+    "reviews",
+    pull.review_comment,
+)
 
 
 def _issue_with_id(repo: Repo, wanted: object) -> Issue:

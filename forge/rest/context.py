@@ -48,7 +48,7 @@ def actor() -> User:
     return caller().actor
 
 
-class RepositoryBlueprint(Blueprint):
+class RepositoryRoutes(Blueprint):
     """Routes below a repository. Views get the repository, after the caller's permission was checked."""
 
     def __init__(self, name: str, below: str = "") -> None:

@@ -11,7 +11,7 @@ from forge.errors import BadRequestError, NotFoundError, UnprocessableError
 from forge.payloads import account, issue
 from forge.payloads.view import Json
 from forge.rest.context import (
-    RepositoryBlueprint,
+    RepositoryRoutes,
     actor,
     body,
     needed_text,
@@ -24,7 +24,7 @@ from forge.rest.context import (
 from forge.store.base import existing
 from forge.store.models import Comment, Issue, Label, Repo, ReviewComment, Role
 
-blueprint = RepositoryBlueprint("issues")
+blueprint = RepositoryRoutes("issues")
 TALK = "issues|pull_requests"
 Dated = TypeVar("Dated", Issue, Comment)
 

@@ -7,7 +7,7 @@ from forge.errors import UnprocessableError
 from forge.merging import changed_files, commits_between, diff
 from forge.payloads import commit, pull
 from forge.rest.context import (
-    RepositoryBlueprint,
+    RepositoryRoutes,
     actor,
     body,
     needed_texts,
@@ -20,7 +20,7 @@ from forge.rest.context import (
 from forge.store.models import Repo, Role
 from forge.store.pulls import MergeMethod
 
-blueprint = RepositoryBlueprint("pulls", "/pulls")
+blueprint = RepositoryRoutes("pulls", "/pulls")
 DIFF = "application/vnd.github.diff; charset=utf-8"
 
 

@@ -13,7 +13,7 @@ from forge.merging import ahead_behind, changed_files, commits_between, diff, me
 from forge.payloads import account, commit
 from forge.payloads.view import Json
 from forge.rest.context import (
-    RepositoryBlueprint,
+    RepositoryRoutes,
     actor,
     body,
     caller,
@@ -28,7 +28,7 @@ from forge.store.models import Repo, Role
 
 # GitHub lists a submodule as a file. Source: docs.github.com/rest/repos/contents#get-repository-content.
 _KINDS = {"tree": "dir", "link": "symlink"}
-blueprint = RepositoryBlueprint("repos")
+blueprint = RepositoryRoutes("repos")
 
 
 @blueprint.on("GET", "", "metadata")

@@ -7,22 +7,21 @@ from flask.typing import ResponseReturnValue
 from forge.errors import ForbiddenError, UnprocessableError
 from forge.payloads import pull
 from forge.rest.context import (
-    RepositoryBlueprint,
+    RepositoryRoutes,
     actor,
     body,
     caller,
     needed_text,
     needed_texts,
     paged,
-    require_author,
     store,
     text_of,
     view,
 )
-from forge.store.models import Repo, ReviewComment, Role
+from forge.store.models import Repo, Role
 from forge.store.reviews import LineComment
 
-blueprint = RepositoryBlueprint("reviews", "/pulls")
+blueprint = RepositoryRoutes("reviews", "/pulls")
 
 
 @blueprint.on("GET", "/<int:number>/reviews", "pull_requests")
@@ -111,28 +110,3 @@ def create_reply(repo: Repo, number: int, comment: int) -> ResponseReturnValue:
     thread = store().reviews.get_comment(repo, comment).thread
     text = needed_text(body(), "body", "PullRequestReviewComment")
     return pull.review_comment(view(), store().reviews.reply(thread, text, actor=actor())), 201
-
-
-@blueprint.on("GET", "/comments/<int:comment>", "pull_requests")
-def show_review_comment(repo: Repo, comment: int) -> ResponseReturnValue:
-    return pull.review_comment(view(), store().reviews.get_comment(repo, comment))
-
-
-def _editable(repo: Repo, number: int) -> ReviewComment:
-    comment = store().reviews.get_comment(repo, number)
-    require_author(comment.author, repo, "pull_requests", Role.WRITE)
-    return comment
-
-
-@blueprint.on("PATCH", "/comments/<int:number>", "pull_requests")
-def edit_review_comment(repo: Repo, number: int) -> ResponseReturnValue:
-    comment = _editable(repo, number)
-    text = needed_text(body(), "body", "PullRequestReviewComment")
-    store().reviews.edit_comment(comment, text, actor=actor())
-    return pull.review_comment(view(), comment)
-
-
-@blueprint.on("DELETE", "/comments/<int:number>", "pull_requests")
-def delete_review_comment(repo: Repo, number: int) -> ResponseReturnValue:
-    store().reviews.delete_comment(_editable(repo, number), actor=actor())
-    return "", 204
