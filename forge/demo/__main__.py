@@ -60,26 +60,28 @@ LET_IT = (
 
 def main() -> int:
     """Run the demo; return 0 only if every step was observed on the forge."""
-    words = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="scripts/demo",
         description=__doc__,
         epilog="scripts/demo --clean removes what demos left behind.",
     )
-    words.add_argument("--auto", action="store_true", help="play the whole story without hands")
-    words.add_argument("--json", type=Path, metavar="FILE", help="write what was observed to FILE")
-    words.add_argument("--agent", choices=launch.AGENTS, default="scripted", help="who works on the cards")
-    words.add_argument("--workspace", choices=("local", "docker"), help="where: local for the scripted agent")
-    words.add_argument("--port", type=int, default=0, help="the forge's port; a free one unless given")
-    words.add_argument("--keep", action="store_true", help="keep the demo's folder afterwards")
-    told = words.parse_args()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, _stop)
+    parser.add_argument("--auto", action="store_true", help="play the whole story without hands")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was observed to FILE")
+    parser.add_argument("--agent", choices=launch.AGENTS, default="scripted", help="who works on the cards")
+    parser.add_argument(
+        "--workspace", choices=("local", "docker"), help="where: local for the scripted agent"
+    )
+    parser.add_argument("--port", type=int, default=0, help="the forge's port; a free one unless given")
+    parser.add_argument("--keep", action="store_true", help="keep the demo's folder afterwards")
+    options = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
     root = Path(tempfile.mkdtemp(prefix="cardinal-demo-"))
     try:
-        workspace = told.workspace or ("local" if told.agent == "scripted" else "docker")
+        workspace = options.workspace or ("local" if options.agent == "scripted" else "docker")
         with (
             _in_use(root),
-            launch.running(root, port=told.port, agent=told.agent, workspace=workspace) as scene,
+            launch.running(root, port=options.port, agent=options.agent, workspace=workspace) as scene,
         ):
             scene.team.call("alice", "POST", "/_forge/repository", PROTECTED)
             board = scene.team.url + BOARD
@@ -87,22 +89,22 @@ def main() -> int:
             print(f"look into it from another shell:\n  {scene.command_line} doctor", flush=True)
             if warning := sandbox_warning(_checkup(scene)):
                 print(warning, flush=True)
-            if not told.auto:
+            if not options.auto:
                 return _by_hand(scene.team.url, board)
-            stage = Stage(scene.team, patience_s=PATIENCE_S * SLOWER[told.agent])
-            return _auto(scene, stage, told.json)
+            stage = Stage(scene.team, patience_s=PATIENCE_S * SLOWER[options.agent])
+            return _auto(scene, stage, options.json)
     except StoryError as error:
         print(f"\nnot observed: {error}", file=sys.stderr)
-        told.keep = True
+        options.keep = True
         return 1
     finally:
-        if not told.keep:
+        if not options.keep:
             shutil.rmtree(root, ignore_errors=True)
         _say_what_is_left(root)
 
 
 def _stop(number: int, _frame: object) -> NoReturn:
-    """End as Ctrl-C should, wherever the demo is: what was started is stopped on the way out."""
+    """Exit, so that every `finally` on the way out stops what the demo has started."""
     sys.exit(128 + number)
 
 
@@ -128,16 +130,16 @@ def _say_what_is_left(root: Path) -> None:
 
 
 def sandbox_warning(findings: list[dict[str, str]]) -> str:
-    """Return what to say before anything is dragged, if agents run without a sandbox; else nothing."""
+    """Return the warning to print before anything is dragged, if agents run without a sandbox."""
     bad = [one["found"] for one in findings if one["name"] == "sandbox" and one["level"] != "ok"]
     step = LET_IT if shutil.which("bwrap") else INSTALL
     return NO_SANDBOX.format(found=bad[0].rstrip("."), step=step) if bad else ""
 
 
 def _checkup(scene: launch.Scene) -> list[dict[str, str]]:
-    """Return what `cardinal doctor` finds."""
-    found: list[dict[str, str]] = json.loads(scene.command("doctor", "--json").stdout)
-    return found
+    """Return the findings of `cardinal doctor`."""
+    findings: list[dict[str, str]] = json.loads(scene.command("doctor", "--json").stdout)
+    return findings
 
 
 def _by_hand(url: str, board: str) -> int:
@@ -152,15 +154,17 @@ def _by_hand(url: str, board: str) -> int:
 
 
 def _auto(scene: launch.Scene, stage: Stage, report: Path | None) -> int:
-    told = play(stage, before=lambda name: print(f"  … {name}", flush=True))
-    told += _verified(scene, stage)
+    observed = play(stage, before=lambda name: print(f"  … {name}", flush=True))
+    observed += _verified(scene, stage)
     if scene.model is not None:
-        told += _modelled(scene.model)
-    for one in told:
+        observed += _modelled(scene.model)
+    for one in observed:
         print(f"{one.took_s:6.2f} s  {one.step}: {one.seen}")
-    print(f"{sum(one.took_s for one in told):6.2f} s  all {len(told)} steps were observed on the forge")
+    print(
+        f"{sum(one.took_s for one in observed):6.2f} s  all {len(observed)} steps were observed on the forge"
+    )
     if report is not None:
-        report.write_text(json.dumps([asdict(one) for one in told], indent=1))
+        report.write_text(json.dumps([asdict(one) for one in observed], indent=1))
     return 0
 
 
@@ -168,9 +172,9 @@ def _verified(scene: launch.Scene, stage: Stage) -> list[Seen]:
     name = f"acme/shop#{stage.number}"
     audit = json.loads(_output(scene, "audit", "verify", "--json"))
     shown = json.loads(_output(scene, "show", name, "--json"))
-    told = json.dumps(shown)
+    timeline = json.dumps(shown)
     for word in ("PlanApproved", "QuestionAnswered", "FinalReported", "RunEnded"):
-        if word not in told:
+        if word not in timeline:
             raise StoryError("the timeline is complete", 0, f"{word} is missing")
     failed = [one["found"] for one in _checkup(scene) if one["level"] == "fail"]
     if failed:
@@ -183,7 +187,7 @@ def _verified(scene: launch.Scene, stage: Stage) -> list[Seen]:
 
 
 def _modelled(model: ScriptedModel) -> list[Seen]:
-    """Raise StoryError when the model was asked to do what it could not: then the story was luck."""
+    """Report the model's calls; raises StoryError if it lacked a tool: then the story was luck."""
     if model.problems:
         raise StoryError("the model found every tool that it needed", 0, "; ".join(model.problems))
     calls = [one for one in model.served if one.complete]

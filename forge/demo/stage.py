@@ -40,11 +40,11 @@ class Stage:
         return "" if value is None else str(value)
 
     def bot_comments(self, number: int = 0) -> list[Json]:
-        """Return what Cardinal said on the issue, or on the pull request of that number."""
+        """Return Cardinal's comments on the issue, or on the pull request of that number."""
         return [one for one in self.team.comments(number or self.number) if one["user"]["login"] == BOT]
 
     def everywhere(self) -> list[Json]:
-        """Return what Cardinal said on the issue and on the pull request."""
+        """Return Cardinal's comments on the issue and on the pull request."""
         return self.bot_comments() + (self.bot_comments(self.pull) if self.pull else [])
 
     def comment_with(self, *words: str) -> Json | None:

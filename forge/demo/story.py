@@ -35,13 +35,13 @@ def play(stage: Stage, before: Callable[[str], None] = lambda _: None) -> list[S
 
     `before` is called with each step's name before it is played: the crash tests kill something there.
     """
-    told = []
+    observed = []
     for step in STEPS:
         before(step.name)
         start = time.monotonic()
         seen = step.play(stage)
-        told.append(Seen(step.name, seen, round(time.monotonic() - start, 2)))
-    return told
+        observed.append(Seen(step.name, seen, round(time.monotonic() - start, 2)))
+    return observed
 
 
 def _idea(stage: Stage) -> str:
@@ -96,8 +96,8 @@ def _progress(stage: Stage) -> str:
         if "discount" in shown.lower():
             return f"Progress: {shown}"
         late = "needs input" in stage.face("Agent")  # on a machine that stood still the face went past it
-        told = stage.comment_with("<!-- cardinal:run:", "Writing the discount") if late else None
-        return "the agent asks already; its progress stands in the run's comment" if told else None
+        observed = stage.comment_with("<!-- cardinal:run:", "Writing the discount") if late else None
+        return "the agent asks already; its progress stands in the run's comment" if observed else None
 
     return stage.wait("progress is on the card's face", look)
 
@@ -206,10 +206,10 @@ def _mended(stage: Stage) -> str:
     def ready() -> str | None:
         return None if stage.pull_read()["draft"] else f"{seen}; #{stage.pull} left draft"
 
-    told = stage.wait("the pull request leaves draft", ready)
+    observed = stage.wait("the pull request leaves draft", ready)
     if stage.gate(stage.broken)["conclusion"] != "failure":
         raise StoryError("the red commit stays red", 0, str(stage.gate(stage.broken)["conclusion"]))
-    return told
+    return observed
 
 
 def _gate(stage: Stage, head: str, conclusion: str, *evidence: str) -> str:

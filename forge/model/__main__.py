@@ -12,19 +12,23 @@ from forge.model.server import ScriptedModel
 
 def main() -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit status."""
-    words = argparse.ArgumentParser(prog="python -m forge.model", description=__doc__)
-    words.add_argument("--scenarios", type=Path, required=True, metavar="FOLDER", help="where scenarios are")
-    words.add_argument("--scenario", default="default", help="which of them is played")
-    words.add_argument("--port", type=int, default=0, help="0 (default): any free port")
-    words.add_argument("--key", default="", help="refuse requests that are paid with another key")
-    words.add_argument("--requests", type=Path, metavar="FILE", help="write every request to FILE")
-    told = words.parse_args()
+    parser = argparse.ArgumentParser(prog="python -m forge.model", description=__doc__)
+    parser.add_argument("--scenarios", type=Path, required=True, metavar="FOLDER", help="where scenarios are")
+    parser.add_argument("--scenario", default="default", help="which of them is played")
+    parser.add_argument("--port", type=int, default=0, help="0 (default): any free port")
+    parser.add_argument("--key", default="", help="refuse requests that are paid with another key")
+    parser.add_argument("--requests", type=Path, metavar="FILE", help="write every request to FILE")
+    options = parser.parse_args()
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     try:
         model = ScriptedModel(
-            told.scenarios, scenario=told.scenario, port=told.port, key=told.key, log=told.requests
+            options.scenarios,
+            scenario=options.scenario,
+            port=options.port,
+            key=options.key,
+            log=options.requests,
         )
     except (ScriptError, OSError) as error:
         print(error, file=sys.stderr)

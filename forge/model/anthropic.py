@@ -25,16 +25,16 @@ def failure(status: int, message: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": _TYPES.get(status, "api_error"), "message": message}}
 
 
-def whole(answer: Answer, asked: Conversation, ident: str) -> dict[str, Any]:
+def whole(answer: Answer, conversation: Conversation, ident: str) -> dict[str, Any]:
     """Return the body of an answer that is not streamed."""
-    message = _message(asked, ident, _usage(answer.tokens))
+    message = _message(conversation, ident, _usage(answer.tokens))
     return {**message, "content": _content(answer), "stop_reason": _reason(answer)}
 
 
-def stream(answer: Answer, asked: Conversation, ident: str) -> Iterator[Piece]:
+def stream(answer: Answer, conversation: Conversation, ident: str) -> Iterator[Piece]:
     """Return the answer as the events of a stream."""
     begun = dataclasses.replace(answer.tokens, out=1)
-    start = {"type": "message_start", "message": _message(asked, ident, _usage(begun))}
+    start = {"type": "message_start", "message": _message(conversation, ident, _usage(begun))}
     yield Piece(start, begun, named=True)
     yield PING
     for index, block in enumerate(_content(answer)):
@@ -62,12 +62,12 @@ def _block(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "content_block_stop"}
 
 
-def _message(asked: Conversation, ident: str, usage: dict[str, int]) -> dict[str, Any]:
+def _message(conversation: Conversation, ident: str, usage: dict[str, int]) -> dict[str, Any]:
     return {
         "id": f"msg_{ident}",
         "type": "message",
         "role": "assistant",
-        "model": asked.model,
+        "model": conversation.model,
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,

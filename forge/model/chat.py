@@ -10,19 +10,19 @@ from forge.model.wire import CREATED, Piece, chunks
 DONE = Piece("[DONE]")
 
 
-def whole(answer: Answer, asked: Conversation, ident: str) -> dict[str, Any]:
+def whole(answer: Answer, conversation: Conversation, ident: str) -> dict[str, Any]:
     """Return the body of an answer that is not streamed."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
     if answer.calls:
         message["tool_calls"] = _calls(answer)
     choice = {"index": 0, "message": message, "finish_reason": _reason(answer)}
-    head = _head(asked, ident, "chat.completion")
+    head = _head(conversation, ident, "chat.completion")
     return {**head, "choices": [choice], "usage": _usage(answer.tokens)}
 
 
-def stream(answer: Answer, asked: Conversation, ident: str) -> Iterator[Piece]:
+def stream(answer: Answer, conversation: Conversation, ident: str) -> Iterator[Piece]:
     """Return the answer as the events of a stream; the usage only when it was asked for."""
-    head = _head(asked, ident, "chat.completion.chunk")
+    head = _head(conversation, ident, "chat.completion.chunk")
 
     def chunk(delta: dict[str, Any], reason: str | None = None) -> Piece:
         return Piece({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
@@ -31,20 +31,20 @@ def stream(answer: Answer, asked: Conversation, ident: str) -> Iterator[Piece]:
     for text in chunks(answer.text) if answer.text else ():
         yield chunk({"content": text})
     for index, call in enumerate(_calls(answer)):
-        told = call["function"].pop("arguments")
+        arguments = call["function"].pop("arguments")
         begun = {**call, "index": index, "function": {**call["function"], "arguments": ""}}
         yield chunk({"tool_calls": [begun]})
-        yield chunk({"tool_calls": [{"index": index, "function": {"arguments": told}}]})
+        yield chunk({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
     yield chunk({}, _reason(answer))
-    if asked.counts:
+    if conversation.counts:
         yield Piece({**head, "choices": [], "usage": _usage(answer.tokens)}, answer.tokens)
     yield DONE
 
 
-def ping(asked: Conversation, ident: str) -> Piece:
+def ping(conversation: Conversation, ident: str) -> Piece:
     """Return a chunk that says nothing."""
     delta = {"index": 0, "delta": {}, "finish_reason": None}
-    return Piece({**_head(asked, ident, "chat.completion.chunk"), "choices": [delta]})
+    return Piece({**_head(conversation, ident, "chat.completion.chunk"), "choices": [delta]})
 
 
 def _calls(answer: Answer) -> list[dict[str, Any]]:
@@ -58,8 +58,8 @@ def _calls(answer: Answer) -> list[dict[str, Any]]:
     ]
 
 
-def _head(asked: Conversation, ident: str, kind: str) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{ident}", "object": kind, "created": CREATED, "model": asked.model}
+def _head(conversation: Conversation, ident: str, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{ident}", "object": kind, "created": CREATED, "model": conversation.model}
 
 
 def _reason(answer: Answer) -> str:

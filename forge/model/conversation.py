@@ -1,4 +1,4 @@
-"""What a request holds and what is answered, whichever protocol it came by."""
+"""Content of requests and answers, the same for all protocols."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +22,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a tool call led to."""
+    """Result of a tool call."""
 
     call_id: str
     text: str
@@ -43,7 +43,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One request. `system` is what the agent's program said; `folder` is where it works, or empty."""
+    """One request. `system` is the text of the agent's program; `folder` is its working folder, or empty."""
 
     protocol: str
     model: str
@@ -68,7 +68,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a response costs; `fresh` are the tokens that were read and are in no cache."""
+    """Price of a response in tokens; `fresh` tokens were read and are in no cache."""
 
     fresh: int = 100
     out: int = 30
@@ -78,7 +78,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model says to one request. Waits are in seconds.
+    """The model's answer to one request. Waits are in seconds.
 
     `ending`: empty, or how the stream breaks (cut, hang, silent). With a `status` there is nothing else.
     """

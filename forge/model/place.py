@@ -1,4 +1,4 @@
-"""Where a conversation stands: which turn of which run is played, and how far it is. Pure."""
+"""Position of a conversation: its run, its turn and its step. Pure."""
 
 import hashlib
 import re
@@ -26,7 +26,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the turn stands. `step` and `round` are of its newest call, -1 before the first.
+    """Position in a turn. `step` is of its newest call, -1 before the first.
 
     `outcomes` are those of the newest step, one for each round. `fresh`: nothing was called since the newest
     prompt. `steered` is what people wrote since the newest call.
@@ -76,11 +76,11 @@ def slug_of(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].rstrip("-") or "card"
 
 
-def place_of(asked: Conversation) -> Place | None:
+def place_of(conversation: Conversation) -> Place | None:
     """Return where the conversation stands, or None when no prompt of a run is in it."""
     heads = [
         (index, entry.text, found)
-        for index, entry in enumerate(asked.entries)
+        for index, entry in enumerate(conversation.entries)
         if isinstance(entry, Words) and (found := _HEAD.search(entry.text))
     ]
     if not heads:
@@ -89,19 +89,19 @@ def place_of(asked: Conversation) -> Place | None:
     run, turn, phase = head.groups()
     mark = mark_of(run, turn)
     mine = [text[found.end() :] for _, text, found in heads if found[1] == run]
-    step, outcomes, newest = _progress(asked, mark)
+    step, outcomes, newest = _progress(conversation, mark)
     return Place(
         run=run,
         turn=turn,
         phase=phase,
         title=title_of(heads[0][1][heads[0][2].end() :]),
         prompt=prompt[head.end() :].strip(),
-        answer=_answer(asked, mine),
+        answer=_answer(conversation, mine),
         threads=next((threads for text in reversed(mine) if (threads := threads_of(text))), ()),
         step=step,
         outcomes=outcomes,
         fresh=newest < last,
-        steered=_steered(asked, max(newest, last)),
+        steered=_steered(conversation, max(newest, last)),
     )
 
 
@@ -116,12 +116,12 @@ def threads_of(prompt: str) -> tuple[Thread, ...]:
     )
 
 
-def _progress(asked: Conversation, mark: str) -> tuple[int, tuple[Outcome, ...], int]:
+def _progress(conversation: Conversation, mark: str) -> tuple[int, tuple[Outcome, ...], int]:
     """Return the newest step of the turn, the outcomes of its rounds, and where its newest call stands."""
-    results = {one.call_id: one for one in asked.entries if isinstance(one, Outcome)}
+    results = {one.call_id: one for one in conversation.entries if isinstance(one, Outcome)}
     rounds: dict[tuple[int, int], Outcome] = {}
     newest = -1
-    for index, entry in enumerate(asked.entries):
+    for index, entry in enumerate(conversation.entries):
         found = _CALL_ID.fullmatch(entry.call_id) if isinstance(entry, Used) else None
         if isinstance(entry, Used) and found and found[1] == mark:
             newest = index
@@ -131,16 +131,16 @@ def _progress(asked: Conversation, mark: str) -> tuple[int, tuple[Outcome, ...],
     return step, tuple(outcome for where, outcome in sorted(rounds.items()) if where[0] == step), newest
 
 
-def _answer(asked: Conversation, prompts: list[str]) -> str:
+def _answer(conversation: Conversation, prompts: list[str]) -> str:
     """Return the newest answer to a question: by a prompt, else in the result of the call that asked."""
     for prompt in reversed(prompts):
         found = _ANSWERED.search(prompt)
         if found:
             return found[1]
-    inside = [_IN_RESULT.search(one.text) for one in asked.entries if isinstance(one, Outcome)]
+    inside = [_IN_RESULT.search(one.text) for one in conversation.entries if isinstance(one, Outcome)]
     return next((found[1] for found in reversed(inside) if found), "")
 
 
-def _steered(asked: Conversation, after: int) -> tuple[str, ...]:
-    entries = asked.entries[after + 1 :]
+def _steered(conversation: Conversation, after: int) -> tuple[str, ...]:
+    entries = conversation.entries[after + 1 :]
     return tuple(one.text.strip() for one in entries if isinstance(one, Words) and not _HEAD.search(one.text))

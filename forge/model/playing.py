@@ -1,4 +1,4 @@
-"""What the model answers: the steps of the scenario that come next, up to the next use of a tool."""
+"""Answers of the model: the next steps of the scenario, up to the next use of a tool."""
 
 import dataclasses
 import re
@@ -32,24 +32,24 @@ class Faults:
 
 
 class Playing:
-    """Answers one request from the script. `complain` is told what an agent did not offer."""
+    """Answers one request from the script. `complain` gets what an agent did not offer."""
 
     def __init__(self, script: Script, faults: Faults, complain: Callable[[str], None]) -> None:
         self._script, self._faults, self._complain = script, faults, complain
 
-    def answer(self, asked: Conversation) -> Answer:
-        """Return what the model says; the same to the same request, but for faults with `times`."""
-        place = place_of(asked)
-        if _is_aside(asked, place):
+    def answer(self, conversation: Conversation) -> Answer:
+        """Return the answer; the same for the same request, except for faults with `times`."""
+        place = place_of(conversation)
+        if _is_aside(conversation, place):
             return Answer("A scripted title", tokens=Tokens(20, 5))
         if place is None or place.phase == "chat":
-            return self._chat(asked, place)
+            return self._chat(conversation, place)
         script = self._script.for_card(place.title)
-        return _Turn(script.steps(place.turn), place, asked, self._faults, self._complain).answer()
+        return _Turn(script.steps(place.turn), place, conversation, self._faults, self._complain).answer()
 
-    def _chat(self, asked: Conversation, place: Place | None) -> Answer:
-        said = [one.text for one in asked.entries if isinstance(one, Words)]
-        prompt = place.prompt if place else (said[-1] if said else "")
+    def _chat(self, conversation: Conversation, place: Place | None) -> Answer:
+        texts = [one.text for one in conversation.entries if isinstance(one, Words)]
+        prompt = place.prompt if place else (texts[-1] if texts else "")
         title = title_of(prompt)
         for rule in self._script.for_card(title).chat:
             if re.search(rule.when, prompt):
@@ -57,14 +57,14 @@ class Playing:
         return Answer("I have nothing to say to that.")
 
 
-def _is_aside(asked: Conversation, place: Place | None) -> bool:
-    """Whether an agent's program asks for itself, as for a title: without tools, and not as a chat does."""
-    if asked.offer.names or asked.offer.spaces:
+def _is_aside(conversation: Conversation, place: Place | None) -> bool:
+    """Whether an agent's program asks for its own use, as for a title: without tools, and not as a chat."""
+    if conversation.offer.names or conversation.offer.spaces:
         return False
-    said = [one.text for one in asked.entries if isinstance(one, Words)]
-    if _ABOUT_TITLES.search("\n".join([asked.system, *said[:1]])):
+    texts = [one.text for one in conversation.entries if isinstance(one, Words)]
+    if _ABOUT_TITLES.search("\n".join([conversation.system, *texts[:1]])):
         return True
-    chats = place is not None or any(_CHAT_HEADING.search(text) for text in said)
+    chats = place is not None or any(_CHAT_HEADING.search(text) for text in texts)
     return not chats
 
 
@@ -74,14 +74,14 @@ class _Turn:
 
     steps: tuple[Step, ...]
     place: Place
-    asked: Conversation
+    conversation: Conversation
     faults: Faults
     complain: Callable[[str], None]
 
     def __post_init__(self) -> None:
-        self.tools = Toolbox(self.asked.offer, self.asked.folder, self.place)
-        self.said = [f"Heard: {text}" for text in self.place.steered]
-        self.told: dict[str, Any] = {}
+        self.tools = Toolbox(self.conversation.offer, self.conversation.folder, self.place)
+        self.texts = [f"Heard: {text}" for text in self.place.steered]
+        self.extras: dict[str, Any] = {}
 
     def answer(self) -> Answer:
         try:
@@ -104,7 +104,7 @@ class _Turn:
                 self.complain(f"{self.place.run} {self.place.turn}: only the scripted agent can {step.kind}")
                 return self._closed("I cannot do this.", index)
             if self._noted(step, index):
-                if self.told.get("status"):
+                if self.extras.get("status"):
                     return self._with(index)
                 continue
             calls = self.tools.calls(step, ())
@@ -133,15 +133,15 @@ class _Turn:
         value = step.value
         match step.kind:
             case "say":
-                self.said.append(value)
+                self.texts.append(value)
             case "long":
-                self.said.append(_words_of_length(value))
+                self.texts.append(_words_of_length(value))
             case "sleep":
-                self.told["delay_s"] = self.told.get("delay_s", 0.0) + value
+                self.extras["delay_s"] = self.extras.get("delay_s", 0.0) + value
             case "slow":
-                self.told["pace_s"] = value
+                self.extras["pace_s"] = value
             case "usage":
-                self.told["tokens"] = _tokens(value)
+                self.extras["tokens"] = _tokens(value)
             case kind if kind in FAULTS:
                 if self.faults.strikes(self.place.mark, index, step):
                     self._break(step)
@@ -151,10 +151,14 @@ class _Turn:
 
     def _break(self, step: Step) -> None:
         if step.kind != "status":
-            self.told["ending"] = step.kind
+            self.extras["ending"] = step.kind
             return
-        said = step.beside.get("message", f"scripted failure {step.value}")
-        self.told |= {"status": step.value, "message": said, "retry_after": step.beside.get("retry_after")}
+        message = step.beside.get("message", f"scripted failure {step.value}")
+        self.extras |= {
+            "status": step.value,
+            "message": message,
+            "retry_after": step.beside.get("retry_after"),
+        }
 
     def _called(self, calls: tuple[Call, ...], index: int, number: int) -> Answer:
         mark = self.place.mark
@@ -170,9 +174,11 @@ class _Turn:
 
     def _search(self, calls: tuple[Call, ...]) -> Call | None:
         """Return the call that makes deferred tools known, when one is needed that was not searched yet."""
-        offer = self.asked.offer
+        offer = self.conversation.offer
         searched = " ".join(
-            str(one.given) for one in self.asked.entries if isinstance(one, Used) and one.name == offer.search
+            str(one.given)
+            for one in self.conversation.entries
+            if isinstance(one, Used) and one.name == offer.search
         )
         wanted = {call.name for call in calls if call.name in offer.deferred and call.name not in searched}
         if not wanted:
@@ -182,12 +188,12 @@ class _Turn:
         return Call(offer.search, {"query": query, "max_results": len(wanted)})
 
     def _closed(self, text: str, index: int) -> Answer:
-        self.said = self.said or [text]
+        self.texts = self.texts or [text]
         return self._with(index)
 
     def _with(self, index: int, calls: tuple[Call, ...] = ()) -> Answer:
         place = (self.place.run, self.place.turn, index)
-        return Answer(text="\n\n".join(self.said), calls=calls, place=place, **self.told)
+        return Answer(text="\n\n".join(self.texts), calls=calls, place=place, **self.extras)
 
     def _filled(self, step: Step) -> Step:
         return dataclasses.replace(step, value=_fill(step.value, self.place))

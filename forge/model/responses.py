@@ -18,28 +18,28 @@ def failure(status: int, message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-def whole(answer: Answer, asked: Conversation, ident: str) -> dict[str, Any]:
+def whole(answer: Answer, conversation: Conversation, ident: str) -> dict[str, Any]:
     """Return the body of an answer that is not streamed."""
-    return _response(asked, ident, "completed", _items(answer, ident), _usage(answer.tokens))
+    return _response(conversation, ident, "completed", _items(answer, ident), _usage(answer.tokens))
 
 
-def stream(answer: Answer, asked: Conversation, ident: str) -> Iterator[Piece]:
+def stream(answer: Answer, conversation: Conversation, ident: str) -> Iterator[Piece]:
     """Return the answer as the events of a stream."""
-    for number, (event, tokens) in enumerate(_events(answer, asked, ident)):
+    for number, (event, tokens) in enumerate(_events(answer, conversation, ident)):
         yield Piece({**event, "sequence_number": number}, tokens, named=True)
 
 
 def _events(
-    answer: Answer, asked: Conversation, ident: str
+    answer: Answer, conversation: Conversation, ident: str
 ) -> Iterator[tuple[dict[str, Any], Tokens | None]]:
-    begun = _response(asked, ident, "in_progress", [], None)
+    begun = _response(conversation, ident, "in_progress", [], None)
     yield {"type": "response.created", "response": begun}, None
     yield {"type": "response.in_progress", "response": begun}, None
     items = _items(answer, ident)
     for index, item in enumerate(items):
         for event in _item(item):
             yield {**event, "output_index": index}, None
-    done = _response(asked, ident, "completed", items, _usage(answer.tokens))
+    done = _response(conversation, ident, "completed", items, _usage(answer.tokens))
     yield {"type": "response.completed", "response": done}, answer.tokens
 
 
@@ -57,20 +57,20 @@ def _item(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"type": "response.output_text.done", **at, "text": part["text"]}
             yield {"type": "response.content_part.done", **at, "part": part}
         case "function_call":
-            told = item["arguments"]
+            value = item["arguments"]
             yield {"type": "response.output_item.added", "item": {**begun, "arguments": ""}}
-            yield {"type": "response.function_call_arguments.delta", **here, "delta": told}
+            yield {"type": "response.function_call_arguments.delta", **here, "delta": value}
             yield {
                 "type": "response.function_call_arguments.done",
                 **here,
                 "name": item["name"],
-                "arguments": told,
+                "arguments": value,
             }
         case _:
-            told = item["input"]
+            value = item["input"]
             yield {"type": "response.output_item.added", "item": {**begun, "input": ""}}
-            yield {"type": "response.custom_tool_call_input.delta", "item_id": name, "delta": told}
-            yield {"type": "response.custom_tool_call_input.done", "item_id": name, "input": told}
+            yield {"type": "response.custom_tool_call_input.delta", "item_id": name, "delta": value}
+            yield {"type": "response.custom_tool_call_input.done", "item_id": name, "input": value}
     yield {"type": "response.output_item.done", "item": item}
 
 
@@ -86,18 +86,18 @@ def _call(call: Call) -> dict[str, Any]:
     if call.text is not None:
         return {"type": "custom_tool_call", "id": f"ctc_{call.call_id}", **named, "input": call.text}
     space = {"namespace": call.space} if call.space else {}
-    told = json.dumps(call.given)
-    return {"type": "function_call", "id": f"fc_{call.call_id}", **named, **space, "arguments": told}
+    value = json.dumps(call.given)
+    return {"type": "function_call", "id": f"fc_{call.call_id}", **named, **space, "arguments": value}
 
 
 def _response(
-    asked: Conversation, ident: str, status: str, items: list[dict[str, Any]], usage: Any
+    conversation: Conversation, ident: str, status: str, items: list[dict[str, Any]], usage: Any
 ) -> dict[str, Any]:
     return {
         "id": f"resp_{ident}",
         "object": "response",
         "created_at": CREATED,
-        "model": asked.model,
+        "model": conversation.model,
         "status": status,
         "output": items,
         "usage": usage,

@@ -1,4 +1,4 @@
-"""How a step of a scenario is done with the tools that an agent offers: each has its own names for them."""
+"""Steps of a scenario as calls of an agent's tools: each agent has its own names for them."""
 
 import re
 import shlex
@@ -100,8 +100,8 @@ class Toolbox:
                 raise NoToolError("shell")
             case name:
                 # Claude Code refuses a line that begins with a wait in the foreground.
-                told = f"sh -c {shlex.quote(line)}" if line.lstrip().startswith("sleep") else line
-                return Call(name, {"command": told, "description": "Do a step"})
+                command = f"sh -c {shlex.quote(line)}" if line.lstrip().startswith("sleep") else line
+                return Call(name, {"command": command, "description": "Do a step"})
 
     def _run(self, line: str, before: Before) -> Round:
         if not before:
@@ -156,8 +156,7 @@ class Toolbox:
     def _todo(self, items: list[Any], before: Before) -> Round:
         if before:
             return None
-        told = [(str(one.get("text", "")), bool(one.get("done"))) for one in items]
-        states = [(text, "completed" if done else "pending") for text, done in told]
+        states = [(str(one.get("text", "")), "completed" if one.get("done") else "pending") for one in items]
         if self._has("update_plan"):
             return (Call("update_plan", {"plan": [{"step": text, "status": at} for text, at in states]}),)
         if self._has("todowrite"):

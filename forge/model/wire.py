@@ -1,4 +1,4 @@
-"""What the three protocols have in common: pieces of a stream, and how a text is cut into them."""
+"""Shared by the three protocols: pieces of a stream, and the division of a text into them."""
 
 import json
 import re
@@ -8,13 +8,13 @@ from typing import Any
 
 from forge.model.conversation import Tokens
 
-CREATED = 1_700_000_000  # a moment: the same request gets the same answer, byte for byte
+CREATED = 1_700_000_000  # fixed: the same request gets the same answer, byte for byte
 _BLOCK = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a stream that is sent at once; `tokens` is the usage that it tells of, if it does."""
+    """A part of a stream that is sent at once; `tokens` is the usage that it reports, if any."""
 
     event: Mapping[str, Any] | str
     tokens: Tokens | None = None
@@ -23,8 +23,8 @@ class Piece:
     def encoded(self) -> bytes:
         """Return the piece as a server-sent event."""
         name = f"event: {self.event['type']}\n" if self.named and not isinstance(self.event, str) else ""
-        told = self.event if isinstance(self.event, str) else json.dumps(self.event)
-        return f"{name}data: {told}\n\n".encode()
+        data = self.event if isinstance(self.event, str) else json.dumps(self.event)
+        return f"{name}data: {data}\n\n".encode()
 
 
 def chunks(text: str) -> list[str]:

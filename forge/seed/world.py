@@ -1,4 +1,4 @@
-"""What a prepared world tells whoever asked for it."""
+"""A prepared world, and the registration of its App."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ class World:
     project: Project
 
     def registration(self) -> dict[str, Any]:
-        """Return what the App's operator needs, as plain JSON."""
+        """Return the App's secrets and ids for its operator, as plain JSON."""
         return {
             "app_id": self.app.id,
             "client_id": self.app.client_id,

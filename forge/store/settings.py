@@ -1,11 +1,11 @@
-"""What can be switched about the forge's behaviour."""
+"""Settings of the forge's behaviour."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class DragShape(StrEnum):
-    """What a person's drag to another column is announced as; both were seen from the real GitHub."""
+    """Webhooks of a person's drag to another column; both were seen from the real GitHub."""
 
     EDITED = "edited"
     REORDERED = "reordered"
