@@ -1,4 +1,4 @@
-"""The command `python -m forge`: serve until told to stop."""
+"""`python -m forge`: serve until SIGTERM."""
 
 import argparse
 import signal

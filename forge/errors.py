@@ -72,7 +72,7 @@ class NotFoundError(ForgeError):
 
 
 class NotAllowedError(ForgeError):
-    """The state does not allow this (merging what cannot be merged)."""
+    """The state does not allow this, such as a merge with conflicts."""
 
     status = 405
     graphql_type = "UNPROCESSABLE"

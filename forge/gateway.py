@@ -67,7 +67,7 @@ class Gateway:
         return self._limited(path) or self._fault(path) or self._moved(path)
 
     def _moved(self, path: str) -> Response | None:
-        """Redirect a call about a repository that has another name now: as a GET, or with what was sent.
+        """Redirect a call about a renamed repository: as a GET, or with the same method and body.
 
         Source: docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api.
         """

@@ -205,7 +205,7 @@ class Git:
             return None
 
     def entries(self, commit: str, path: str) -> list[tuple[str, str, str]]:
-        """Return (type, sha, path) of what is in a folder at `commit`, empty when there is no such folder.
+        """Return (type, sha, path) of each entry of a folder at `commit`, empty without such a folder.
 
         A type is git's own: tree, blob or commit, and `link` for a blob that is a symbolic link.
         """

@@ -47,7 +47,7 @@ class Scene:
         return f"CARDINAL_HOME={shlex.quote(str(self.home / '.cardinal'))} {shlex.quote(str(program))}"
 
     def command(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Run that command line with `words`, and return what it printed."""
+        """Run that command line with `words`, and return its result."""
         return subprocess.run(
             ["env", *shlex.split(self.command_line), *words],
             env=self.environment,

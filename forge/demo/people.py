@@ -1,4 +1,4 @@
-"""The team of the demo: acts on the forge through GitHub's own API, and looks at what is there."""
+"""The team of the demo: acts and looks through GitHub's own API."""
 
 import time
 from collections.abc import Callable
@@ -78,7 +78,7 @@ class Team:
 
 
 def wait_for(step: str, look: Callable[[], str | None], *, limit_s: float) -> str:
-    """Look until `look` returns what it saw, and return that; raises StoryError after `limit_s`."""
+    """Call `look` until it returns a text, and return that; raises StoryError after `limit_s`."""
     start = time.monotonic()
     pause_s = 0.02
     while time.monotonic() - start < limit_s:

@@ -112,7 +112,7 @@ class Stage:
         self.team.call(who, "PATCH", f"/repos/{REPOSITORY}/issues/comments/{comment['id']}", {"body": body})
 
     def wait(self, step: str, look: Callable[[], str | None]) -> str:
-        """Look until `look` returns what it saw, and return that; raises StoryError after `patience_s`."""
+        """Call `look` until it returns a text, and return that; raises StoryError after `patience_s`."""
         return wait_for(step, look, limit_s=self.patience_s)
 
     def says(self, step: str, *words: str) -> str:

@@ -45,7 +45,7 @@ def status_updates(source: Project, _scope: Scope, **arguments: Any) -> Any:
 
 @resolvers.field("ProjectV2.items")
 def items(source: Project, _scope: Scope, **arguments: Any) -> Any:
-    """Return the cards in board order that fit the filter; archived ones only when asked for."""
+    """Return the cards in board order that fit the filter; archived ones only if the filter says so."""
     fits = matcher(arguments.get("query") or "")
     shown = [item for item in source.items if fits(item)]
     if (arguments.get("orderBy") or {}).get("direction") == "DESC":

@@ -11,7 +11,7 @@ MAX_PAGE = 100  # docs.github.com/graphql/overview/rate-limits-and-query-limits-
 
 
 class PaginationError(ForgeError):
-    """A connection was asked for without or with bad bounds."""
+    """A connection was requested without bounds or with bad ones."""
 
     status = 422
 

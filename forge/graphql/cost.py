@@ -52,7 +52,7 @@ class _Count:
         return total
 
     def _size(self, field: FieldNode) -> int:
-        """Return how many nodes a connection is asked for; 0 for any other field."""
+        """Return the number of nodes that a connection requests; 0 for any other field."""
         for argument in field.arguments:
             if argument.name.value in ("first", "last"):
                 value = argument.value

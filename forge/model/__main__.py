@@ -1,4 +1,4 @@
-"""`python -m forge.model`: a scripted model until told to stop."""
+"""`python -m forge.model`: serve a scripted model until SIGTERM."""
 
 import argparse
 import signal

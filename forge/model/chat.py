@@ -21,7 +21,7 @@ def whole(answer: Answer, conversation: Conversation, ident: str) -> dict[str, A
 
 
 def stream(answer: Answer, conversation: Conversation, ident: str) -> Iterator[Piece]:
-    """Return the answer as the events of a stream; the usage only when it was asked for."""
+    """Return the answer as the events of a stream; the usage only on request."""
     head = _head(conversation, ident, "chat.completion.chunk")
 
     def chunk(delta: dict[str, Any], reason: str | None = None) -> Piece:
@@ -42,7 +42,7 @@ def stream(answer: Answer, conversation: Conversation, ident: str) -> Iterator[P
 
 
 def ping(conversation: Conversation, ident: str) -> Piece:
-    """Return a chunk that says nothing."""
+    """Return an empty chunk."""
     delta = {"index": 0, "delta": {}, "finish_reason": None}
     return Piece({**_head(conversation, ident, "chat.completion.chunk"), "choices": [delta]})
 

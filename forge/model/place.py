@@ -46,12 +46,12 @@ class Place:
 
     @property
     def mark(self) -> str:
-        """Return what the ids of this turn's calls begin with: the same for the same turn, always."""
+        """Return the start of the ids of this turn's calls, always the same for the same turn."""
         return mark_of(self.run, self.turn)
 
     @property
     def answered_inside(self) -> bool:
-        """Whether the newest call was answered at once, as a question is that was asked before a crash."""
+        """Whether the newest call has its answer in its result, as a question from before a crash has."""
         return any(_IN_RESULT.search(one.text) for one in self.outcomes[-1:])
 
 

@@ -113,7 +113,7 @@ class _Turn:
         return self._closed("That is all.", len(self.steps))
 
     def _waits(self, index: int) -> bool:
-        """Whether the newest call asked people, and nothing says that they answered."""
+        """Whether the newest call asked people, and no answer is there."""
         asking = index < len(self.steps) and self.steps[index].kind in ASKS
         answered = self.place.answered_inside or (self.place.fresh and self.place.phase == "answer")
         return asking and not answered

@@ -1,4 +1,4 @@
-"""Reads requests of the three protocols into conversations; what it does not know is skipped."""
+"""Reader of requests in the three protocols; unknown parts are skipped."""
 
 import json
 import re
@@ -16,7 +16,7 @@ Entries = tuple[Words | Used | Outcome, ...]
 
 
 def read(path: str, body: dict[str, Any]) -> Conversation | None:
-    """Return what was asked at that path, or None when it is none of the three protocols."""
+    """Return the conversation of a request, or None for a path of no known protocol."""
     if path.endswith("/messages"):
         return _messages(body)
     if path.endswith("/responses"):

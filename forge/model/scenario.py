@@ -68,7 +68,7 @@ TOGETHER = ("run", "progress", "note", "tick", "todo", "board", "call", "subagen
 
 
 class ScriptError(Exception):
-    """A scenario cannot be played; the text says which, where and why."""
+    """A scenario cannot be played; the text has its name, the place and the reason."""
 
     def __init__(self, name: str, where: str, problem: str) -> None:
         self.name = name
@@ -77,7 +77,7 @@ class ScriptError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: its kind, what it holds, and how a fault is limited."""
+    """One step: its kind, its value, and the limits of a fault."""
 
     kind: str
     value: Any

@@ -24,7 +24,7 @@ Round = tuple[Call, ...] | None
 
 
 class NoToolError(Exception):
-    """The agent does not offer what a step needs; `tool` is what was looked for."""
+    """The agent lacks the `tool` that a step needs."""
 
     def __init__(self, tool: str) -> None:
         self.tool = tool

@@ -25,7 +25,7 @@ _WIRES = {"anthropic": anthropic, "responses": responses, "chat": chat}
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request as received. Headers have lower-case names; `key` is what it was paid with."""
+    """One request as received. Headers have lower-case names; `key` is the provider's key."""
 
     method: str
     path: str
@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _break(self, ending: str, conversation: Conversation, ident: str, served: Served) -> None:
-        """Leave the stream unfinished: without its last chunk whoever reads it knows that it was cut."""
+        """Leave the stream unfinished: readers notice the missing last chunk."""
         self.close_connection = True
         ping = {
             "anthropic": anthropic.PING,

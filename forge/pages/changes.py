@@ -74,6 +74,6 @@ def commits_of(store: Store, pull: Pull) -> list[Commit]:
 
 
 def files_of_commit(git: Git, commit: Commit) -> list[FileDiff]:
-    """Return what one commit changes against its first parent."""
+    """Return the changes of one commit against its first parent."""
     start = commit.parents[0] if commit.parents else EMPTY_TREE
     return _diffs(changed_files(git, start, commit.sha, from_merge_base=False))

@@ -27,7 +27,7 @@ class Place:
 
 
 def place_in(git: Git, wanted: str) -> Place:
-    """Return what `ref/path` means; a ref may have slashes. Raises NotFoundError."""
+    """Return the place of `ref/path`; a ref may have slashes. Raises NotFoundError."""
     parts = wanted.split("/")
     for length in range(1, len(parts) + 1):
         ref = "/".join(parts[:length])

@@ -15,7 +15,7 @@ PULL_PATH = re.compile(r"/[\w.-]+/[\w.-]+/pull/(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A small fact on a card; `field` is the whole name of the field, `name` what is shown of it."""
+    """A small fact on a card; `field` is the whole name of the field, `name` its visible part."""
 
     field: str
     name: str

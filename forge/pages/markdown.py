@@ -34,7 +34,7 @@ REFERENCE = re.compile(
 
 
 class ChangedMeanwhileError(Exception):
-    """The task that was ticked is no longer in the text; `label` is what it said."""
+    """The ticked task is no longer in the text; `label` is its text."""
 
     def __init__(self, label: str) -> None:
         self.label = label

@@ -34,12 +34,12 @@ def store() -> Store:
 
 
 def view() -> View:
-    """Return the builders' view, with the host that this request asked."""
+    """Return the builders' view, with the host of this request."""
     return View(store(), request.host_url.rstrip("/"))
 
 
 def caller() -> Caller:
-    """Return who sent this request."""
+    """Return the sender of this request."""
     return cast(Caller, g.caller)
 
 

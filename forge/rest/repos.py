@@ -163,7 +163,7 @@ def show_commit(repo: Repo, ref: str) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/compare/<path:span>", "contents")
 def compare(repo: Repo, span: str) -> ResponseReturnValue:
-    """Answer with what `head` has over `base`, as JSON or as a diff."""
+    """Answer with the changes of `head` against `base`, as JSON or as a diff."""
     git = store().repos.git(repo)
     base_name, dots, head_name = span.partition("...")
     base, head = git.resolve(base_name.split(":")[-1]), git.resolve(head_name.split(":")[-1])
@@ -275,7 +275,7 @@ def delete_contents(repo: Repo, path: str) -> ResponseReturnValue:
 
 
 def _check_blob(repo: Repo, branch: str, path: str, given: str | None) -> bool:
-    """Return whether the file is there; raises when `given` is not the sha of what is there."""
+    """Return whether the file exists; raises when `given` is not its sha."""
     git = store().repos.git(repo)
     head = git.branches().get(branch)
     if head is None and git.refs():

@@ -160,7 +160,7 @@ class Apps(Part):
         permissions: Mapping[str, str] | None = None,
         repo_ids: frozenset[int] | None = None,
     ) -> Token:
-        """Return a new token, narrowed if asked; raises UnprocessableError for what was not granted.
+        """Return a new token, narrowed on request; raises UnprocessableError for permissions not granted.
 
         An empty `permissions` gives everything: PyGithub sends `{}` when it is not told any.
         """

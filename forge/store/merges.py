@@ -76,7 +76,7 @@ class Merges(Part):
             self.store.groups.follow(pull.repo, pull.base_ref)
 
     def reconsider(self, repo: Repo, head: str) -> None:
-        """Merge what waits at this commit and has nothing in its way any more."""
+        """Merge the waiting pull requests with this head that no rule forbids any more."""
         self.store.groups.judge(repo, head)
         for pull in self.store.pulls.all(repo):
             wanted = pull.auto_merge
@@ -94,7 +94,7 @@ class Merges(Part):
             )
 
     def forget(self, pull: Pull) -> None:
-        """Drop what was wanted of a pull request that is closed."""
+        """Drop auto-merge and queue of a closed pull request."""
         pull.auto_merge = pull.queued_at = None
 
     def _check_open(self, pull: Pull, head: str | None) -> None:

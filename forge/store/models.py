@@ -268,7 +268,7 @@ class CheckRun(Node):
 
 @dataclass(slots=True, eq=False)
 class CommitStatus(Node):
-    """What somebody's CI says of a commit in the older way; the newest of each context counts."""
+    """A commit status, the older kind of check; the newest of each context counts."""
 
     repo: Repo
     sha: str

@@ -1,4 +1,4 @@
-"""Projects: cards, columns, fields; every change by whoever makes it."""
+"""Projects: cards, columns, fields; every change has an actor."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -253,7 +253,7 @@ class Projects(Part):
         ]
 
     def after_close(self, issue: Issue) -> None:
-        """Do what the built-in automation "item closed" does, when it is switched on."""
+        """Run the built-in automation "item closed", if it is switched on."""
         column = self.store.settings.closed_moves_to
         content = issue.pull or issue
         for item in self.items_of(content) if column else []:

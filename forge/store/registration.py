@@ -54,7 +54,7 @@ class Token:
 
 @dataclass(slots=True, eq=False)
 class Delivery:
-    """One webhook request: what was sent and what was answered."""
+    """One webhook request and its response."""
 
     id: int
     guid: str

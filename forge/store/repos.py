@@ -80,7 +80,7 @@ class Repos(Part):
         return Git(self.store.root / "git" / repo.owner.login / f"{repo.name}.git")
 
     def role_of(self, repo: Repo, user: User) -> Role:
-        """Return what `user` may do; a public repository gives everybody READ."""
+        """Return the role of `user`; a public repository gives everybody READ."""
         if user.login == repo.owner.login:
             return Role.ADMIN
         given = repo.roles.get(user.login, Role.NONE)
