@@ -8,8 +8,8 @@ from ledger.events.run import QuestionAsked
 from ledger.model.limit_answers import GO_ON, PUBLISH, STOP, Size, Subject
 from runner.git.mirror import DiffStat
 from runner.guards.report import listed
-from runner.run.check_history import Rounds
 from runner.run.context import RunContext
+from runner.run.facts import Rounds
 from runner.run.run_spec import Limits
 from runner.text.truncate import one_line
 

@@ -150,8 +150,9 @@ def forget_session(run: RunContext) -> None:
     """Note that no session of the run can go on: its place was removed with the agents' home, for the card
     was done, or worked on elsewhere.
     """
-    session = run.history.session(run.order.session_id)
-    gone = dict.fromkeys(one for one in (session, *run.history.stages.sessions) if one)
+    history = run.history
+    sessions = (history.session(run.order.session_id), *(visit.session_id for visit in history.stages.visits))
+    gone = dict.fromkeys(filter(None, sessions))
     run.log.append(*(SessionLost(run.order.run_id, one) for one in gone))
 
 

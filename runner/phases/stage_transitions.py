@@ -22,9 +22,9 @@ from runner.exec.child import finish
 from runner.prompts.compose import of_stage
 from runner.run.context import RunContext
 from runner.run.exits import Park
+from runner.run.facts import Visit
 from runner.run.instructions import digest_of
 from runner.run.run_spec import Stage
-from runner.run.stage_history import Visit
 from runner.run.stage_machine import Ask, Enter, may_edit, named
 from runner.text.redact import redact
 from runner.text.truncate import cut, tail

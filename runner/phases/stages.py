@@ -5,7 +5,7 @@ from runner.phases.stage_transitions import ask, brief, close, enter, leave
 from runner.phases.work import at_work, cut_short, deliver_answer, detail_of, phase_of, take_turn
 from runner.run.context import RunContext
 from runner.run.exits import failed
-from runner.run.stage_history import Visit
+from runner.run.facts import Visit
 from runner.run.stage_machine import Enter, admit
 
 

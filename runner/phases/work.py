@@ -15,9 +15,8 @@ from runner.phases.stage_transitions import close, reopen
 from runner.prompts.compose import CI_TURN, compose
 from runner.run.context import RunContext
 from runner.run.exits import AwaitApproval, Park, StopRequested, failed
-from runner.run.guard_history import GUARD_TURN
+from runner.run.facts import GUARD_TURN, Question
 from runner.run.limits import ASKS, Verdict
-from runner.run.question import Question
 from runner.session.turn import TurnResult, play
 
 # The first turn of the work, by the kind of the run.
@@ -164,7 +163,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
 def told(answered: Question) -> str:
     """Return a person's answer as the agent reads it: for a permission with what it was about."""
     answer = answered.answer or ""
-    return f"{answered.text}\n\n{answer}" if answered.subject is Subject.TOOL else answer
+    return f"{answered.event.text}\n\n{answer}" if answered.subject is Subject.TOOL else answer
 
 
 def _granted(run: RunContext, answered: Question | None) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from typing import assert_never
 from runner.agents.contract import Phase
 from runner.prompts import reproduction
 from runner.prompts.stage import core, intro, last_call
-from runner.run.guard_history import GUARD_TURN
-from runner.run.history import History, Plan
+from runner.run.facts import GUARD_TURN, Plan
+from runner.run.history import History
 from runner.run.instructions import news, whole
 from runner.run.run_spec import RunSpec
 from runner.text.untrusted import flat
@@ -62,8 +62,8 @@ def compose(
     if not session_id:
         parts += [*whole(order.stack, skills), intro(order, history)]
     else:
-        parts += [order.briefing] if instructed.unread(session_id) else []
-        parts += news(order.stack, instructed.known(session_id), skills)
+        parts += [order.briefing] if session_id not in instructed.read else []
+        parts += news(order.stack, instructed.told.get(session_id, {}), skills)
     if phase is Phase.REPAIR and turn.startswith(GUARD_TURN):
         parts += [f"{detail}\n\nThen end the turn."]
     else:

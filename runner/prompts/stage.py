@@ -1,9 +1,9 @@
 """What the agent of a stage is told: who it is, what earlier stages handed over, how it leaves. Pure."""
 
+from runner.run.facts import Visit
 from runner.run.history import History
 from runner.run.run_spec import RunSpec, Stage
 from runner.run.stage_calls import ways
-from runner.run.stage_history import Visit
 from runner.run.stage_machine import may_edit, named
 from runner.text.redact import redact
 from runner.text.truncate import cut

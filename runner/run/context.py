@@ -175,4 +175,4 @@ class RunContext:
             raise Park("limit" if asked.subject in LIMITS else "question")
         newest = self.history.own
         if newest is not None and newest.code is Code.STOP:
-            raise failed("stopped", f"{newest.answered_by} stopped it, asked: {newest.text}")
+            raise failed("stopped", f"{newest.answered_by} stopped it, asked: {newest.event.text}")

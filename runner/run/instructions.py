@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ledger.events.instruction import InstructionsStacked, LayerTold
+from ledger.events.instruction import InstructionsStacked, LayerTold, SkillConsidered
 from ledger.ids import RunId
 from runner.text.redact import redact
 
@@ -39,6 +39,9 @@ MODES: Mapping[str, str] = {
         "the cause that you suspect, what you would do, and how sure you are."
     ),
 }
+
+
+Digests = dict[tuple[str, str], str]  # by kind and name
 
 
 class LayerKind(StrEnum):
@@ -77,6 +80,38 @@ class SkillContent:
 
     path: str
     content: bytes = field(repr=False)
+
+
+@dataclass(slots=True)
+class Instructed:
+    """The instructions that the sessions of a run know: a turn that ended by itself has delivered them.
+
+    `told` are the layers of each session, `read` the sessions that have the newest briefing, `briefed`.
+    """
+
+    digest: str = ""
+    considered: tuple[SkillConsidered, ...] = ()
+    layers: Digests = field(default_factory=dict)
+    briefed: str = ""
+    told: dict[str, Digests] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    session_id: str = ""  # of the newest turn
+
+    def stack(self, event: InstructionsStacked) -> None:
+        """Take the newest stack."""
+        self.digest = event.digest
+        self.layers = {(layer.kind, layer.name): layer.digest for layer in event.layers}
+
+    def brief(self, digest: str) -> None:
+        """Take the newest briefing."""
+        self.briefed = digest
+        self.read.clear()
+
+    def carry(self) -> None:
+        """Note that the newest turn has carried everything to its session."""
+        if self.session_id:
+            self.told[self.session_id] = self.layers
+            self.read.add(self.session_id)
 
 
 def own(kind: LayerKind, name: str, source: str, text: str) -> Layer:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ledger.model.limit_answers import STOP, Choice, Code, Subject
+from runner.run.facts import Question
 from runner.run.history import History
-from runner.run.question import Question
 from runner.run.run_spec import Stage
 
 SAME_WAY = 3  # so often the work may go the same way from one stage to another, then people are asked

@@ -51,7 +51,7 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
         "notes": [cut(strip_hidden(note, tags=False), text_bytes) for note in history.notes[-items:]],
         "answers": [
             {
-                "question": cut(strip_hidden(asked.text, tags=False), text_bytes),
+                "question": cut(strip_hidden(asked.event.text, tags=False), text_bytes),
                 "answer": cut(redact(strip_hidden(asked.answer or "")), text_bytes),
             }
             for asked in answers[-items:]

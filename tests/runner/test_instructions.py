@@ -14,8 +14,18 @@ from runner.agents.contract import Phase
 from runner.agents.scripted.player import title_of
 from runner.prompts.compose import compose
 from runner.run.history import History
-from runner.run.instruction_history import Instructed
-from runner.run.instructions import MODES, Layer, LayerKind, SkillContent, news, own, stack, told, whole
+from runner.run.instructions import (
+    MODES,
+    Instructed,
+    Layer,
+    LayerKind,
+    SkillContent,
+    news,
+    own,
+    stack,
+    told,
+    whole,
+)
 from runner.run.secrecy import HUSHED, secrecy_of
 from tests.runner.test_story import ORDER
 

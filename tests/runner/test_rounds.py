@@ -6,7 +6,7 @@ import pytest
 
 from ledger.events.bounds import RoundFailed
 from ledger.ids import RunId
-from runner.run.check_history import Rounds
+from runner.run.facts import Rounds
 
 FAILED = RoundFailed(
     RunId("r1"), 1, "full", "h", "t", "pytest", 1, False, True, "s", 2, ("a", "b"), "it fails", 1, 10
