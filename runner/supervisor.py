@@ -10,6 +10,7 @@ from ledger.states import RUN_HELD, Ending, RunState
 from runner import agents, workspaces
 from runner.agents.contract import Agent
 from runner.checks.browser_replay import play_after, play_before
+from runner.checks.clean_checkout import tenancy
 from runner.errors import (
     BackendError,
     CommandTimeoutError,
@@ -44,7 +45,6 @@ from runner.text.redact import redact
 from runner.text.truncate import cut, one_line
 from runner.workspaces.contract import Workspace
 from runner.workspaces.docker.errors import EngineTroubleError
-from runner.workspaces.tenant import tenancy
 
 _DETAIL_BYTES = 2_000
 

@@ -9,9 +9,9 @@ from runner import workspaces
 from runner.git.checkout import Checkout
 from runner.run.context import RunContext
 from runner.run.run_spec import RunSpec
-from runner.workspaces.contract import Workspace
-from runner.workspaces.tenant import tenancy
+from runner.workspaces.contract import Tenancy, Workspace
 
+LOOK = "look-"  # begins the id of the place in which a card is investigated
 GATE, BROWSER = "gate-", "repro-"  # begin the names of such places; no card has one of them for its id
 PURPOSES = (GATE, BROWSER)
 
@@ -42,3 +42,12 @@ def _place(order: RunSpec, purpose: str, image: str = "") -> Workspace:
     tenant = tenancy(order)
     tenant = replace(tenant, card_id=CardId(f"{purpose}{order.card_id}"), image=image or tenant.image)
     return workspaces.load(order.workspace).open(order.places, tenant)
+
+
+def tenancy(order: RunSpec) -> Tenancy:
+    """Return the labels and limits of everything that is started for `order`.
+
+    An investigation has a place of its own: what another run left in the card's is neither seen nor touched.
+    """
+    place = CardId(f"{LOOK}{order.card_id}") if order.investigates else order.card_id
+    return Tenancy(place, order.run_id, order.generation, order.image, order.resources)

@@ -1,16 +1,16 @@
 """Runs the commands of one tier and writes the evidence: what ran, where it stood, how it ended."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ledger.events.bounds import RoundFailed
 from ledger.events.run import CommandChecked, UsageMetered, ValidationEnded
 from runner.artifacts.keep import told
-from runner.artifacts.store import Store, Stored
+from runner.artifacts.store import CAP_BYTES, Store, Stored
 from runner.checks import failure
 from runner.checks.commands import note_hosts, start_command
-from runner.checks.log import CheckLog
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
 from runner.run.context import RunContext
@@ -18,6 +18,7 @@ from runner.text.redact import redact
 from runner.text.truncate import tail
 from runner.workspaces.contract import Workspace
 
+GAP_BYTES = 1_000  # for the line that tells what is left out
 _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "GIT_CONFIG_NOSYSTEM": "1"}
 _TAIL_BYTES = 4_000
 _MAX_S = 3600.0  # for one command, where the policy sets no time
@@ -145,3 +146,42 @@ def _check(run: RunContext, room: Workspace, tier: Tier, command: str) -> tuple[
         image=room.image,
     )
     return checked, output.text(), log
+
+
+class CheckLog:
+    """Collects lines; of an output over the cap the beginning and the end are kept, and the gap is told."""
+
+    def __init__(self, cap_bytes: int = CAP_BYTES) -> None:
+        self._half = cap_bytes // 2
+        self._begun: list[str] = []
+        self._last: deque[str] = deque()
+        self._begun_bytes = self._last_bytes = self._cut_bytes = 0
+        self._text: str | None = None
+
+    def add(self, line: str) -> None:
+        """Take one more line."""
+        self._text = None
+        size = len(line.encode("utf-8", "replace")) + 1
+        if not self._last and self._begun_bytes + size <= self._half:
+            self._begun.append(line)
+            self._begun_bytes += size
+            return
+        self._last.append(line)
+        self._last_bytes += size
+        while self._last_bytes > self._half:
+            gone = len(self._last.popleft().encode("utf-8", "replace")) + 1
+            self._last_bytes -= gone
+            self._cut_bytes += gone
+
+    def text(self) -> str:
+        """Return what was collected, redacted."""
+        if self._text is None:
+            gap = [f"[{self._cut_bytes} bytes are left out]"] if self._cut_bytes else []
+            self._text = redact("\n".join((*self._begun, *gap, *self._last, "")))
+        return self._text
+
+    def keep(self, store: Store) -> Stored:
+        """Put the output into the store, without what looks like a secret, and return what it is there:
+        `sha256sum` of the file gives the digest that is evidence.
+        """
+        return store.keep(self.text(), CAP_BYTES + GAP_BYTES)

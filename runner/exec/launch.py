@@ -4,14 +4,17 @@ A fork of a large process copies its page tables and closes its ledgers first. `
 uses vfork) as long as no Python code runs between fork and exec, so a small shell prepares the program.
 """
 
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+_PR_SET_PDEATHSIG = 1  # source: linux/prctl.h
 _EXPENDABLE = 800
 _TRY_S = 60
 _FILE_UNIT_BYTES, _MEMORY_UNIT_BYTES = 512, 1024  # source: POSIX and dash(1), ulimit
@@ -104,3 +107,25 @@ def _located(program: str, cwd: Path) -> str:
 
 def _follow(setpriv: str) -> tuple[str, ...]:
     return (setpriv, "--pdeathsig", "KILL", "--")
+
+
+def with_parent(*, expendable: bool = False) -> Callable[[], None]:
+    """Return what a forked child calls first so that SIGKILL follows its parent's death.
+
+    An `expendable` child is what the kernel kills first when memory runs out, rather than Cardinal
+    (source: proc(5), oom_score_adj). The C library is loaded here, not after the fork, where loading can
+    deadlock.
+    """
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    parent = os.getpid()
+
+    def arrange() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it died before prctl
+            os._exit(1)
+        if expendable:
+            score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+            os.write(score, str(_EXPENDABLE).encode())
+            os.close(score)
+
+    return arrange

@@ -7,9 +7,8 @@ from hashlib import sha256
 
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
-from runner.branch.export import bring_out
+from runner.branch.export import bring_out, peoples, published
 from runner.branch.rebase import seen
-from runner.branch.rewrite_authors import peoples, published
 from runner.checks.repair_limits import bound_refusals
 from runner.guards import builtin
 from runner.guards.contract import Breach, Change

@@ -2,19 +2,27 @@
 
 import json
 import logging
+from collections.abc import Callable
 from hashlib import sha256
 
 from ledger.events.agent import SessionLost
 from ledger.events.artifact import BRIEFING
 from ledger.events.instruction import SkillsChosen
-from ledger.events.run import BriefingMade
+from ledger.events.run import BriefingMade, Progressed, RunEvent
 from ledger.states import RunState
 from runner.artifacts.keep import keep
 from runner.branch.export import bring_out, head_name
 from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
 from runner.checks.clean_checkout import clear_away
 from runner.checks.commands import note_hosts, start_command
-from runner.errors import BackendError, NetworkError, RunnerError, UnsandboxedError
+from runner.errors import (
+    BackendError,
+    CommandTimeoutError,
+    NetworkError,
+    RunnerError,
+    UnsandboxedError,
+    WorkspaceError,
+)
 from runner.exec.child import finish
 from runner.git.mirror import Heads
 from runner.phases.stage_transitions import stands_at
@@ -24,8 +32,11 @@ from runner.run.exits import failed
 from runner.run.instructions import told
 from runner.run.stage_machine import may_edit
 from runner.text.redact import redact
-from runner.workspaces.reuse import make_anew, unusable
+from runner.text.truncate import one_line
 
+ASIDE = "set-aside.patch"
+_ASIDE_BYTES = 10_000_000
+_SHOWN_CHARS = 300
 _SETUP_S = 900.0
 _KEEP_S = 420.0  # packing or unpacking what set-up left: nothing can renew the claim meanwhile
 log = logging.getLogger(__name__)
@@ -205,3 +216,49 @@ def take_in_again(run: RunContext) -> None:
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     run.checkout.fetch(order.branch, order.base_branch, heads)
     take_in_pushes(run, heads.branch)
+
+
+def unusable(run: RunContext, attempt: Callable[[], None]) -> str:
+    """Make the attempt to go on in the place; return why that is impossible, or empty.
+
+    A place that failed its last run or is over its share is not tried.
+    """
+    try:
+        why = run.workspace.distrusted() or run.overweight()
+        if not why:
+            attempt()
+    except (WorkspaceError, CommandTimeoutError) as error:
+        why = str(error)
+    return one_line(why, _SHOWN_CHARS)
+
+
+def make_anew(run: RunContext, commit: str, why: str) -> None:
+    """Keep the difference between `commit` and the files of the place as a patch, and empty the place.
+
+    The agents' home stays, and with it the session, unless all together is over its share.
+    """
+    kept, note = _set_aside(run, commit)
+    run.workspace.clear(home=False)
+    gone = ""
+    if run.weigh():
+        run.workspace.clear(home=True)
+        gone = run.history.session(run.order.session_id)
+    text = f"The checkout was made anew, for it could not be used any more ({why}). {note}"
+    lost = (SessionLost(run.order.run_id, gone),) if gone else ()
+    run.log.append(*kept, *lost, Progressed(run.order.run_id, text))
+
+
+def _set_aside(run: RunContext, commit: str) -> tuple[tuple[RunEvent, ...], str]:
+    """Return the events of the patch that was kept, and what people are told of it."""
+    target = run.order.places.mirrors / f"{run.order.run_id}-{run.log.generation}.patch"
+    try:
+        run.workspace.unlock()
+        run.checkout.set_aside(commit, target, _ASIDE_BYTES)
+        text = target.read_text(encoding="utf-8", errors="replace")
+    except RunnerError as error:
+        return (), f"What was not on GitHub could not be kept: {one_line(str(error), _SHOWN_CHARS)}"
+    finally:
+        target.unlink(missing_ok=True)
+    if not text:
+        return (), "Nothing in it was missing on GitHub."
+    return keep(run, ASIDE, "patch", text), f"What was not on GitHub is in {ASIDE} of this run."

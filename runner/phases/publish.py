@@ -1,15 +1,17 @@
 """The last stage: the branch leaves the workspace as a bundle, is judged on the host, and goes to GitHub."""
 
+import re
+from collections.abc import Iterable
+
 from ledger.events.run import BranchExported, BranchPushed, RunEnded
 from ledger.model.limit_answers import PUBLISH, STOP, Subject
 from ledger.states import Ending, RunState
 from runner.artifacts import keep
-from runner.branch.commit_messages import concerns
-from runner.branch.export import bring_out
+from runner.branch.export import bring_out, missing, published, rebased
 from runner.branch.rebase import seen
-from runner.branch.rewrite_authors import missing, published, rebased
 from runner.checks.repair_limits import oversize
 from runner.errors import MovedBranchError
+from runner.git.commits import Commit
 from runner.git.mirror import DiffStat
 from runner.phases.guard import ask_people
 from runner.run.context import RunContext
@@ -18,6 +20,16 @@ from runner.run.instructions import digest_of
 from runner.session.tool_effects import report
 from runner.text.truncate import one_line
 
+# docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
+_CLOSING = re.compile(
+    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+(?P<where>[\w./:-]{0,200}?)(?:#|GH-|/issues/)(?P<number>\d{1,9})",
+    re.IGNORECASE,
+)
+# docs.github.com/actions/managing-workflow-runs/skipping-workflow-runs
+_SKIPPING = re.compile(
+    r"\[(?:skip ci|ci skip|no ci|skip actions|actions skip)\]|^skip-checks:\s*true",
+    re.IGNORECASE | re.MULTILINE,
+)
 _SHOWN = 3
 
 
@@ -107,3 +119,25 @@ def _push(run: RunContext, head: str) -> None:
     if now != head:
         mirror.push(head, order.branch, now)
     run.workspace.stand_on(head)
+
+
+def concerns(commits: Iterable[Commit], known: Iterable[Commit], number: int) -> tuple[str, ...]:
+    """Return in words what a person should know of the commits before they are published.
+
+    `known` are those that GitHub's branch had already: rebased they keep author and message, which are
+    theirs. The card's own issue, `number`, may be closed.
+    """
+    theirs = {(one.author, one.message) for one in known}
+    found: list[str] = []
+    for one in commits:
+        if (one.author, one.message) in theirs:
+            continue
+        short = one.commit[:8]
+        closing = _CLOSING.finditer(one.message)
+        others = [word[0] for word in closing if word["where"] or int(word["number"]) != number]
+        if others:
+            found.append(f"{short} says {one_line(others[0], 80)!r}, which closes another issue")
+        if _SKIPPING.search(one.message):
+            found.append(f"{short} tells GitHub to skip its checks")
+    more = (f"{len(found) - _SHOWN} more of the kind",) if len(found) > _SHOWN else ()
+    return (*found[:_SHOWN], *more)

@@ -9,6 +9,7 @@ from ledger.events.run import RunEnded
 from ledger.ids import CardId
 from ledger.states import Ending, RunState
 from runner import agents, workspaces
+from runner.checks.clean_checkout import tenancy
 from runner.checks.tier import Tier, run_tier
 from runner.errors import NetworkError, UnsandboxedError
 from runner.gateway.control.claim import gateway_for
@@ -19,7 +20,6 @@ from runner.run.exits import StopRequested, failed
 from runner.run.log import RunLog
 from runner.run.run_spec import Clock, Provider, Remote, RunSpec
 from runner.workspaces.contract import Workspace
-from runner.workspaces.tenant import tenancy
 
 PREFIX = "check-"  # begins the names of the places in which such runs stand
 _NO_PROVIDERS: Mapping[str, Provider] = {}

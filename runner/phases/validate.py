@@ -1,10 +1,12 @@
 """Validation before a pull request is offered: the fast tier each time, then the full one, capped."""
 
+from collections.abc import Sequence
+
 from ledger.events.bounds import RoundBegan, ValidationWaived
 from ledger.model.limit_answers import GO_ON, STOP, Subject
 from ledger.states import RunState
-from runner.branch.export import bring_out
-from runner.checks.gate import pass_gate
+from runner.branch.export import bring_out, head_name
+from runner.checks.clean_checkout import GATE, clean_room
 from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, findings
 from runner.checks.tier import Tier, run_tier
 from runner.phases.work import repair
@@ -116,3 +118,15 @@ def _check(run: RunContext, head: str) -> bool:
             Subject.REPAIRS, f"{why} {findings(run.history.rounds)} Shall the agent go on?", (GO_ON, STOP)
         )
     return pass_gate(run, iteration, "full", wanted.full)
+
+
+def pass_gate(run: RunContext, iteration: int, name: str, commands: Sequence[str]) -> bool:
+    """Run set-up and a tier's checks on a clean checkout of what the workspace's HEAD really is.
+
+    Set-up runs there as well, as part of the evidence. Raises RepositoryError,
+    WorkspaceError or StopRequested.
+    """
+    head = bring_out(run)
+    tier = Tier(name, iteration, head, run.mirror.head(run.order.base_branch), clean=True)
+    with clean_room(run, GATE, head_name(run)) as room:
+        return run_tier(run, room, tier, commands, set_up=run.order.validation.setup)

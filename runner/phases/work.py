@@ -4,21 +4,21 @@ from typing import NoReturn
 
 from ledger.events.agent import ToolAllowed
 from ledger.events.run import PlanApproved
-from ledger.model.limit_answers import Code, Subject
+from ledger.model.limit_answers import AS_FAR, GO_ON, STOP, Code, Subject
 from ledger.states import RunState
 from runner.agents.contract import READ_ONLY, Phase, Task
 from runner.branch.rebase import seen
 from runner.errors import KilledError
 from runner.guards.report import refusal
-from runner.phases.ask_limit import ask_limit
 from runner.phases.stage_transitions import close, reopen
 from runner.prompts.compose import CI_TURN, compose
 from runner.run.context import RunContext
 from runner.run.exits import AwaitApproval, Park, StopRequested, failed
 from runner.run.facts import GUARD_TURN, Question
-from runner.run.limits import ASKS, Verdict
+from runner.run.limits import ASKS, Spent, Verdict
 from runner.session.turn import TurnResult, play
 
+_SUBJECTS = {Verdict.TIME: Subject.TIME, Verdict.TURNS: Subject.TURNS}
 # The first turn of the work, by the kind of the run.
 _FIRST = {"revision": (Phase.REVISE, "revise"), "repair": (Phase.REPAIR, CI_TURN)}
 REPORTS = 1  # how often an agent that ended without a word is asked for its report
@@ -231,3 +231,21 @@ def cut_short(run: RunContext, since: int = 0) -> str:
 def phase_of(turn: str) -> Phase:
     """Return what a turn of that name is played for."""
     return Phase(turn.split("-")[0])
+
+
+def ask_limit(run: RunContext, verdict: Verdict, spent: Spent) -> NoReturn:
+    """Ask whether the run may go on, and park. More dollars of its own help only where its own ran out."""
+    allowance = run.allowance
+    text = f"The run reached {allowance.reached(verdict, spent)}{_plan_progress(run)}."
+    if verdict in _SUBJECTS:
+        run.ask(_SUBJECTS[verdict], f"{text} Shall it go on?", (GO_ON, STOP))
+    if allowance.shared:
+        run.ask(Subject.SHARED, f"{text}{allowance.advice()} Shall it go on then?", (AS_FAR, STOP))
+    run.ask(Subject.BUDGET, f"{text} Shall it go on?", (GO_ON, STOP))
+
+
+def _plan_progress(run: RunContext) -> str:
+    plan = run.history.plan
+    if plan is None or not plan.steps:
+        return ""
+    return f"; plan: {min(plan.done, len(plan.steps))} of {len(plan.steps)} steps done"

@@ -3,8 +3,7 @@
 from runner.run.facts import Visit
 from runner.run.history import History
 from runner.run.run_spec import RunSpec, Stage
-from runner.run.stage_calls import ways
-from runner.run.stage_machine import may_edit, named
+from runner.run.stage_machine import may_edit, named, ways
 from runner.text.redact import redact
 from runner.text.truncate import cut
 from runner.text.untrusted import flat

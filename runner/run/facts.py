@@ -10,8 +10,7 @@ from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.run import QuestionAsked
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import Asker, Code, Subject, asker_of, extended, subject_of
-from runner.text.invisible import without_invisible
-from runner.text.untrusted import delimit_untrusted
+from runner.text.untrusted import delimit_untrusted, without_invisible
 
 GUARD_TURN = "repair-guard"
 _AGAIN = " It fails in the same way as before: your last repair did not help, so look for another cause."

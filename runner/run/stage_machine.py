@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ledger.model.limit_answers import STOP, Choice, Code, Subject
+from runner.agents.board_tools import AskInput, BlockInput, FinishInput, GoToStageInput, Tool
 from runner.run.facts import Question
 from runner.run.history import History
-from runner.run.run_spec import Stage
+from runner.run.run_spec import RunSpec, Stage
 
 SAME_WAY = 3  # so often the work may go the same way from one stage to another, then people are asked
 MAX_ENTRIES = 20
@@ -119,3 +120,34 @@ def _granted(history: History, why: str, source: str = "", target: str = "") -> 
         and (not source or (gate.source, gate.target) == (source, target))
         for gate in history.stages.gates
     )
+
+
+def refusal_of_stage(given: Tool, order: RunSpec, history: History) -> str:
+    """Return why the call does not fit the stage that is open, for its agent; empty when it does."""
+    visit = history.stages.open
+    if not order.stages or visit is None:
+        no_stages = "this column has no stages: do the work yourself, then call `finish`"
+        return no_stages if isinstance(given, GoToStageInput) else ""
+    if not isinstance(given, AskInput | BlockInput | FinishInput | GoToStageInput):
+        return ""
+    if history.stages.over:  # it was reopened to repair something
+        over = "the stages are over: do what you were asked for, and end the turn"
+        return over if isinstance(given, GoToStageInput) else ""
+    if visit.target is not None:
+        return f"the work is handed over{f' to {visit.target}' if visit.target else ''}: end your turn"
+    stage = named(order.stages, visit.stage)
+    match given:
+        case GoToStageInput(stage=wanted) if wanted not in stage.next:
+            return f"there is no way from {stage.name} to {wanted!r}: {ways(stage)}"
+        case FinishInput() if not stage.ends:
+            return f"the run does not end in {stage.name}: {ways(stage)}"
+    return ""
+
+
+def ways(stage: Stage) -> str:
+    """Return how a stage is left, as its agent reads it."""
+    names = ", ".join(stage.next)
+    go = f"call `go_to_stage` with `stage` {names if len(stage.next) == 1 else f'one of {names}'}"
+    if not stage.next:
+        return "call `finish`, which ends the run"
+    return f"{go}, or `finish` when the run shall end" if stage.ends else go

@@ -19,13 +19,12 @@ from runner.agents.contract import (
     TurnEnd,
     Usage,
 )
-from runner.agents.usage import believable
 from runner.errors import BackendError, CommandTimeoutError, RunnerError, UnsandboxedError
 from runner.exec.child import BEAT_S, Child
 from runner.exec.stream import Heard, Line
 from runner.gateway.control.claim import gateway_for, settle
 from runner.gateway.control.link import Gateway
-from runner.gateway.control.messages import ProviderFailed, Refused
+from runner.gateway.control.messages import ProviderFailed, Refused, believable
 from runner.run.run_spec import Places, Provider, Tools
 from runner.text.redact import redact
 from runner.text.truncate import cut

@@ -13,24 +13,27 @@ from ledger.events.agent import (
     ProviderFailed,
     TodoListed,
 )
-from ledger.events.run import Progressed, SessionStarted, ToolUsed
+from ledger.events.artifact import FILE, PAGE, ArtifactDropped
+from ledger.events.run import Progressed, RunEvent, SessionStarted, ToolUsed
 from ledger.ids import QuestionId
 from ledger.model import limit_answers
 from ledger.model.limit_answers import Subject
 from runner.agents import contract
 from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offered
+from runner.artifacts.keep import keep
 from runner.gateway.control import messages
 from runner.gateway.control.claim import MAX_HOSTS, host_reached
 from runner.run.context import RunContext
 from runner.run.limits import Verdict
 from runner.session import permission
-from runner.session.attach import attached
-from runner.session.event_batch import Batch
+from runner.session.records import Batch
 from runner.session.text_tools import spoken_calls
-from runner.session.tool_effects import effect_of
+from runner.session.tool_effects import Effect, effect_of
 from runner.text.redact import redact
 from runner.text.truncate import one_line
 
+# What a browser would run or draw if it were a page: people get it as a download.
+_PAGES = (".html", ".htm", ".xhtml", ".xht", ".svg", ".xml", ".mht", ".mhtml")
 _TODOS = 40
 _REFUSALS = 20
 _WORDS = 10  # board calls in one thing said
@@ -236,3 +239,15 @@ class AgentListener:
         if self.verdict is None and kind in ("budget", "key", "model"):
             self.verdict = Verdict.BUDGET if kind == "budget" else Verdict.PROVIDER
             self.problem = detail
+
+
+def attached(run: RunContext, effect: Effect) -> tuple[tuple[RunEvent, ...], Mapping[str, object]]:
+    """Put the text of a call into the store, if it has one; return its event and what the agent is told."""
+    wanted = effect.attaches
+    if wanted is None:
+        return (), effect.reply
+    kind = PAGE if wanted.name.lower().endswith(_PAGES) else FILE
+    events = keep(run, wanted.name, kind, run.secrecy.hush(wanted.content))
+    if any(isinstance(event, ArtifactDropped) for event in events):
+        return events, {"ok": False, "error": "it is not kept: this run has left as much as it may"}
+    return events, effect.reply

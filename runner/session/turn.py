@@ -15,7 +15,7 @@ from runner.git.checkout import identity
 from runner.run.context import RunContext
 from runner.run.limits import Spent, Verdict
 from runner.session.listener import AgentListener
-from runner.session.transcript import Transcript
+from runner.session.records import Transcript
 from runner.text.redact import redact
 from runner.text.truncate import one_line, tail
 from runner.text.visible import strip_hidden

@@ -12,8 +12,8 @@ import nh3
 from cmarkgfm import github_flavored_markdown_to_html
 from cmarkgfm.cmark import Options
 
-from runner.text.invisible import without_invisible
 from runner.text.page_text import PageText
+from runner.text.untrusted import without_invisible
 
 MAX_CHARACTERS = 65_536  # GitHub's own limit for a description or a comment
 _MAX_DEPTH = 100  # of quotes and lists in each other: nobody writes more, and parsing gets slow

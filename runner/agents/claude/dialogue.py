@@ -1,11 +1,11 @@
 """The protocol with one `claude --print`: JSON lines out, messages and answers to its requests in."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runner.agents.claude import wire
-from runner.agents.claude.meaning import kind_of, problem_of, subject_of, summary_of
+from runner.agents.claude.settings import interruption, permitted, refused, said_by_user, unknown_request
 from runner.agents.contract import (
     AgentEvent,
     Command,
@@ -23,6 +23,22 @@ from runner.agents.contract import (
 )
 from runner.text.truncate import cut, one_line
 
+_ERROR_BYTES = 600
+_SUMMARY_BYTES = 300
+_KINDS = {
+    "Bash": "run",
+    "Edit": "edit",
+    "MultiEdit": "edit",
+    "Write": "edit",
+    "NotebookEdit": "edit",
+    "Read": "read",
+    "Glob": "read",
+    "Grep": "read",
+}
+# The input that tells most about a use of each tool; for others it is the first text.
+_TELLING = ("command", "file_path", "notebook_path", "pattern", "description", "query", "url")
+# What the program puts around a provider's words, of no use to somebody who reads them on a card.
+_AROUND = re.compile(r"API Error: (?:\d{3} )?|\s*If it persists, check your inference gateway .*$", re.DOTALL)
 _NOISE_BYTES = 500
 _TEXT_BYTES = 32_000
 _NAME_BYTES = 100
@@ -64,20 +80,20 @@ class ClaudeDialogue:
         if wish is None:
             return None
         if allowed:
-            return wire.permitted(ask_id, wish)
-        return wire.refused(ask_id, f"Cardinal does not allow this: {why}")
+            return permitted(ask_id, wish)
+        return refused(ask_id, f"Cardinal does not allow this: {why}")
 
     def steer(self, text: str) -> bytes | None:
         """Return the message; the model reads it after the tool that runs, or in a turn of its own."""
         if not text.strip():
             return None
         self._sent += 1
-        return wire.said_by_user(text)
+        return said_by_user(text)
 
     def interrupt(self) -> bytes | None:
         """Return the wish to stop; the running tool is killed, and a result follows."""
         self._interrupted = True
-        return wire.interruption("cardinal-stop")
+        return interruption("cardinal-stop")
 
     def _meaning(self, said: Any) -> Iterator[AgentEvent]:
         match said["type"]:
@@ -141,10 +157,10 @@ class ClaudeDialogue:
 
     def _asked(self, ask_id: str, request: Any) -> AgentEvent:
         if request["subtype"] != "can_use_tool":
-            return Send(wire.unknown_request(ask_id))
+            return Send(unknown_request(ask_id))
         tool, wish = one_line(request["tool_name"], _NAME_BYTES), dict(request["input"])
         if len(self._asks) >= _KEPT:
-            return Send(wire.refused(ask_id, "too many wishes wait for an answer"))
+            return Send(refused(ask_id, "too many wishes wait for an answer"))
         self._asks[ask_id] = wish
         return PermissionAsked(ask_id, kind_of(tool), tool, subject_of(wish, self._layout.repo))
 
@@ -158,3 +174,47 @@ class ClaudeDialogue:
 def _todos(todos: Any) -> TodoShown:
     shown = todos[:_TODOS]
     return TodoShown(tuple((one_line(todo["content"]), todo["status"] == "completed") for todo in shown))
+
+
+def kind_of(tool: str) -> str:
+    """Return read, edit, run, board or other."""
+    return "board" if tool.startswith("mcp__board__") else _KINDS.get(tool, "other")
+
+
+def subject_of(wish: Mapping[str, Any], repo: str) -> str:
+    """Return what a tool is used on, whole: a shell line, a path (within the repository where it is), a
+    pattern.
+    """
+    texts = {key: value for key, value in wish.items() if isinstance(value, str)}
+    for key in _TELLING:
+        if key in texts:
+            return texts[key].removeprefix(f"{repo}/") if key.endswith("_path") else texts[key]
+    return next(iter(texts.values()), "")
+
+
+def summary_of(wish: Mapping[str, Any], repo: str, *, by_subagent: bool) -> str:
+    """Return the same as one short line, which names a subagent's work as such."""
+    line = one_line(subject_of(wish, repo), _SUMMARY_BYTES)
+    return f"subagent: {line}" if by_subagent else line
+
+
+def problem_of(result: Mapping[str, Any], session_id: str) -> str:
+    """Return what went wrong by the last line of a turn, as a person reads it; empty when nothing did.
+
+    `subtype` alone says nothing: a refused model call ends as `success` with `is_error`.
+    """
+    if result["subtype"] == "success" and result["is_error"] is False:
+        return ""
+    errors = result.get("errors")
+    told = " ".join(map(str, errors)) if isinstance(errors, list) else ""
+    if "No conversation found" in told or "--resume requires" in told:
+        gone = one_line(session_id, 80)
+        return f"its session {gone} is not in this workspace any more, so claude cannot go on in it"
+    if str(result.get("terminal_reason", "")).startswith("aborted"):
+        return "it was interrupted"
+    said = result.get("result")
+    text = one_line(_AROUND.sub("", said if isinstance(said, str) else told), _ERROR_BYTES)
+    status = result.get("api_error_status")
+    if isinstance(status, int):
+        return cut(f"the model's provider answered {status}: {text}", _ERROR_BYTES)
+    return text or f"it ended with {one_line(str(result['subtype']), 80)}"

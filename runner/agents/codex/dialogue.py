@@ -8,10 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from runner.agents.codex.asking import LONGEST_CHARS, Asking
-from runner.agents.codex.items import ended_item, started_item, typed
-from runner.agents.codex.settings import BOARD, PROVIDER, argv
-from runner.agents.codex.wire import line, not_offered, request
+from runner.agents.codex.items import LONGEST_CHARS, Asking, ended_item, started_item, typed
+from runner.agents.codex.settings import BOARD, PROVIDER, argv, line, not_offered, request
 from runner.agents.contract import (
     AgentEvent,
     Command,

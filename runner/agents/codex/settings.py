@@ -1,13 +1,14 @@
 """How Codex is started: the settings that make it quiet, bounded and deaf to the repository and to itself."""
 
 import json
+from collections.abc import Mapping
 
 from runner.agents.contract import Layout, Phase, Task
 
+_UNKNOWN_METHOD = -32601
 PROGRAM = "codex"
 BOARD = "board"
 PROVIDER = "cardinal"
-
 # Codex keeps more than sessions in its home: rules that allow commands without asking, trusted projects, MCP
 # servers, hooks, skills. The agent can write there, so what it left is gone before it starts again.
 _START = (
@@ -22,7 +23,6 @@ _OFF = (
     "tool_suggest", "unbounded_connection_retries", "workspace_dependencies",
 )  # fmt: skip
 _OFF_IN_A_CHAT = ("shell_tool", "unified_exec", "view_image")
-
 Value = str | int | bool | list[str]
 
 
@@ -83,3 +83,19 @@ def _board(layout: Layout) -> dict[str, Value]:
         f"{ours}.startup_timeout_sec": 20,
         f"{ours}.tool_timeout_sec": 90,
     }
+
+
+def line(message: Mapping[str, object]) -> bytes:
+    """Return the message as one line of ASCII."""
+    return json.dumps(message).encode() + b"\n"
+
+
+def request(number: int, method: str, params: Mapping[str, object]) -> bytes:
+    """Return a request that is answered under `number`."""
+    return line({"id": number, "method": method, "params": params})
+
+
+def not_offered(request_id: object, method: str) -> bytes:
+    """Return the answer to a request of the server that Cardinal has none for: without one it would wait."""
+    problem = {"code": _UNKNOWN_METHOD, "message": f"Cardinal does not offer {method[:100]}"}
+    return line({"id": request_id, "error": problem})

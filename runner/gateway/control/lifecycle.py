@@ -15,7 +15,7 @@ from typing import NoReturn
 import uvicorn
 import uvicorn.protocols.http.h11_impl  # uvicorn would import it in every gateway
 
-from runner.exec.parent_death import with_parent
+from runner.exec.launch import with_parent
 from runner.gateway.control.asgi import App, Receive, Scope, Send
 from runner.gateway.control.link import Terms
 from runner.gateway.control.messages import Warned

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from runner.agents.board_tools import TOOLS, call_id_of, description_of, schema_of
 from runner.gateway.control.messages import Refused
 from runner.gateway.control.uplink import Uplink
-from runner.gateway.models.rate_limit import Pace
+from runner.gateway.models.limits import Pace
 
 CALLS_PER_MINUTE = 60
 REQUEST_BYTES = 256 * 1024

@@ -7,9 +7,9 @@ from typing import Any
 
 from runner.agents.board_tools import BadCall, BoardCall, check_call
 from runner.agents.contract import Usage
-from runner.agents.usage import believable
 from runner.text.truncate import one_line
 
+_MAX_USD, _MAX_TOKENS, _MAX_TURNS = 1e6, 10**12, 10**6  # at once
 MESSAGE_BYTES = 60_000  # of one datagram, both ways
 _DETAIL_BYTES = 600
 
@@ -69,7 +69,6 @@ GatewayEvent = (
     ProviderFailed | Refused | HostAsked | Warned | Answering | Settled | Usage | BoardCall | BadCall
 )
 Told = ProviderFailed | Refused | HostAsked | Warned | Answering | Settled | Usage
-
 _KINDS: Mapping[str, type[Told]] = {
     "failed": ProviderFailed,
     "refused": Refused,
@@ -121,3 +120,16 @@ def _fits(value: object, wanted: Any) -> bool:
     if wanted is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     return type(value) is wanted
+
+
+def believable(told: Usage) -> Usage:
+    """Return what an agent told as numbers that can be added up and stored; what is none counts as nothing.
+
+    A sum beyond all limits stays so: it must stop the run.
+    """
+    return Usage(
+        usd=min(max(0.0, told.usd), _MAX_USD),  # max() also drops what is not a number
+        input_tokens=min(max(0, told.input_tokens), _MAX_TOKENS),
+        output_tokens=min(max(0, told.output_tokens), _MAX_TOKENS),
+        turns=min(max(0, told.turns), _MAX_TURNS),
+    )

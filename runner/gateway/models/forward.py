@@ -12,7 +12,7 @@ from runner.gateway.control.asgi import Headers, Send, answer
 from runner.gateway.control.link import Waits
 from runner.gateway.control.messages import Answering, Refused, Told, Warned
 from runner.gateway.models import sse, upstream
-from runner.gateway.models.failure_streaks import SETTINGS, Streaks
+from runner.gateway.models.limits import SETTINGS, Streaks
 from runner.gateway.models.meter import Meter
 from runner.gateway.models.protocol import Asked, loaded
 from runner.gateway.models.routes import Route

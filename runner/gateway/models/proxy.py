@@ -19,17 +19,14 @@ from runner.gateway.control.asgi import (
 from runner.gateway.control.link import Terms
 from runner.gateway.control.messages import Refused, Settled, Warned
 from runner.gateway.control.uplink import Order, Uplink
-from runner.gateway.models.failure_streaks import SETTINGS, Streaks
 from runner.gateway.models.forward import Call, CutError, Forward
+from runner.gateway.models.limits import SETTINGS, Budget, Pace, Streaks
 from runner.gateway.models.meter import Experience, Meter
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import Asked, UnreadableCallError, Wire, parsed
 from runner.gateway.models.protocol import asked as read_call
-from runner.gateway.models.rate_limit import Pace
-from runner.gateway.models.request_contents import UnknownCostError, weights
-from runner.gateway.models.reservations import Budget
+from runner.gateway.models.request_contents import UnknownCostError, outreach, weights
 from runner.gateway.models.routes import LISTS, ROUTES, Route, models_listed, wire_of
-from runner.gateway.models.server_tools import outreach
 from runner.gateway.network.addresses import Reach
 from runner.run.run_spec import Provider
 

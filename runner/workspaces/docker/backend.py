@@ -16,8 +16,7 @@ from runner.workspaces.card_folder import Folder, Placed, cards_in, folder_name
 from runner.workspaces.contract import Tenancy
 from runner.workspaces.docker import seeds, sweeping
 from runner.workspaces.docker.cell import Cell, locked
-from runner.workspaces.docker.cli import problem_with
-from runner.workspaces.docker.container import start
+from runner.workspaces.docker.container import problem_with, start
 from runner.workspaces.docker.engine import Engine, Image, engine_address
 from runner.workspaces.docker.programs import programs
 

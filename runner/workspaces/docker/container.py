@@ -1,13 +1,15 @@
 """A command in a container: the docker command is its child on the host, the engine knows how it ended."""
 
 import contextlib
+import os
+import subprocess
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
-from runner.errors import RunnerError
+from runner.errors import RunnerError, SpawnError
 from runner.exec.child import Child
 from runner.workspaces.docker.cell import Cell
-from runner.workspaces.docker.cli import cli_environment, working_cli
 from runner.workspaces.docker.engine import Engine, State
 from runner.workspaces.docker.errors import (
     ContainerGoneError,
@@ -17,9 +19,62 @@ from runner.workspaces.docker.errors import (
     named,
 )
 
+_TRY_S = 10
 _EXIT_S = 5.0
 _KILLED = 137
 _TEXT = "start the container"
+
+
+def cli_environment() -> dict[str, str]:
+    """Return what the docker command gets to know: no settings, contexts or credentials of a person."""
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "DOCKER_CONFIG": "/nonexistent"}
+
+
+def working_cli(address: str) -> str:
+    """Return the path of a docker command that can talk to this engine.
+
+    Raises SpawnError when there is none.
+    """
+    return _working_cli(address, os.environ.get("PATH", os.defpath))
+
+
+def problem_with(address: str) -> str:
+    """Return why no container can be started there, as a person reads it; empty when one can."""
+    if not address.startswith("unix://"):
+        return (
+            f"DOCKER_HOST is {address}, but containers must see Cardinal's own folders: point it to the"
+            " socket (unix://…) of an engine on this machine"
+        )
+    try:
+        Engine(address).ping()
+        working_cli(address)
+    except RunnerError as error:
+        return str(error)
+    return ""
+
+
+@lru_cache(maxsize=8)
+def _working_cli(address: str, path: str) -> str:
+    # An error is not cached: the engine may be away only now.
+    for folder in path.split(os.pathsep):
+        command = os.path.join(folder or ".", "docker")
+        # Not pathlib's: it raises for a folder that this user may not enter.
+        if os.path.isfile(command) and os.access(command, os.X_OK) and _talks(command, address):
+            return command
+    raise SpawnError(
+        f"no `docker` command on the PATH can talk to the engine at {address}: install Debian's docker.io or"
+        " docker-cli"
+    )
+
+
+def _talks(command: str, address: str) -> bool:
+    """Whether this client and the engine have a version of the protocol in common."""
+    question = (command, "-H", address, "version", "--format", "{{.Server.Version}}")
+    try:
+        tried = subprocess.run(question, env=cli_environment(), capture_output=True, timeout=_TRY_S)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return tried.returncode == 0
 
 
 class Container(Child):

@@ -1,7 +1,16 @@
 """The dollars of a turn, held as reservations: no dollar is promised twice. Pure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from runner.gateway.control.messages import ProviderFailed
+
+SETTINGS = {
+    "anthropic": "CARDINAL_ANTHROPIC_KEY",
+    "openai": "CARDINAL_OPENAI_KEY",
+    "compatible": "CARDINAL_COMPATIBLE_KEY",
+}
+_BAD_KEY = (401, 403)
 _SLACK_SHARE, _SLACK_USD = 0.10, 0.05
 
 
@@ -72,3 +81,60 @@ class Budget:
         if held in self._held:
             self._held.remove(held)
             self._spent_usd += usd
+
+
+@dataclass(slots=True)
+class Pace:
+    """Counts against `per_minute`; `clock` returns seconds that never go back."""
+
+    per_minute: int
+    clock: Callable[[], float]
+    _left: float = field(init=False)
+    _at_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._left, self._at_s = float(self.per_minute), self.clock()
+
+    def allows(self) -> bool:
+        """Whether it may happen now; counted when it may."""
+        now_s = self.clock()
+        grown = self._left + (now_s - self._at_s) * self.per_minute / 60
+        self._left, self._at_s = min(float(self.per_minute), grown), now_s
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+@dataclass(slots=True)
+class Streaks:
+    """Counts failures by provider; after `most` in a row it is over until `reset`."""
+
+    most: int
+    _in_a_row: dict[str, int] = field(default_factory=dict)
+    _over: dict[str, str] = field(default_factory=dict)
+
+    def reset(self) -> None:
+        """A turn begins: all providers get another chance."""
+        self._in_a_row.clear()
+        self._over.clear()
+
+    def succeeded(self, provider: str) -> None:
+        """A call was answered to its end."""
+        self._in_a_row[provider] = 0
+
+    def failed(self, provider: str, status: int, detail: str) -> ProviderFailed:
+        """Count a failure and return what to tell. A refused key is final at once: no retry mends it."""
+        count = self._in_a_row[provider] = self._in_a_row.get(provider, 0) + 1
+        if status in _BAD_KEY:
+            said = f"{provider} refuses the key ({status}): check {SETTINGS[provider]}, then retry. {detail}"
+        elif count >= self.most:
+            said = f"{provider} failed {count} times in a row, last: {detail}"
+        else:
+            return ProviderFailed(provider, status, detail, count, final=False)
+        self._over[provider] = said.strip()
+        return ProviderFailed(provider, status, said.strip(), count, final=True)
+
+    def over(self, provider: str) -> str:
+        """Return why this provider is not asked any more; empty while it is."""
+        return self._over.get(provider, "")
