@@ -25,7 +25,7 @@ from runner.errors import (
     UnsandboxedError,
     WorkspaceError,
 )
-from runner.gateway.control.claim import gateway_for
+from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases.guard import enforce_guards
@@ -97,33 +97,15 @@ def _carry_on(
 ) -> None:
     log.secrecy = secrecy_of(order.layers, order.skill_files)
     agent = agents.load(order.agent)
-    stop = log.stop_asked()
-    if stop is not None:
-        raise StopRequested(stop.how, stop.by)
+    log.obey()
     demand_checks(order)
     workspace = _place(order, log)
     # A session of the card may repeat what it was told when other skills were attached.
     log.secrecy = secrecy_of(order.layers, order.skill_files, workspace.told_before())
     workspace.confide(log.secrecy.phrases)
-
-    def beat() -> None:
-        log.beat()
-        asked = log.stop_asked()
-        if asked is not None:
-            raise StopRequested(asked.how, asked.by)
-
-    mirror = Mirror(order.places.mirrors, order.repository, remote, beat)
-    checkout = Checkout(workspace, mirror.path, order.committer, beat)
-    granted = gateway_for(
-        agent,
-        order.tools,
-        order.places,
-        f"{order.run_id}-{order.generation}",
-        models=_models(order, agent),
-        private_hosts=order.private_hosts,
-        providers=providers,
-    )
-    with granted as gateway:
+    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
+    checkout = Checkout(workspace, mirror.path, order.committer, log.beat_and_obey)
+    with gateway_of(order, agent, _models(order, agent), providers) as gateway:
         run = RunContext(order, log, clock, agent, workspace, mirror, checkout, gateway)
         try:
             carry_out(run, allow_unsandboxed=allow_unsandboxed)

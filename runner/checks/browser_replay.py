@@ -192,8 +192,7 @@ def _in_room(run: RunContext, room: Workspace, wanted: Reproduction, seen: Brows
     weighed = replace(run, workspace=room, scales=Scales())
 
     def beat() -> None:
-        run.log.beat()
-        run.obey()
+        run.log.beat_and_obey()
         overweight = weighed.overweight()
         if overweight:
             raise WorkspaceError("the reproduction", overweight)

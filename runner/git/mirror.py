@@ -239,7 +239,7 @@ class Mirror:
         """Return the digest of the lines that a commit changes, wherever they stand; of one that cannot be
         read it is the commit itself, which is like no other.
         """
-        words = (
+        words = [
             "-p",
             "-U0",
             "--root",
@@ -248,7 +248,7 @@ class Mirror:
             "--no-renames",
             "--no-ext-diff",
             "--no-textconv",
-        )
+        ]
         shown = self.read("diff-tree", *words, "--no-commit-id", commit)
         if shown is None:
             return commit

@@ -56,45 +56,11 @@ _WRITTEN = re.compile(r"""\d?>{1,2}\s*[^\s<>]+""")  # a file that takes what a c
 _ASSIGNED = re.compile(r"""^\s*(?:\w{1,100}=(?:"[^"]*"|'[^']*'|[^\s"'])*\s+){1,20}""")
 _ELSEWHERE = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd|-C|--(?:prefix|directory|cwd))\b")
 _TOLD_BY = re.compile(r"--.*|-c")  # settings, or a shell line
-_RUNNERS = frozenset(
-    [
-        "sh",
-        "bash",
-        "dash",
-        "zsh",
-        "ksh",
-        "source",
-        ".",
-        "python",
-        "python3",
-        "pypy3",
-        "node",
-        "deno",
-        "bun",
-        "ruby",
-        "perl",
-        "php",
-        "lua",
-        "tsx",
-        "ts-node",
-        "exec",
-        "env",
-        "time",
-        "nice",
-        "timeout",
-        "sudo",
-        "xargs",
-        "if",
-        "then",
-        "else",
-        "do",
-        "while",
-        "until",
-        "!",
-        "run",
-        "npx",
-    ]
-)
+_RUNNERS = frozenset({
+    "sh", "bash", "dash", "zsh", "ksh", "source", ".", "python", "python3", "pypy3", "node", "deno", "bun",
+    "ruby", "perl", "php", "lua", "tsx", "ts-node", "exec", "env", "time", "nice", "timeout", "sudo",
+    "xargs", "if", "then", "else", "do", "while", "until", "!", "run", "npx",
+})  # fmt: skip
 _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
 Sections = dict[str, object]
 
@@ -209,17 +175,9 @@ _READERS: dict[str, Callable[[str], Sections]] = {
     "composer.json": _json("scripts", "autoload-dev"),
     "deno.json": _json("tasks", "test", "lint"),
     "pyproject.toml": _toml(
-        *(
-            "tool pytest",
-            "tool coverage",
-            "tool tox",
-            "tool nox",
-            "tool poe",
-            "tool taskipy",
-            "tool pdm scripts",
-        ),
+        *("tool pytest", "tool coverage", "tool tox", "tool nox", "tool poe", "tool taskipy"),
         *("tool hatch envs", "tool ruff", "tool mypy", "tool pyright", "tool pylint", "tool black"),
-        *("tool poetry scripts", "project entry-points pytest11"),
+        *("tool pdm scripts", "tool poetry scripts", "project entry-points pytest11"),
     ),
     "cargo.toml": _toml("test", "lints", "workspace lints", "lib test", "lib doctest", "profile test"),
     "setup.cfg": _ini,

@@ -1,7 +1,7 @@
 """A run that only checks: the gate on GitHub's branch as it stands, without an agent, a model or a push."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ledger.events.bounds import ValidationWaived
@@ -12,17 +12,16 @@ from runner import agents, workspaces
 from runner.checks.clean_checkout import tenancy
 from runner.checks.tier import Tier, run_tier
 from runner.errors import NetworkError, UnsandboxedError
-from runner.gateway.control.claim import gateway_for
+from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.run.context import RunContext
-from runner.run.exits import StopRequested, failed
+from runner.run.exits import failed
 from runner.run.log import RunLog
-from runner.run.run_spec import Clock, Provider, Remote, RunSpec
+from runner.run.run_spec import Clock, Remote, RunSpec
 from runner.workspaces.contract import Workspace
 
 PREFIX = "check-"  # begins the names of the places in which such runs stand
-_NO_PROVIDERS: Mapping[str, Provider] = {}
 
 
 def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_unsandboxed: bool) -> None:
@@ -31,30 +30,10 @@ def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_
     A claim after a crash begins again, unless the result is written already. Raises Leave and RunnerError.
     """
     agent = agents.load("scripted")  # a live run has one; here it is never started, and pays for nothing
-
-    def beat() -> None:
-        log.beat()
-        asked = log.stop_asked()
-        if asked is not None:
-            raise StopRequested(asked.how, asked.by)
-
-    beat()
-    mirror = Mirror(order.places.mirrors, order.repository, remote, beat)
-    granted = (
-        gateway_for(
-            agent,
-            order.tools,
-            order.places,
-            f"{order.run_id}-{order.generation}",
-            models=(),
-            private_hosts=order.private_hosts,
-            providers=_NO_PROVIDERS,
-        )
-        if order.tools.network != "none"
-        else nullcontext()
-    )
-    with granted as gateway, _place(order) as room:
-        checkout = Checkout(room, mirror.path, order.committer, beat)
+    log.beat_and_obey()
+    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
+    with gateway_of(order, agent, (), {}) as gateway, _place(order) as room:
+        checkout = Checkout(room, mirror.path, order.committer, log.beat_and_obey)
         run = RunContext(order, log, clock, agent, room, mirror, checkout, gateway)
         run.step(RunState.PREPARING)
         _must_be_locked(run, allow_unsandboxed=allow_unsandboxed)

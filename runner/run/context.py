@@ -14,7 +14,7 @@ from runner.agents.contract import Agent
 from runner.gateway.control.link import Gateway
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.run.exits import Park, StopRequested, failed
+from runner.run.exits import Park, failed
 from runner.run.history import History
 from runner.run.limits import Allowance
 from runner.run.log import RunLog
@@ -96,7 +96,7 @@ class RunContext:
         overweight = self.overweight()
         if overweight:
             raise failed("guardrail", overweight)
-        self.obey()
+        self.log.obey()
 
     def overweight(self) -> str:
         """Look every few seconds how much disk the workspace takes and how many files it has; return the
@@ -139,12 +139,6 @@ class RunContext:
             return {}
         at = {name: layout.proxy for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
         return at | {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
-
-    def obey(self) -> None:
-        """Raise StopRequested when the run was told to stop."""
-        stop = self.log.stop_asked()
-        if stop is not None:
-            raise StopRequested(stop.how, stop.by)
 
     def step(self, after: RunState) -> None:
         """Move the run's state, unless it is there already."""

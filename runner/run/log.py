@@ -7,12 +7,13 @@ from sqlalchemy import Connection, Engine
 
 from ledger.errors import LateWriterError
 from ledger.event import Recorded
-from ledger.events.run import RunEvent, RunStopAsked
+from ledger.events.run import RunEvent
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from ledger.states import RunState
+from runner.run.exits import StopRequested
 from runner.run.history import History
 from runner.run.run_spec import Clock
 from runner.run.secrecy import Secrecy
@@ -108,13 +109,16 @@ class RunLog:
         with event_store.writing(self._engine) as db:
             self._lease = leases.renew(db, self._lease, now=self._now(), ttl_s=max(for_s, self._ttl_s))
 
-    def stop_asked(self) -> RunStopAsked | None:
-        """Return the order to stop, if one stands."""
-        return self.history.stop
+    def obey(self) -> None:
+        """Raise StopRequested when somebody asked for a stop of the run."""
+        stop = self.history.stop
+        if stop is not None:
+            raise StopRequested(stop.how, stop.by)
 
-    def steering(self) -> dict[int, str]:
-        """Return people's messages that the agent has not heard, by comment id, oldest first."""
-        return dict(self.history.steering)
+    def beat_and_obey(self) -> None:
+        """Keep the claim alive, and raise StopRequested when somebody asked for a stop."""
+        self.beat()
+        self.obey()
 
     def events(self) -> tuple[Recorded, ...]:
         """Return the whole stream of the run."""

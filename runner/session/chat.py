@@ -23,9 +23,9 @@ from runner.errors import BackendError, CommandTimeoutError, RunnerError, Unsand
 from runner.exec.child import BEAT_S, Child
 from runner.exec.stream import Heard, Line
 from runner.gateway.control.claim import gateway_for, settle
-from runner.gateway.control.link import Gateway
+from runner.gateway.control.link import Gateway, Terms
 from runner.gateway.control.messages import ProviderFailed, Refused, believable
-from runner.run.run_spec import Places, Provider, Tools
+from runner.run.run_spec import Places, Provider
 from runner.text.redact import redact
 from runner.text.truncate import cut
 from runner.workspaces.contract import Tenancy, Workspace
@@ -86,16 +86,7 @@ def ask_once(
     try:
         if room.locked and not (player.trusted or allow_unsandboxed):
             raise UnsandboxedError(player.name, room.locked)
-        granted = gateway_for(
-            player,
-            Tools(),
-            places,
-            name,
-            models=player.models(model),
-            private_hosts=(),
-            providers=providers or {},
-        )
-        with granted as gateway:
+        with gateway_for(player, Terms(player.models(model)), places, name, providers or {}) as gateway:
             return _ask(player, task, room, gateway, timeout_s)
     finally:
         room.destroy()

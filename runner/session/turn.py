@@ -88,7 +88,7 @@ class Turn:
             self._top_up()
             self._steer()
             self._hearing.batch.flush()
-            stop = self._run.log.stop_asked()
+            stop = self._run.history.stop
             verdict = self._verdict()
             if stop or verdict or self._over():
                 break
@@ -157,7 +157,7 @@ class Turn:
 
     def _steer(self) -> None:
         heard = []
-        for comment_id, text in self._run.log.steering().items():
+        for comment_id, text in self._run.history.steering.items():
             message = None if comment_id in self._steered else self._dialogue.steer(strip_hidden(text))
             if message is not None and self._child.write(message):
                 heard.append(comment_id)

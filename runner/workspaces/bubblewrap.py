@@ -132,7 +132,7 @@ def _shell() -> tuple[str, ...]:
     for name in _ETC:
         system += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     return (
-        *(
+        *[
             "bwrap",
             "--unshare-all",
             "--unshare-user",
@@ -143,7 +143,7 @@ def _shell() -> tuple[str, ...]:
             "1000",
             "--cap-drop",
             "ALL",
-        ),
+        ],
         *("--hostname", "cardinal", "--die-with-parent", "--new-session", "--ro-bind", "/usr", "/usr"),
         *system,
         *("--proc", "/proc", "--dev", "/dev", "--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108 - its own

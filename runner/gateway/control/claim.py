@@ -5,38 +5,39 @@ import select
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from ledger.events.agent import HostReached
 from ledger.ids import RunId
 from runner.agents.contract import Agent
 from runner.gateway.control.link import Gateway, Terms
 from runner.gateway.control.messages import MESSAGE_BYTES, HostAsked, Settled
-from runner.run.run_spec import Places, Provider, Tools
+from runner.run.run_spec import Places, Provider, RunSpec
 from runner.text.truncate import one_line
 
 SETTLE_S = 3.0
 MAX_HOSTS = 200  # told apart at once: an agent could make names up all day
 
 
+def gateway_of(
+    order: RunSpec, agent: Agent, models: tuple[str, ...], providers: Mapping[str, Provider]
+) -> AbstractContextManager[Gateway | None]:
+    """Return the gateway of a claimed run, as `gateway_for` does."""
+    terms = Terms(models, order.tools.network, order.tools.hosts, order.private_hosts)
+    return gateway_for(agent, terms, order.places, f"{order.run_id}-{order.generation}", providers)
+
+
 @contextmanager
 def gateway_for(
-    agent: Agent,
-    tools: Tools,
-    places: Places,
-    name: str,
-    *,
-    models: tuple[str, ...],
-    private_hosts: tuple[str, ...],
-    providers: Mapping[str, Provider],
+    agent: Agent, terms: Terms, places: Places, name: str, providers: Mapping[str, Provider]
 ) -> Iterator[Gateway | None]:
-    """Give the gateway of the claim called `name` (a run and its generation), gone afterwards; None where the
-    agent pays for nothing and the policy grants no network. Raises SpawnError.
+    """Give a gateway for the time of a `with`; its folder has that name. Raises SpawnError.
+
+    None where the agent needs no provider and the terms grant no network.
     """
-    if not agent.secrets and tools.network == "none":
+    if not agent.secrets and terms.network == "none":
         yield None
         return
-    terms = Terms(models, tools.network, tools.hosts, private_hosts)
     wanted = {one: providers[one] for one in agent.secrets if one in providers}
     folder = places.gateways / name
     shutil.rmtree(folder, ignore_errors=True)

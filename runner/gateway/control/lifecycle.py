@@ -22,7 +22,8 @@ from runner.gateway.control.messages import Warned
 from runner.gateway.control.uplink import Uplink
 from runner.gateway.models import prices, upstream
 from runner.gateway.models.proxy import Models
-from runner.gateway.network.proxy import NetworkRules, Reach, serve
+from runner.gateway.network.addresses import NetworkRules, Reach
+from runner.gateway.network.proxy import serve
 from runner.run.run_spec import Provider
 
 _BOARD = "/board"

@@ -14,12 +14,7 @@ _STEP_TOKENS = 10_000
 _REMEMBERED = 200
 _BYTES_PER_TOKEN = 4  # of English text and code, about
 _FLAT = {
-    "anthropic": (
-        "input_tokens",
-        "output_tokens",
-        "cache_read_input_tokens",
-        "cache_creation_input_tokens",
-    ),
+    "anthropic": ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
     "openai": ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"),
 }
 

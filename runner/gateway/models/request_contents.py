@@ -92,16 +92,10 @@ _SEARCHES = ("web_search", "web_fetch", "mcp")
 _READ = ("messages", "input", "system")
 _INNER = ("content", "output")
 # What has parts of its own; other results of the provider's tools are counted by their bytes alone.
-_HOLDERS = (
-    "message",
-    "tool_result",
-    "web_fetch_tool_result",
-    "web_fetch_result",
-    "mcp_tool_result",
-    "function_call_output",
-    "custom_tool_call_output",
-    "computer_call_output",
-)
+_HOLDERS = frozenset({
+    "message", "tool_result", "web_fetch_tool_result", "web_fetch_result", "mcp_tool_result",
+    "function_call_output", "custom_tool_call_output", "computer_call_output",
+})  # fmt: skip
 
 
 def check_fields(given: Mapping[str, Any], known: frozenset[str]) -> None:

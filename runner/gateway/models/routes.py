@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.gateway.models.anthropic import Messages
-from runner.gateway.models.openai_chat import Chat
-from runner.gateway.models.openai_responses import Responses
+from runner.gateway.models.openai import Chat, Responses
 from runner.gateway.models.protocol import Wire
 
 

@@ -19,56 +19,19 @@ _PORT = re.compile(r"[1-9][0-9]{0,4}")
 # Everything in the registries of special addresses, also what they call globally reachable: none of it is a
 # host of somebody on the internet; and multicast and the old site-local ones, which they leave out.
 # Source: iana.org/assignments/iana-ipv4-special-registry and iana.org/assignments/iana-ipv6-special-registry.
-_SPECIAL = tuple(
-    map(
-        ipaddress.ip_network,
-        (
-            "0.0.0.0/8",
-            "10.0.0.0/8",
-            "100.64.0.0/10",
-            "127.0.0.0/8",
-            "169.254.0.0/16",
-            "172.16.0.0/12",
-            "192.0.0.0/24",
-            "192.0.2.0/24",
-            "192.31.196.0/24",
-            "192.52.193.0/24",
-            "192.88.99.0/24",
-            "192.168.0.0/16",
-            "192.175.48.0/24",
-            "198.18.0.0/15",
-            "198.51.100.0/24",
-            "203.0.113.0/24",
-            "224.0.0.0/4",
-            "240.0.0.0/4",
-            "::/96",
-            "::ffff:0:0/96",
-            "::ffff:0:0:0/96",
-            "64:ff9b::/96",
-            "64:ff9b:1::/48",
-            "100::/64",
-            "100:0:0:1::/64",
-            "2001::/23",
-            "2001:db8::/32",
-            "2002::/16",
-            "2620:4f:8000::/48",
-            "3fff::/20",
-            "5f00::/16",
-            "fc00::/7",
-            "fe80::/10",
-            "fec0::/10",
-            "ff00::/8",
-        ),
-    )
-)
+_SPECIAL = tuple(map(ipaddress.ip_network, (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+    "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
+    "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+    "224.0.0.0/4", "240.0.0.0/4", "::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96",
+    "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "2002::/16",
+    "2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+)))  # fmt: skip
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_V4_AT_THE_END = tuple(
-    map(
-        ipaddress.IPv6Network,
-        ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48"),
-    )
-)
+_V4_AT_THE_END = tuple(map(ipaddress.IPv6Network, (
+    "::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48",
+)))  # fmt: skip
 # Where clouds hand out credentials to whoever asks, by their own documentation.
 _METADATA = tuple(
     map(

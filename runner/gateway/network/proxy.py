@@ -13,19 +13,10 @@ from dataclasses import dataclass, replace
 import h11
 
 from runner.gateway.control.messages import HostAsked, Warned, written
-from runner.gateway.network.addresses import (
-    Address,
-    BadAuthorityError,
-    NetworkRules,
-    Reach,
-    literal,
-    reachable,
-)
+from runner.gateway.network.addresses import Address, BadAuthorityError, Reach, literal, reachable
 from runner.gateway.network.request import Asked, BadRequestError, asked_for, onward
 from runner.gateway.network.tls_hello import HANDSHAKE, UNRECOGNIZED_NAME, BadHelloError, Hellos
 from runner.text.truncate import one_line
-
-__all__ = ["NetworkLimits", "NetworkRules", "Reach", "resolved", "serve"]
 
 Resolve = Callable[[str], Awaitable[tuple[Address, ...]]]
 Tell = Callable[[Mapping[str, object]], None]

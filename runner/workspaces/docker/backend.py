@@ -12,7 +12,7 @@ from runner.agents.contract import Layout
 from runner.exec.child import Child
 from runner.run.run_spec import Places
 from runner.workspaces.bubblewrap import MIRROR, Bind
-from runner.workspaces.card_folder import Folder, Placed, cards_in, folder_name
+from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Tenancy
 from runner.workspaces.docker import seeds, sweeping
 from runner.workspaces.docker.cell import Cell, locked
@@ -36,33 +36,22 @@ _AGENT_ID = 1000
 _PROBLEM_S = 5.0
 
 
-class DockerWorkspace(Placed):
-    """One card's folder, shown to one container per command."""
+class DockerWorkspace(Folder):
+    """One card's folder, mounted into one container per command."""
+
+    locked = ""  # a container locks in
+    layout = LAYOUT
+    networks = ("none", "list", "full")  # all of it goes through the gateway
 
     def __init__(self, engine: Engine, places: Places, tenancy: Tenancy) -> None:
         self._engine, self._tenancy = engine, tenancy
         # Cardinal without root can give files to nobody, so what runs inside has its own id.
         self._uid, self._gid = (os.geteuid(), os.getegid()) if os.geteuid() else (_AGENT_ID, _AGENT_ID)
         self._name = folder_name(tenancy.card_id)
-        super().__init__(Folder(places.workspaces / self._name, tenancy.card_id, self._uid, self._gid))
+        super().__init__(places.workspaces / self._name, tenancy.card_id, self._uid, self._gid)
         self._programs = programs(places.workspaces.absolute().parent, self._uid, self._gid)
         self._home = sweeping.home_of(places.workspaces)
         sweeping.remove_older(engine, self._home, tenancy)
-
-    @property
-    def locked(self) -> str:
-        """Empty: a container locks in."""
-        return ""
-
-    @property
-    def layout(self) -> Layout:
-        """The same neutral paths in every container."""
-        return LAYOUT
-
-    @property
-    def networks(self) -> tuple[str, ...]:
-        """All: whatever there is goes through the gateway."""
-        return ("none", "list", "full")
 
     @property
     def image(self) -> str:
@@ -87,13 +76,13 @@ class DockerWorkspace(Placed):
         hides: Sequence[str] = (),
         beside: int | None = None,
     ) -> Child:
-        """Start `argv` in a new container; see the contract. Raises an error of this folder too."""
-        root, binds = self._folder.root, list(self._shown(writable))
+        """Start `argv` in a new container; see the contract. Raises the errors of this folder too."""
+        root, binds = self.root, list(self._shown(writable))
         if writable and not commits:
-            binds.append(Bind(self._folder.plain_git(), f"{LAYOUT.repo}/.git"))
+            binds.append(Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))
         if export:
             binds.append(Bind(root / "out", LAYOUT.out, writable=True))
-        binds += (Bind(self._programs / cover, path) for cover, path in self._folder.masked(tuple(hides)))
+        binds += (Bind(self._programs / cover, path) for cover, path in self.masked(tuple(hides)))
         given = dict(env)
         if mirror is not None:
             binds.append(Bind(mirror.absolute(), MIRROR))
@@ -107,7 +96,7 @@ class DockerWorkspace(Placed):
 
     def restore_setup(self, key: str) -> bool:
         """Unpack the image that `keep_setup` made for this key and base image; `.git` stays as it is."""
-        binds = (*self._shown(True), Bind(self._folder.plain_git(), f"{LAYOUT.repo}/.git"))
+        binds = (*self._shown(True), Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))
         name = seeds.seed_name(self._home, self._image.image_id, key)
         return seeds.restore(self._engine, self._cell((), {}, binds), name)
 
@@ -120,14 +109,14 @@ class DockerWorkspace(Placed):
     def destroy(self) -> None:
         """Remove what runs here, then the folder."""
         sweeping.remove_all(self._engine, self._home, self._tenancy.card_id)
-        self._folder.destroy()
+        super().destroy()
 
     @cached_property
     def _image(self) -> Image:
         return self._engine.image(self._tenancy.image or DEFAULT_IMAGE)
 
     def _shown(self, writable: bool) -> tuple[Bind, ...]:
-        root, made = self._folder.root, self._programs
+        root, made = self.root, self._programs
         return (
             Bind(made / "passwd", "/etc/passwd"),
             Bind(made / "group", "/etc/group"),
@@ -176,7 +165,7 @@ class Docker:
         return text
 
     def open(self, places: Places, tenancy: Tenancy) -> DockerWorkspace:
-        """Return the card's place. What an older claim still runs in it is removed."""
+        """Return the card's place. Containers of older claims in it are removed."""
         return DockerWorkspace(Engine(self._address()), places, tenancy)
 
     def sweep(self, places: Places, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:

@@ -23,18 +23,19 @@ from runner.workspaces.bubblewrap import (
     sandbox_problem,
     write_identity,
 )
-from runner.workspaces.card_folder import Folder, Placed, cards_in, folder_name
+from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Tenancy
 
 
-class LocalWorkspace(Placed):
-    """`repo/`, `home/` and `out/` of one card; `ready`, `skills/`, `identity/` and `empty/` beside them are
-    the host's own.
-    """
+class LocalWorkspace(Folder):
+    """A card's folder; `identity/`, `empty` and `blank` in it belong to the host as well."""
+
+    networks = ("none",)  # nothing here could tell one host from another
+    image = "local"  # commands see this machine's own system, read-only
 
     def __init__(self, root: Path, card_id: CardId, problem: str) -> None:
-        self._root, self._problem = root, problem
-        super().__init__(Folder(root, card_id, os.geteuid(), os.getegid()))
+        self._problem = problem
+        super().__init__(root, card_id, os.geteuid(), os.getegid())
         (root / "empty").mkdir(exist_ok=True)
         (root / "blank").touch()
         write_identity(root / "identity")
@@ -49,18 +50,8 @@ class LocalWorkspace(Placed):
         """Neutral paths inside the sandbox; without one the host's own."""
         if not self._problem:
             return INSIDE
-        places = {name: str(self._root / name) for name in ("repo", "home", "out", "skills")}
+        places = {name: str(self.root / name) for name in ("repo", "home", "out", "skills")}
         return Layout(**places, python=sys.executable, player=str(PLAYER))
-
-    @property
-    def networks(self) -> tuple[str, ...]:
-        """Only none: nothing here could tell one host from another."""
-        return ("none",)
-
-    @property
-    def image(self) -> str:
-        """`local`: there is no image, its commands see this machine's system, read-only."""
-        return "local"
 
     def mirror_at(self, mirror: Path) -> str:
         """Return a neutral path; without a sandbox the mirror's own."""
@@ -94,18 +85,18 @@ class LocalWorkspace(Placed):
             return Child(
                 argv,
                 env=inside | {"PATH": path},
-                cwd=self._root / "repo",
+                cwd=self.root / "repo",
                 cap_bytes=cap_bytes,
                 expendable=True,
                 beside=beside,
             )
         binds = self._binds(writable=writable, commits=commits, export=export, mirror=mirror, hides=hides)
-        command, told = locked_in(argv, binds, self._root / "identity")
+        command, told = locked_in(argv, binds, self.root / "identity")
         try:  # bwrap is found on the PATH that it is given, and passes this environment on
             return Child(
                 command,
                 env=inside,
-                cwd=self._root,
+                cwd=self.root,
                 cap_bytes=cap_bytes,
                 inherits=told,
                 expendable=True,
@@ -121,17 +112,17 @@ class LocalWorkspace(Placed):
         layout = self.layout
         binds = [
             Bind(PLAYER / "player.py", f"{layout.player}/player.py"),
-            Bind(self._root / "repo", layout.repo, writable),
-            Bind(self._root / "home", layout.home, writable=True),
-            Bind(self._root / "skills", layout.skills),
+            Bind(self.root / "repo", layout.repo, writable),
+            Bind(self.root / "home", layout.home, writable=True),
+            Bind(self.root / "skills", layout.skills),
         ]
         if writable and not commits:
-            binds.append(Bind(self._folder.plain_git(), f"{layout.repo}/.git"))
+            binds.append(Bind(self.plain_git(), f"{layout.repo}/.git"))
         if export:
-            binds.append(Bind(self._root / "out", layout.out, writable=True))
+            binds.append(Bind(self.root / "out", layout.out, writable=True))
         if mirror is not None:
             binds.append(Bind(mirror, MIRROR))
-        binds += (Bind(self._root / cover, path) for cover, path in self._folder.masked(tuple(hides)))
+        binds += (Bind(self.root / cover, path) for cover, path in self.masked(tuple(hides)))
         return binds
 
     def restore_setup(self, key: str) -> bool:  # noqa: ARG002 - the contract's
@@ -140,10 +131,6 @@ class LocalWorkspace(Placed):
 
     def keep_setup(self, key: str) -> None:
         """Nothing is kept."""
-
-    def destroy(self) -> None:
-        """Remove the folder; see the contract."""
-        self._folder.destroy()
 
 
 class Local:

@@ -13,8 +13,7 @@ from runner.gateway.control.messages import Refused
 from runner.gateway.models.anthropic import Messages
 from runner.gateway.models.limits import Budget
 from runner.gateway.models.meter import Experience, Meter
-from runner.gateway.models.openai_chat import Chat
-from runner.gateway.models.openai_responses import Responses
+from runner.gateway.models.openai import Chat, Responses
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import UnreadableCallError, asked, parsed
 from runner.gateway.models.request_contents import UnknownCostError, Weight, weights
