@@ -1,4 +1,4 @@
-"""Takes one claimed run through its stages, from wherever its events say that it stands."""
+"""Supervisor: takes one claimed run through its phases, from wherever its events end."""
 
 from collections.abc import Mapping
 
@@ -58,15 +58,15 @@ def execute(
     allow_unsandboxed: bool = False,
     providers: Mapping[str, Provider] | None = None,
 ) -> None:
-    """Carry a claimed run on until it ends, parks, or waits for approval; its state is in the ledger then.
+    """Carry a claimed run on until it ends, parks, or waits for approval; the ledger has its state then.
 
-    `providers` are those that the operator pays for, by name; their keys go to the run's gateway alone.
+    `providers` are those that the operator pays for, by name; only the run's gateway gets their keys.
 
-    Call it again after a crash or an answer, under a new claim: it goes on where the events stop. A run
-    that nobody holds (parked, ended …) is left alone. Raises StaleClaimError when the claim was taken over:
+    Call it again after a crash or an answer, under a new claim: it continues from the events. A run that
+    nobody holds (parked, ended …) is left alone. Raises StaleClaimError when the claim was taken over:
     nothing more was written and the agent is dead. Raises OperationalError when the ledger could not be
     written for long, and KilledError when git, the sandbox or the agent was killed from outside; the run can
-    be taken up again. Any other error has ended the run as `internal` and is raised again.
+    be taken up again. Any other error ends the run as `internal` and is raised again.
     """
     if log.history.state not in RUN_HELD:
         return
@@ -115,14 +115,14 @@ def _carry_on(
 
 
 def _models(order: RunSpec, agent: Agent) -> tuple[str, ...]:
-    """Return the models that the gateway lets through: the column's, its stages', and those beside them."""
+    """Return the models that the gateway allows: the column's, its stages', and the policy's others."""
     stages = (agent.models(stage.model) for stage in order.stages if stage.model)
     named = (*agent.models(order.model), *(model for models in stages for model in models), *order.models)
     return tuple(dict.fromkeys(named))
 
 
 def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
-    """Take a run through its stages to its ending. Raises Leave for every other way out, and RunnerError."""
+    """Take a run through its phases to its ending. Raises StageExit for every other exit, and RunnerError."""
     if run.order.investigates:
         investigate(run, allow_unsandboxed=allow_unsandboxed)
         return
@@ -158,8 +158,9 @@ def _place(order: RunSpec, log: RunLog) -> Workspace:
 
 
 def _offer(run: RunContext, start: str) -> None:
-    """Return once guards and checks let the work pass: what guards refuse costs no checks, and what was
-    repaired for a check is looked at again. What passed is shown in the browser, where a card has steps.
+    """Return once guards and checks pass. Guards come first, and again after a repair for the checks.
+
+    Then a card with steps is played in the browser.
     """
     enforce_guards(run, start)
     validate(run, start)
@@ -169,7 +170,7 @@ def _offer(run: RunContext, start: str) -> None:
 
 
 def _commits_kept(order: RunSpec, log: RunLog, remote: Remote, workspace: Workspace) -> int:
-    """Return how many commits a run that is being stopped made; its own parts would obey the order again."""
+    """Return how many commits a stopped run made; its own parts would raise StopRequested again."""
     if workspace.fresh:
         return 0
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat)
@@ -189,7 +190,7 @@ def _reason(error: RunnerError) -> str:
 
 
 def _leave(order: RunSpec, log: RunLog, leave: StageExit) -> None:
-    """Write how the run leaves its supervisor; a run that was let go on meanwhile stays queued."""
+    """Write the run's exit to the log; a run that was requeued meanwhile stays queued."""
     run_id, history = order.run_id, log.history
     last_known = one_line(f"{history.state}: {history.last_line}" if history.last_line else history.state)
     match leave:

@@ -1,4 +1,4 @@
-"""Judges what would leave: what a guard denies goes back to the agent, what it asks about to a person."""
+"""Guard phase: denied findings go back to the agent, doubtful ones to a person."""
 
 import json
 from collections.abc import Iterator
@@ -28,11 +28,10 @@ _RULE_BYTES = 2_500
 
 
 def enforce_guards(run: RunContext, start: str) -> bool:
-    """Let the agent undo what the guards deny, and return whether it had to. Publishing judges once more what
-    really leaves.
+    """Let the agent undo what the guards deny; return whether it had to. Publishing judges once more.
 
-    Each finding is given back once, and each time counts as an iteration. Raises Finish (guardrail) for one
-    that is still there, Park where the iterations are used up, and whatever a turn raises.
+    Each finding is given back once, which counts as an iteration. Raises Finish (guardrail) for one that is
+    still there, Park where the iterations are used up, and the exits of a turn.
     """
     worked = False
     while True:
@@ -50,7 +49,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
 
 
 def judge(run: RunContext, head: str) -> GuardsJudged:
-    """Return what all guards say of a commit of the mirror; an event, unless it was said of the very same."""
+    """Return the guards' judgement of a commit in the mirror; a new one becomes an event."""
     lines = run.order.validation
     rules = replace(run.order.guards, checks=(*lines.setup, *lines.fast, *lines.full))
     base = run.mirror.head(run.order.base_branch)
@@ -75,9 +74,9 @@ def judge(run: RunContext, head: str) -> GuardsJudged:
 
 
 def ask_people(run: RunContext, head: str) -> None:
-    """Return once a person agreed to every finding that is to be asked about, and nothing is denied.
+    """Return once a person agreed to every doubtful finding, and nothing is denied. Raises Park and Finish.
 
-    Files of CI are a question of their own, since not everybody may answer it. Raises Park and Finish.
+    Files of CI are a question of their own, since not everybody may answer it.
     """
     judged = judge(run, head)
     if run.history.guards.denied:
@@ -96,13 +95,13 @@ def ask_people(run: RunContext, head: str) -> None:
 
 
 def findings(change: Change, rules: Guards) -> tuple[Violation, ...]:
-    """Return what all guards find that the rules do not allow, what is denied first."""
+    """Return the findings of all guards whose action is not allow, denied ones first."""
     found = [one for name in builtin.names() for one in _of_guard(name, change, rules)]
     return tuple(sorted(dict.fromkeys(found), key=_rank))
 
 
 def _rank(one: Violation) -> tuple[bool, bool, str, str]:
-    """What is denied comes first, then what stands at the head before what only was on the way."""
+    """Sort key: denied before doubtful, the end state before commits on the way."""
     return one.action != "deny", bool(one.commit), one.guard, one.path
 
 

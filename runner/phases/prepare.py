@@ -1,4 +1,4 @@
-"""The start of a claim: mirror, workspace, and a branch that stands on its base."""
+"""Prepare phase: mirror, workspace, and a branch on top of its base."""
 
 import json
 import logging
@@ -44,7 +44,7 @@ _SETUP_OUTPUT_BYTES = 20_000_000
 
 
 def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
-    """Write down what the agent is told, and let nobody in who may not work in such a place.
+    """Record the instructions, and refuse agents and commands that this workspace cannot hold.
 
     Raises Park on an open question, BackendError, NetworkError or UnsandboxedError.
     """
@@ -69,8 +69,7 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
 
 
 def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
-    """Make everything ready and return the commit that the run began at: GitHub's head of the branch, or the
-    base, as the run's first claim found it.
+    """Prepare the workspace; return the start commit: GitHub's head or the base at the run's first claim.
 
     Raises Park on an open question, NetworkError, UnsandboxedError, RepositoryError or WorkspaceError.
     """
@@ -88,7 +87,7 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
 
 
 def _check_out(run: RunContext, heads: Heads) -> None:
-    """Fill an empty place."""
+    """Fill an empty workspace."""
     if not _bring_back(run, heads):
         run.checkout.clone(run.order.branch, run.order.base_branch, heads)
     set_up(run, heads.base)
@@ -97,14 +96,14 @@ def _check_out(run: RunContext, heads: Heads) -> None:
 
 
 def _take_over(run: RunContext, heads: Heads) -> None:
-    """Go on in a place where an agent has been. Raises WorkspaceError where that is not possible."""
+    """Continue in a workspace where an agent has worked. Raises WorkspaceError when that is impossible."""
     run.checkout.fetch(run.order.branch, run.order.base_branch, heads)
     _clear_after_commands(run)
     _put_on(run, heads)
 
 
 def _put_on(run: RunContext, heads: Heads) -> None:
-    """Put the work on what people pushed, and before the agent's first turn on the base. Raises Park."""
+    """Rebase the work on pushes, and before the agent's first turn on the base. Raises Park."""
     if take_in_pushes(run, heads.branch) and run.history.stages.open is not None:
         bring_out(run)  # a stage that may not edit is left at that commit
     if run.history.turn is None:
@@ -112,9 +111,7 @@ def _put_on(run: RunContext, heads: Heads) -> None:
 
 
 def _clear_after_commands(run: RunContext) -> None:
-    """Take away what checks and clean-up commands left in the workspace or did to the branch, where a claim
-    was killed before it could: nothing else was at work there.
-    """
+    """Undo what checks and clean-up commands of a killed claim did to the workspace and the branch."""
     visit, stage = run.history.stages.open, run.stage
     if run.history.checking:
         run.checkout.restore(run.history.checking)
@@ -124,10 +121,9 @@ def _clear_after_commands(run: RunContext) -> None:
 
 
 def _bring_back(run: RunContext, heads: Heads) -> bool:
-    """Check out what the stages so far handed over, or else what the run brought out last, from the mirror;
-    False when there is nothing of the kind that a new checkout would not have.
+    """Check out the newest hand-over of a stage, or the last export, from the mirror; False without one.
 
-    Raises Finish when it was handed over elsewhere: the stage that is due could not go on from it.
+    Raises Finish when the hand-over is not in the mirror: the next stage could not continue from it.
     """
     handed = [visit.snapshot.head for visit in run.history.stages.visits if visit.snapshot is not None]
     brought = run.mirror.recall(head_name(run))
@@ -147,7 +143,7 @@ def _bring_back(run: RunContext, heads: Heads) -> bool:
 
 
 def _instruct(run: RunContext) -> None:
-    """Record what the agent is instructed with, where that is new, and give it the files of its skills."""
+    """Record new instructions, and put the files of skills in place."""
     order, history = run.order, run.history.instructed
     if order.considered != history.considered:
         run.log.append(SkillsChosen(order.run_id, order.considered))
@@ -158,9 +154,7 @@ def _instruct(run: RunContext) -> None:
 
 
 def forget_session(run: RunContext) -> None:
-    """Note that no session of the run can go on: its place was removed with the agents' home, for the card
-    was done, or worked on elsewhere.
-    """
+    """Record the sessions as lost: their home was removed with the workspace."""
     history = run.history
     sessions = (history.session(run.order.session_id), *(visit.session_id for visit in history.stages.visits))
     gone = dict.fromkeys(filter(None, sessions))
@@ -168,7 +162,7 @@ def forget_session(run: RunContext) -> None:
 
 
 def _start(run: RunContext, now: str) -> str:
-    """Remember the start over crashes: after one that came just behind the push, GitHub's head is our own."""
+    """Remember the start across crashes: right after the push, GitHub's head is our own."""
     name = f"{run.order.run_id}-start"
     start = run.mirror.recall(name)
     if not start:
@@ -177,10 +171,10 @@ def _start(run: RunContext, now: str) -> str:
 
 
 def set_up(run: RunContext, base: str) -> None:
-    """Run the repository's own set-up once, or bring back what it left elsewhere under the same key; a
-    failure ends the run, since nothing could be checked after it.
+    """Run the repository's set-up once, or restore its result under the same key. Raises Finish when it
+    fails.
 
-    Only what an untouched base made is kept for others: on a branch the set-up may be the agent's.
+    Only the result on an untouched base is kept for others: on a branch the set-up may be the agent's.
     """
     commands = run.order.validation.setup
     if not commands:
@@ -206,12 +200,12 @@ def set_up(run: RunContext, base: str) -> None:
 
 
 def setup_key(repository: str, commands: tuple[str, ...], locks: tuple[str, ...]) -> str:
-    """Return the digest of what decides what set-up leaves behind, besides the image."""
+    """Return the digest of everything that decides the result of set-up, except the image."""
     return sha256(json.dumps([repository, commands, locks]).encode()).hexdigest()
 
 
 def take_in_again(run: RunContext) -> None:
-    """Put the finished work on what people pushed while it was made. Raises Park on a conflict."""
+    """Rebase the finished work on pushes that were made meanwhile. Raises Park on a conflict."""
     order = run.order
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     run.checkout.fetch(order.branch, order.base_branch, heads)
@@ -219,9 +213,9 @@ def take_in_again(run: RunContext) -> None:
 
 
 def unusable(run: RunContext, attempt: Callable[[], None]) -> str:
-    """Make the attempt to go on in the place; return why that is impossible, or empty.
+    """Try to continue in the workspace; return why that is impossible, or empty.
 
-    A place that failed its last run or is over its share is not tried.
+    A workspace that failed its last run, or is over its share, is not tried.
     """
     try:
         why = run.workspace.distrusted() or run.overweight()
@@ -233,9 +227,9 @@ def unusable(run: RunContext, attempt: Callable[[], None]) -> str:
 
 
 def make_anew(run: RunContext, commit: str, why: str) -> None:
-    """Keep the difference between `commit` and the files of the place as a patch, and empty the place.
+    """Keep the workspace's difference to `commit` as a patch, and empty the workspace.
 
-    The agents' home stays, and with it the session, unless all together is over its share.
+    The agents' home and the session stay, unless they too are over the share.
     """
     kept, note = _set_aside(run, commit)
     run.workspace.clear(home=False)
@@ -249,7 +243,7 @@ def make_anew(run: RunContext, commit: str, why: str) -> None:
 
 
 def _set_aside(run: RunContext, commit: str) -> tuple[tuple[RunEvent, ...], str]:
-    """Return the events of the patch that was kept, and what people are told of it."""
+    """Return the events of the kept patch, and a sentence for people."""
     target = run.order.places.mirrors / f"{run.order.run_id}-{run.log.generation}.patch"
     try:
         run.workspace.unlock()

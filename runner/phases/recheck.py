@@ -1,4 +1,4 @@
-"""A run that only checks: the gate on GitHub's branch as it stands, without an agent, a model or a push."""
+"""Check-only run: the gate on GitHub's branch, without an agent, a model or a push."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,9 +25,10 @@ PREFIX = "check-"  # begins the names of the places in which such runs stand
 
 
 def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_unsandboxed: bool) -> None:
-    """Check GitHub's head of the branch on a clean checkout, and end the run by what came of it.
+    """Check GitHub's head of the branch on a clean checkout, and end the run with the result.
 
-    A claim after a crash begins again, unless the result is written already. Raises Leave and RunnerError.
+    A claim after a crash begins again, unless the result is written already. Raises StageExit and
+    RunnerError.
     """
     agent = agents.load("scripted")  # a live run has one; here it is never started, and pays for nothing
     log.beat_and_obey()
@@ -47,7 +48,7 @@ def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_
 
 
 def _passes(run: RunContext, head: str, base: str) -> bool:
-    """Check the commit, unless an earlier claim of this run did; where they are waived, nothing can fail."""
+    """Check the commit, unless an earlier claim did; waived checks pass."""
     known, wanted = run.history.validation, run.order.validation
     same = known is not None and (known.head, known.definition) == (head, wanted.definition)
     if known is not None and same and known.clean:
@@ -66,7 +67,7 @@ def _passes(run: RunContext, head: str, base: str) -> bool:
 
 
 def _must_be_locked(run: RunContext, *, allow_unsandboxed: bool) -> None:
-    """Raise UnsandboxedError or NetworkError where the place cannot hold the commands."""
+    """Raise UnsandboxedError or NetworkError where the workspace cannot hold the commands."""
     room, order = run.workspace, run.order
     if order.tools.network not in room.networks:
         raise NetworkError(order.workspace, order.tools.network, room.networks)
@@ -76,7 +77,7 @@ def _must_be_locked(run: RunContext, *, allow_unsandboxed: bool) -> None:
 
 @contextmanager
 def _place(order: RunSpec) -> Iterator[Workspace]:
-    """Give an empty place of this run's own, gone afterwards: the next run may have a gate meanwhile."""
+    """Give an empty workspace of this run's own, which is removed afterwards."""
     tenant = replace(tenancy(order), card_id=CardId(f"{PREFIX}{order.run_id}"))
     backend = workspaces.load(order.workspace)
     backend.open(order.places, tenant).destroy()

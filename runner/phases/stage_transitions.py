@@ -1,4 +1,4 @@
-"""Entering and leaving the stages of a run: what is tidied up, committed, measured and handed over."""
+"""Entering and leaving stages: clean-up, commit, measurement and hand-over."""
 
 import time
 
@@ -40,7 +40,7 @@ TIMED_OUT = 124  # as timeout(1) says it
 
 
 def enter(run: RunContext, due: Enter) -> None:
-    """Open the stage that is due; the host's mirror knows the commit that it begins at then."""
+    """Open a stage; the host's mirror then has its start commit."""
     log, stage = run.history.stages, due.stage
     head = run.checkout.commit()
     if not run.mirror.commit(head):
@@ -64,13 +64,13 @@ def enter(run: RunContext, due: Enter) -> None:
 
 
 def brief(run: RunContext, visit: Visit) -> None:
-    """Write down what the agent of the entry is told, before its first turn; again after a kill there."""
+    """Record the agent's instructions before the first turn of the entry; again after a kill there."""
     told = cut(run.secrecy.hush(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
     run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(told), told))
 
 
 def ask(run: RunContext, due: Ask) -> None:
-    """Ask people how the stages go on, with what was handed over, and park. Raises Park."""
+    """Ask people how the stages continue, with the last hand-over. Raises Park."""
     run_id, log = run.order.run_id, run.history.stages
     last = log.visits[-1] if log.visits else None
     said = f"\n\n{last.stage} hands over: {cut(last.summary, 1_500)}" if last is not None else ""
@@ -84,7 +84,7 @@ def ask(run: RunContext, due: Ask) -> None:
 
 
 def leave(run: RunContext, visit: Visit) -> None:
-    """Tidy up, commit, and write down what the entry changed, used and hands over."""
+    """Clean up, commit, and record the entry's changes, usage and hand-over."""
     order, stage, begun = run.order, named(run.order.stages, visit.stage), visit.head
     _tidy(run, visit, stage)
     if may_edit(stage):
@@ -129,7 +129,7 @@ def leave(run: RunContext, visit: Visit) -> None:
 
 
 def reopen(run: RunContext, why: str) -> None:
-    """Let the newest entry that may change files go on in its session; nothing for a run without stages."""
+    """Reopen the newest entry that may edit, in its session; a run without stages does nothing."""
     log = run.history.stages
     if log.open is not None or not log.visits:
         return
@@ -141,21 +141,19 @@ def reopen(run: RunContext, why: str) -> None:
 
 
 def close(run: RunContext) -> None:
-    """Leave the entry that was reopened; nothing for a run without stages."""
+    """Leave the reopened entry; a run without stages does nothing."""
     visit = run.history.stages.open
     if visit is not None:
         leave(run, visit)
 
 
 def stands_at(run: RunContext, visit: Visit) -> str:
-    """Return the commit of an entry that may not edit: as it was entered, or on what people pushed since."""
+    """Return the commit of a read-only entry: as entered, or rebased on pushes."""
     return run.mirror.recall(head_name(run)) or visit.head
 
 
 def _changed(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, ...], int, int]:
-    """Return HEAD as the mirror has it under its name, the paths that differ from the commit `before`, as one
-    line each, how many lines, and how many of them are new.
-    """
+    """Return HEAD in the mirror, the paths that differ from `before`, changed lines, and new lines."""
     unchanged = head == before
     if head != (run.mirror.recall(head_name(run)) or before):
         head = bring_out(run)
@@ -172,7 +170,7 @@ def _open_steps(run: RunContext) -> tuple[str, ...]:
 
 
 def _tidy(run: RunContext, visit: Visit, stage: Stage) -> None:
-    """Run the clean-up commands that did not run yet, in order; each is an event, and none ends the run."""
+    """Run the remaining clean-up commands in order; each is an event, and none ends the run."""
     for command in stage.cleanup[len(visit.tidied) :]:
         began = time.monotonic()
         child = start_command(run, run.workspace, command, cap_bytes=run.order.limits.output_bytes)

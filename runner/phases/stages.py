@@ -1,4 +1,4 @@
-"""A run whose column has stages: each is played by an agent of its own until one of them ends the work."""
+"""Staged run: one agent per stage, until a stage ends the work."""
 
 from runner.agents.contract import Phase
 from runner.phases.stage_transitions import ask, brief, close, enter, leave
@@ -10,10 +10,10 @@ from runner.run.stage_machine import Enter, admit
 
 
 def play_stages(run: RunContext) -> None:
-    """Return once a stage has ended the work, and nothing of it is cut short or left unsaid.
+    """Return once a stage has ended the work, and no turn or answer is left over.
 
-    It goes on where the events stop. Raises Park when people are to decide, and Finish when an agent leaves
-    its turn without saying where the work goes.
+    Continues from the events. Raises Park when people must decide, and Finish when an agent ends its turn
+    without choosing the next stage.
     """
     log = run.history.stages
     while not log.over:
@@ -34,7 +34,7 @@ def play_stages(run: RunContext) -> None:
 
 
 def _play(run: RunContext, visit: Visit) -> None:
-    """Return once the agent of this entry said where the work goes."""
+    """Return once the agent of this entry chose the next stage."""
     _resume(run, visit)
     if visit.target is None and visit.turn not in run.history.turns:
         at_work(run)
@@ -50,7 +50,7 @@ def _play(run: RunContext, visit: Visit) -> None:
 
 
 def _resume(run: RunContext, visit: Visit) -> None:
-    """Take up the entry's newest turn again when it did not end by itself, unless it has handed over."""
+    """Resume the entry's newest turn when it did not end by itself, unless it has handed over."""
     cut = cut_short(run, since=visit.seq)
     unheard = run.history.undelivered_answer() is not None
     if cut and (visit.target is None or run.history.stages.over or unheard):

@@ -1,4 +1,4 @@
-"""Validation before a pull request is offered: the fast tier each time, then the full one, capped."""
+"""Validate phase: fast checks, then the gate, before a pull request is offered."""
 
 from collections.abc import Sequence
 
@@ -16,10 +16,10 @@ from runner.run.run_spec import RunSpec
 
 
 def validate(run: RunContext, start: str) -> None:
-    """Return once HEAD passes, letting the agent repair what fails, within bounds.
+    """Return once HEAD passes; the agent repairs failures, within limits.
 
-    `start` is the commit that the run began at. Raises Finish when there is no change, Park at a limit and
-    where repairs lead nowhere.
+    `start` is the run's start commit. Raises Finish without a change, Park at a limit and where repairs lead
+    nowhere.
     """
     while True:
         head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
@@ -46,7 +46,7 @@ def demand_checks(order: RunSpec) -> None:
 
 
 def has_changes(run: RunContext, head: str, start: str) -> bool:
-    """Whether there is something to offer; False when no change is what the agent says to be right.
+    """Whether there is a change; False when the agent says that none is needed.
 
     Raises Finish (no_changes) when the agent claims work that is not there.
     """
@@ -59,7 +59,7 @@ def has_changes(run: RunContext, head: str, start: str) -> bool:
 
 
 def _waive(run: RunContext) -> None:
-    """Record that nothing checks this commit, because the policy says so."""
+    """Record that the policy waives the checks of this commit."""
     head, base = bring_out(run), run.mirror.head(run.order.base_branch)
     if run.history.waived != head:
         run.log.append(ValidationWaived(run.order.run_id, head, base, run.order.validation.definition))
@@ -74,10 +74,10 @@ def _passed_already(run: RunContext, head: str) -> bool:
 
 
 def _pass(run: RunContext) -> bool:
-    """Return whether the work passes. What failed and was not given back to the agent yet is not run again.
+    """Return whether the work passes. A failure that the agent has not seen yet is not checked again.
 
-    The host's mirror says what the work is, not the workspace. Raises Park where the change is too large, or
-    where the agent was told what fails and the files are the same.
+    The host's mirror decides, not the workspace. Raises Park where the change is too large, or where the
+    files are unchanged since a failure that the agent has seen.
     """
     head = bring_out(run)
     bound_size(run, run.mirror.diff(run.mirror.head(run.order.base_branch), head))
@@ -92,14 +92,14 @@ def _pass(run: RunContext) -> bool:
 
 
 def _given_back(run: RunContext, iteration: int) -> bool:
-    """Whether the agent had its turn to repair what failed in that iteration."""
+    """Whether the agent had its turn to repair that iteration's failure."""
     return f"repair-{iteration}" in run.history.turns
 
 
 def _check(run: RunContext, head: str) -> bool:
-    """Run both tiers as the next iteration: the fast one in the workspace, then the gate, only so often.
+    """Run both tiers as the next iteration: the fast one in the workspace, then the gate, within its limit.
 
-    Where there is only the fast one it is the gate: the agent's place can make any command pass.
+    A fast tier alone is the gate: in the agent's workspace any command can pass.
     """
     iteration = run.history.iterations + 1
     wanted = run.order.validation
@@ -121,10 +121,10 @@ def _check(run: RunContext, head: str) -> bool:
 
 
 def pass_gate(run: RunContext, iteration: int, name: str, commands: Sequence[str]) -> bool:
-    """Run set-up and a tier's checks on a clean checkout of what the workspace's HEAD really is.
+    """Run set-up and checks on a clean checkout of the workspace's real HEAD.
 
-    Set-up runs there as well, as part of the evidence. Raises RepositoryError,
-    WorkspaceError or StopRequested.
+    Set-up runs there as well, as part of the evidence. Raises RepositoryError, WorkspaceError or
+    StopRequested.
     """
     head = bring_out(run)
     tier = Tier(name, iteration, head, run.mirror.head(run.order.base_branch), clean=True)

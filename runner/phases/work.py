@@ -1,4 +1,4 @@
-"""The stages in which the agent is at work: planning, working, repairing, reporting."""
+"""Phases with an agent at work: planning, working, repairing, reporting."""
 
 from typing import NoReturn
 
@@ -25,9 +25,7 @@ REPORTS = 1  # how often an agent that ended without a word is asked for its rep
 
 
 def needs_plan(run: RunContext) -> bool:
-    """Whether a plan comes before the work: not for a revision, nor for a retry that goes on in its
-    session.
-    """
+    """Whether a plan comes first: not for a revision, a repair, or a retry in its session."""
     order = run.order
     goes_on = order.kind == "retry" and run.history.session(order.session_id) and not order.plan_required
     if order.stages and order.kind == "retry":
@@ -36,7 +34,7 @@ def needs_plan(run: RunContext) -> bool:
 
 
 def make_plan(run: RunContext) -> None:
-    """Return once a plan is approved. Raises AwaitApproval when people are to approve it."""
+    """Return once a plan is approved. Raises AwaitApproval when people must approve it."""
     if not needs_plan(run):
         return
     while run.history.plan is None or run.history.plan.state != "approved":
@@ -59,7 +57,7 @@ def make_plan(run: RunContext) -> None:
 
 
 def work(run: RunContext) -> None:
-    """Return once the agent has said that it is finished, and no turn of it is cut short."""
+    """Return once the agent reported the end of its work, and no turn is interrupted."""
     phase, turn = _first(run)
     cut = cut_short(run)
     if cut:
@@ -85,12 +83,12 @@ def _first(run: RunContext) -> tuple[Phase, str]:
 
 
 def at_work(run: RunContext) -> None:
-    """Say that the agent is about to work."""
+    """Move the run to working."""
     run.step(RunState.WORKING)
 
 
 def deliver_answer(run: RunContext) -> None:
-    """Give people's words on a limit to the agent, when no turn that went on has carried them."""
+    """Give people's words on a limit to the agent, unless a turn has delivered them."""
     words = run.history.unheeded_words()
     turn = f"heed-{words.question_id}" if words else ""
     if words is not None and run.history.turns.get(turn) != "done":
@@ -100,7 +98,7 @@ def deliver_answer(run: RunContext) -> None:
 
 
 def detail_of(run: RunContext, phase: Phase) -> str:
-    """Return what a turn that was cut short was about: people's words, or what failed."""
+    """Return the matter of an interrupted turn: people's words, or the failure."""
     words = run.history.unheeded_words()
     if phase is Phase.HEED:
         return words.words if words is not None else ""
@@ -109,7 +107,7 @@ def detail_of(run: RunContext, phase: Phase) -> str:
 
 
 def repair(run: RunContext, iteration: int, failing: str) -> None:
-    """Give the failing output back to the same session, or to that of the last stage that may edit."""
+    """Give the failing output to the same session, or to that of the last stage that may edit."""
     run.step(RunState.WORKING)
     reopen(run, "repair")
     take_turn(run, Phase.REPAIR, f"repair-{iteration}", detail=failing)
@@ -129,9 +127,9 @@ def _refused(run: RunContext) -> str:
 
 
 def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> None:
-    """Play one turn, as an answer when a question of it was answered; return when the agent is done with it.
+    """Play one turn, with the answer to its question if there is one; return when the agent is done.
 
-    Raises Park, StopRequested, Finish or what `play` raises.
+    Raises Park, StopRequested, Finish or the errors of `play`.
     """
     order, history, stage = run.order, run.history, run.stage
     read_only = order.investigates or phase in READ_ONLY
@@ -161,7 +159,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
 
 
 def told(answered: Question) -> str:
-    """Return a person's answer as the agent reads it: for a permission with what it was about."""
+    """Return a person's answer for the agent; with the question, for a permission."""
     answer = answered.answer or ""
     return f"{answered.event.text}\n\n{answer}" if answered.subject is Subject.TOOL else answer
 
@@ -169,7 +167,7 @@ def told(answered: Question) -> str:
 def _granted(run: RunContext, answered: Question | None) -> tuple[str, ...]:
     """Return the commands that people allowed: for the card, and the one that was just asked about.
 
-    Leave for the whole card is an event of its own, so that later runs of the card know it, too.
+    Permission for the whole card is an event, so that later runs of the card know it too.
     """
     history = run.history
     for asked in history.questions:
@@ -182,7 +180,7 @@ def _granted(run: RunContext, answered: Question | None) -> tuple[str, ...]:
 
 
 def _judge(run: RunContext, result: TurnResult) -> None:
-    """Return when the turn is through; raise how the run leaves when it is not."""
+    """Return when the turn is done; else raise the run's exit."""
     if result.stop is not None:
         raise StopRequested(result.stop.how, result.stop.by, result.took_s)
     if result.verdict is Verdict.PROVIDER:
@@ -200,8 +198,8 @@ def _judge(run: RunContext, result: TurnResult) -> None:
 
 
 def _finished_now(run: RunContext) -> bool:
-    """Whether the agent said in this very turn that it is finished, or where the work goes: what its program
-    did after that is its own.
+    """Whether the agent ended its work, or chose the next stage, in this turn: the program's later fate is
+    irrelevant.
     """
     turn, visit = run.history.turn, run.history.stages.open
     handed = visit is not None and visit.target is not None and not run.history.stages.over
@@ -217,9 +215,7 @@ def _bitten(run: RunContext, result: TurnResult, verdict: Verdict) -> NoReturn:
 
 
 def cut_short(run: RunContext, since: int = 0) -> str:
-    """Return the newest turn of the work, begun after the event `since`, when it did not end by itself, else
-    nothing.
-    """
+    """Return the newest turn of the work since event `since`, if it was interrupted, else nothing."""
     turn = run.history.turn
     if turn is None or turn.seq < since or turn.outcome == "done" or phase_of(turn.turn) in READ_ONLY:
         return ""
@@ -229,12 +225,13 @@ def cut_short(run: RunContext, since: int = 0) -> str:
 
 
 def phase_of(turn: str) -> Phase:
-    """Return what a turn of that name is played for."""
+    """Return the phase of a turn, by its name."""
     return Phase(turn.split("-")[0])
 
 
 def ask_limit(run: RunContext, verdict: Verdict, spent: Spent) -> NoReturn:
-    """Ask whether the run may go on, and park. More dollars of its own help only where its own ran out."""
+    """Ask whether the run may go beyond a limit, and park. A bigger budget helps only where its own ran out.
+    """
     allowance = run.allowance
     text = f"The run reached {allowance.reached(verdict, spent)}{_plan_progress(run)}."
     if verdict in _SUBJECTS:

@@ -1,4 +1,4 @@
-"""The layers of an agent's instructions: system, mode, profile, guides, column, card, skills. Pure."""
+"""Layers of an agent's instructions: system, mode, profile, guides, column, card, skills. Pure."""
 
 import hashlib
 import json
@@ -58,10 +58,10 @@ class LayerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer. `source` says where it comes from; `digest` is the SHA-256 of its contents.
+    """One layer with its source and the SHA-256 of its contents.
 
-    `private`: its text goes to the agent and nowhere else. `files` are those of a skill, as the agent finds
-    them in the skill's folder.
+    `private`: only the agent gets its text. `files` are those of a skill, by their paths in the skill's
+    folder.
     """
 
     kind: LayerKind
@@ -76,7 +76,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class SkillContent:
-    """One file of a skill for the agent to read: `path` begins with the skill's name."""
+    """One file of a skill; `path` begins with the skill's name."""
 
     path: str
     content: bytes = field(repr=False)
@@ -115,7 +115,7 @@ class Instructed:
 
 
 def own(kind: LayerKind, name: str, source: str, text: str) -> Layer:
-    """Return a layer whose digest is that of its text."""
+    """Return a layer with the digest of its text."""
     return Layer(kind, name, source, text, digest_of(text))
 
 
@@ -125,9 +125,7 @@ def digest_of(*texts: str) -> str:
 
 
 def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple[Layer, ...]:
-    """Return the whole stack of a run in its order, without empty layers. `more` come from the repository
-    and the operator: profile, guides and skills.
-    """
+    """Return all layers of a run in order, without empty ones; `more` are profile, guides and skills."""
     given = tuple(more)
     system = INVESTIGATING if mode == "investigate" else SYSTEM
     layers = (
@@ -143,7 +141,7 @@ def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple
 
 
 def told(run_id: RunId, layers: tuple[Layer, ...]) -> InstructionsStacked:
-    """Return the event about a stack, without the texts of private layers and of the card, whose is told."""
+    """Return the event about a stack, without the texts of private layers and of the card."""
     digest = digest_of(json.dumps([[layer.kind, layer.name, layer.digest] for layer in layers]))
     return InstructionsStacked(run_id, digest, tuple(_told(layer) for layer in layers))
 
@@ -157,14 +155,12 @@ def _told(layer: Layer) -> LayerTold:
 
 
 def whole(layers: Iterable[Layer], folder: str) -> list[str]:
-    """Return every layer's text, for an agent that was told nothing yet; `folder` has the skills' files."""
+    """Return all layers as text, for a new session; `folder` holds the files of skills."""
     return [_shown(layer, folder) for layer in layers]
 
 
 def news(layers: tuple[Layer, ...], known: Mapping[tuple[str, str], str], folder: str) -> list[str]:
-    """Return what an agent whose session goes on is to hear of profile, guides, column and skills: what is
-    new, what changed, what holds no longer. `known` are the digests of the layers that it has, by kind and
-    name.
+    """Return new, changed and dropped layers as text, for a session that knows the layers `known` by digest.
     """
     said = []
     kinds = (LayerKind.PROFILE, LayerKind.GUIDE, LayerKind.COLUMN, LayerKind.SKILL)
@@ -200,5 +196,5 @@ def _files(layer: Layer, folder: str) -> str:
 
 
 def _deeper(text: str) -> str:
-    """Return the text with its headings below the layer's: only the card's has the highest rank."""
+    """Return the text with its headings two levels down, below the layer's own."""
     return _HEADING.sub(lambda found: found[1] + "##", text.strip())

@@ -1,4 +1,4 @@
-"""Which stage of a run begins next, and when people are asked first: the table of a column's stages. Pure."""
+"""State machine of a column's stages: the next stage, approvals, and an agent's legal exits. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ AS_MANY = Choice(Code.GO_ON, f"Go on with {MAX_ENTRIES} more")
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """The stage that begins; the other fields are as in StageEntered."""
+    """The stage to begin; the other fields are as in StageEntered."""
 
     stage: Stage
     source: str
@@ -27,7 +27,7 @@ class Enter:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """People must say first whether the run may go from `source` to `target`; `why` as in StageAwaited."""
+    """People must agree before the run goes from `source` to `target`; `why` as in StageAwaited."""
 
     why: str
     source: str
@@ -37,16 +37,16 @@ class Ask:
 
     @property
     def subject(self) -> Subject:
-        """What the question is about."""
+        """The subject of the question."""
         if self.why != "approval":
             return Subject.ROUNDS
         return Subject.STAGE if self.source else Subject.START
 
 
 def admit(stages: Sequence[Stage], history: History) -> Enter | Ask:
-    """Return what comes now that no stage is open and none has ended the work.
+    """Return the next step while no stage is open and none has ended the work.
 
-    Answers that stop the run have ended it before this is asked.
+    Answers that stop the run have ended it before.
     """
     log = history.stages
     last = log.visits[-1] if log.visits else None
@@ -66,8 +66,7 @@ def admit(stages: Sequence[Stage], history: History) -> Enter | Ask:
 
 
 def named(stages: Sequence[Stage], name: str) -> Stage:
-    """Return the stage of that name; ValueError for none, which the policy's checks and the board tool
-    prevent.
+    """Return the stage of that name. Raises ValueError; the policy's checks and the board tool prevent that.
     """
     found = next((stage for stage in stages if stage.name == name), None)
     if found is None:
@@ -81,7 +80,7 @@ def may_edit(stage: Stage) -> bool:
 
 
 def choices_of(stage: Stage, source: str) -> tuple[Choice, ...]:
-    """Return what a person may answer who is asked whether a stage may begin."""
+    """Return the possible answers to whether a stage may begin."""
     back = (Choice(Code.BACK, f"Back to {source}"),) if source else ()
     return (Choice(Code.GO_ON, f"Begin {stage.name}"), *back, STOP)
 
@@ -103,7 +102,7 @@ def _approval(stage: Stage, source: str) -> str:
 
 
 def _asked(history: History, target: str, source: str) -> Question | None:
-    """Return the question about the entry that is due now, if it was asked."""
+    """Return the question about the entry that is due, if it was asked."""
     due = len(history.stages.visits) + 1
     for gate in reversed(history.stages.gates):
         if (gate.why, gate.entry, gate.target, gate.source) == ("approval", due, target, source):
@@ -112,7 +111,7 @@ def _asked(history: History, target: str, source: str) -> Question | None:
 
 
 def _granted(history: History, why: str, source: str = "", target: str = "") -> int:
-    """Return how often people let the run go on at this limit."""
+    """Return how often people let the run continue at this limit."""
     agreed = {one.question_id for one in history.questions if one.code is Code.GO_ON}
     return sum(
         gate.why == why
@@ -123,7 +122,7 @@ def _granted(history: History, why: str, source: str = "", target: str = "") -> 
 
 
 def refusal_of_stage(given: Tool, order: RunSpec, history: History) -> str:
-    """Return why the call does not fit the stage that is open, for its agent; empty when it does."""
+    """Return why a call does not fit the open stage, for its agent; empty when it fits."""
     visit = history.stages.open
     if not order.stages or visit is None:
         no_stages = "this column has no stages: do the work yourself, then call `finish`"
@@ -145,7 +144,7 @@ def refusal_of_stage(given: Tool, order: RunSpec, history: History) -> str:
 
 
 def ways(stage: Stage) -> str:
-    """Return how a stage is left, as its agent reads it."""
+    """Return how to leave a stage, for its agent."""
     names = ", ".join(stage.next)
     go = f"call `go_to_stage` with `stage` {names if len(stage.next) == 1 else f'one of {names}'}"
     if not stage.next:
