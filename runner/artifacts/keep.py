@@ -1,4 +1,4 @@
-"""Keeps what a run leaves for people: briefing, logs of checks, patch and report, each once."""
+"""Keeps artifacts of a run for people, each once: briefing, logs, patch, report, files of a browser."""
 
 import tempfile
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ SHARE = "share"
 
 
 def keep(run: RunContext, name: str, kind: str, text: str) -> tuple[RunEvent, ...]:
-    """Put a text into the store and return the event that tells it; nothing where the run has it already."""
+    """Store a text and return its event; nothing where the run has it already."""
     return told(run, name, kind, Store(run.order.places.artifacts).keep(text))
 
 
 def told(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
-    """Return the event about a file that was just put into the store."""
+    """Return the event of a file that was just stored."""
     run_id, known = run.order.run_id, run.history.artifacts
     name = one_line(name, 200)
     if known.get((name, stored.digest)) is not None:
@@ -40,12 +40,12 @@ def told(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEven
 
 
 def patch(run: RunContext, base: str, head: str) -> tuple[RunEvent, ...]:
-    """Keep what the branch changes against its base, as git shows it. Raises RepositoryError."""
+    """Keep the branch's diff against its base. Raises RepositoryError."""
     return keep(run, f"{run.order.branch}.patch", "patch", run.mirror.patch(base, head))
 
 
 def report(run: RunContext) -> tuple[RunEvent, ...]:
-    """Keep the final report, as the agent gave it."""
+    """Keep the agent's final report."""
     said = run.history.finish or {}
     lists = (("What changed", "changed"), ("What to check", "check"), ("Open questions", "open_questions"))
     parts = [f"# Report of {run.order.run_id}", str(said.get("done") or "Nothing was reported.")]
@@ -57,7 +57,7 @@ def report(run: RunContext) -> tuple[RunEvent, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A file that may be there. `begins`: how its bytes must begin; empty for text, which is redacted."""
+    """A file that may exist. `begins` is its magic number; empty for text, which is redacted."""
 
     file: str
     kind: str
@@ -76,10 +76,10 @@ FILES = (
 
 
 def keep_files(run: RunContext, room: Workspace, phase: str) -> tuple[str, ...]:
-    """Put what is there into the store and return the kinds of what was kept, one for each.
+    """Store the files of a replay and return their kinds, one for each.
 
-    Only these names, only plain files, and of each only so much: one that is larger, or is not what its name
-    says, is dropped with an event, and never cut. Text is redacted, also of what private skills say.
+    Only these names, only plain files, only up to their caps: a larger or malformed file is dropped with an
+    event, never truncated. Text is redacted, private skills included.
     """
     kept, left = [], MAX_BYTES
     with tempfile.TemporaryDirectory(dir=run.order.places.workspaces.parent, prefix="browser-") as folder:

@@ -1,5 +1,7 @@
-"""The way out of a workspace: its HEAD comes into the host's mirror as a bundle, object by object checked,
-and every commit of it becomes Cardinal's own.
+"""Export of a workspace: HEAD goes into the host's mirror as a bundle, and its commits become Cardinal's own.
+
+Commits get the name, trailers and the time of the log at which their turn ended. So the same commits are
+rewritten to the same ones, also by the next claim after a crash.
 """
 
 from collections import Counter
@@ -15,8 +17,7 @@ _BUNDLE_CAP_BYTES = 500_000_000
 
 
 def bring_out(run: RunContext) -> str:
-    """Return the commit that leaves; the mirror has it as refs/cardinal/<run>-head then, and the workspace's
-    HEAD is the same one.
+    """Export HEAD; return its commit, which mirror (refs/cardinal/<run>-head) and workspace then share.
 
     Raises WorkspaceError, OversizedRepositoryError, LongHistoryError, UnsoundObjectsError or GitError.
     """
@@ -38,13 +39,14 @@ def bring_out(run: RunContext) -> str:
 
 
 def head_name(run: RunContext) -> str:
-    """Return the name under which the mirror knows what was brought out last."""
+    """Return the mirror's name for the newest export."""
     return f"{run.order.run_id}-head"
 
 
 def stamp(run: RunContext, head: str) -> str:
-    """Return `head` with every commit signed that GitHub does not have; what people pushed stays theirs, also
-    where it was rebased. Raises LongHistoryError or GitError.
+    """Return `head` with all new commits made Cardinal's own; people's stay theirs, also when rebased.
+
+    Raises LongHistoryError or GitError.
     """
     order, mirror = run.order, run.mirror
     card = f"{order.issue_repository or order.repository}#{order.number}"
@@ -69,33 +71,33 @@ def stamp(run: RunContext, head: str) -> str:
 
 
 def _stamped(run: RunContext) -> str:
-    """Return the name under which the mirror knows what was stamped last, and is not stamped again."""
+    """Return the mirror's name for the newest rewritten commit, which is not rewritten again."""
     return f"{run.order.run_id}-stamped"
 
 
 def published(run: RunContext) -> tuple[str, ...]:
-    """Return commits that GitHub has with all before them, whatever its branches are moved to meanwhile."""
+    """Return commits that GitHub has with their history, whatever its branches are moved to."""
     order, mirror = run.order, run.mirror
     base, start = mirror.head(order.base_branch), mirror.recall(f"{order.run_id}-start")
     return tuple(dict.fromkeys(filter(None, (base, seen(run), start))))
 
 
 def peoples(run: RunContext) -> tuple[Commit, ...]:
-    """Return the commits of GitHub's branch, as far as the work stands on them."""
+    """Return the commits of GitHub's branch that the work is based on."""
     known = seen(run)
     return run.mirror.commits(known, run.mirror.head(run.order.base_branch)) if known else ()
 
 
 def rebased(run: RunContext, head: str) -> tuple[Commit, ...]:
-    """Return those of people's commits that are not in `head` any more: a rebase made others of them."""
+    """Return people's commits that are not in `head` any more, because of a rebase."""
     known, base = seen(run), run.mirror.head(run.order.base_branch)
     return run.mirror.commits(known, base, head) if known else ()
 
 
 def missing(run: RunContext, head: str) -> tuple[Commit, ...]:
-    """Return people's commits that `head` has neither as they are nor rebased: left out, or altered.
+    """Return people's commits that `head` has neither unchanged nor rebased.
 
-    A merge is not rebased, Cardinal's own commits are nobody's, and what the base has by now is not lost.
+    Merges, Cardinal's own commits and commits that the base has by now do not count.
     """
     gone, committer = rebased(run, head), run.order.committer
     if not gone:
@@ -114,7 +116,7 @@ def missing(run: RunContext, head: str) -> tuple[Commit, ...]:
 
 
 def _new_in_base(run: RunContext) -> tuple[Commit, ...]:
-    """Return the commits of the base that people's branch did not have, or none of more than can be read."""
+    """Return the base's commits that people's branch did not have; none where there are too many."""
     try:
         return run.mirror.commits(run.mirror.head(run.order.base_branch), seen(run))
     except LongHistoryError:  # people are asked about each commit that may be among them
@@ -130,6 +132,6 @@ def _signed(commit: Commit) -> tuple[str, str, str]:
 
 
 def _likeness(run: RunContext, commit: Commit) -> tuple[str, ...]:
-    """Return what a rebase leaves as it is: who, when, why, and which lines. A merge is like no other."""
+    """Return the invariants of a rebase: author, time, message, lines. A merge equals only itself."""
     same = run.mirror.change_digest(commit.commit) if len(commit.parents) == 1 else commit.commit
     return *_signed(commit), same

@@ -1,4 +1,4 @@
-"""Plays a card's steps in a browser: on the base before the agent begins, on the head after the gate."""
+"""Replay of a card's steps in a browser: on the base before the agent, on the head after the gate."""
 
 import json
 import secrets
@@ -43,7 +43,7 @@ _NO_CONTAINER = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How it went: `step` is the one that failed, from 1, or 0."""
+    """Result of a replay; `step` is the failed step, from 1, or 0."""
 
     outcome: str
     step: int
@@ -52,8 +52,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class Browsed:
-    """What was told so far. The program is Cardinal's own, but it lives beside the app: nothing of it is
-    believed beyond its shape. The app can write to the same output; it does not know the key.
+    """Progress of a replay, read from the browser program's lines.
+
+    The program is Cardinal's own but runs beside the app, which can write to the same output: only lines with
+    the key count, and only their shape is trusted.
     """
 
     steps: int
@@ -67,7 +69,7 @@ class Browsed:
     error_count: int = 0
 
     def take(self, line: str) -> None:
-        """Take one line of its output; one that is no line of ours is passed over."""
+        """Take one line of output; foreign lines are ignored."""
         if len(line) > _LINE_BYTES:
             return
         try:
@@ -97,9 +99,9 @@ class Browsed:
             self.passed += 1
 
     def outcome(self, problem: str = "", *, killed: bool = False) -> Outcome:
-        """Return what it comes to; `problem` is why the program did not end by itself, if it did not.
+        """Return the result; `problem` is why the program did not end by itself, if so.
 
-        A step that failed before the program was `killed` has failed: both are said.
+        A step that failed before the program was `killed` counts as failed; the text has both.
         """
         if self.failed:
             return Outcome(
@@ -115,7 +117,7 @@ class Browsed:
 
 
 def listed(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return steps as an event keeps them."""
+    """Return steps as an event stores them."""
     return tuple(map(_short, texts))
 
 
@@ -136,7 +138,7 @@ def play_before(run: RunContext, base: str) -> None:
 
 
 def play_after(run: RunContext, start: str) -> None:
-    """Play them on what the gate let pass, once for each such commit. Raises StopRequested."""
+    """Play the steps on the commit that passed the gate, once per commit. Raises StopRequested."""
     wanted = run.order.reproduction
     played = [one for one in run.history.played if isinstance(one, ReproductionPlayed)]
     if wanted is None or not played:
@@ -147,7 +149,7 @@ def play_after(run: RunContext, start: str) -> None:
 
 
 def _play(run: RunContext, wanted: Reproduction, phase: str, head: str) -> None:
-    """Play the steps in a clean room and record how it went; whatever goes wrong there ends no run."""
+    """Play the steps on a clean checkout and record the result; a failure there ends no run."""
     began = time.monotonic()
     seen, image = Browsed(len(wanted.steps), secrets.token_hex(16)), ""
     kept: tuple[str, ...] = ()
@@ -185,10 +187,7 @@ def _play(run: RunContext, wanted: Reproduction, phase: str, head: str) -> None:
 
 
 def _in_room(run: RunContext, room: Workspace, wanted: Reproduction, seen: Browsed, began: float) -> str:
-    """Set up, then browse; return why the program did not get to its end, or nothing.
-
-    Raises KilledError when somebody else ended it.
-    """
+    """Set up, then browse; return why the program ended early, or nothing. Raises KilledError."""
     weighed = replace(run, workspace=room, scales=Scales())
 
     def beat() -> None:
@@ -228,7 +227,7 @@ def _in_room(run: RunContext, room: Workspace, wanted: Reproduction, seen: Brows
 
 
 def _mind_kill(child: Child, exit_code: int, what: str) -> None:
-    """Raise KilledError when the kernel or somebody outside ended it, on its own or with its container."""
+    """Raise KilledError when the kernel or somebody outside killed the program or its container."""
     if child.fate or exit_code in SIGKILLED:
         raise KilledError(what, child.fate)
 

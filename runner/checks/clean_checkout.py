@@ -1,4 +1,4 @@
-"""A place of its own with nothing but one commit: no agent was ever there, and it is gone afterwards."""
+"""Workspaces of a run: the card's, and clean checkouts of one commit, where no agent ever was."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ PURPOSES = (GATE, BROWSER)
 
 
 def clear_away(order: RunSpec) -> None:
-    """Remove what a killed claim left behind of this card's, if one did."""
+    """Remove the clean checkouts that a killed claim left of this card."""
     _place(order, GATE).destroy()
     if order.reproduction is not None:
         _place(order, BROWSER).destroy()
@@ -25,7 +25,7 @@ def clear_away(order: RunSpec) -> None:
 
 @contextmanager
 def clean_room(run: RunContext, purpose: str, name: str, image: str = "") -> Iterator[Workspace]:
-    """Give a place with the commit that the mirror remembers under `name`. Raises RunnerError."""
+    """Give a workspace with the commit that the mirror stores under `name`. Raises RunnerError."""
     order = run.order
     _place(order, purpose, image).destroy()
     room = _place(order, purpose, image)
@@ -38,16 +38,16 @@ def clean_room(run: RunContext, purpose: str, name: str, image: str = "") -> Ite
 
 
 def _place(order: RunSpec, purpose: str, image: str = "") -> Workspace:
-    """Return the place of the card for that purpose, made when it was not there."""
+    """Return the card's workspace for that purpose, created when missing."""
     tenant = tenancy(order)
     tenant = replace(tenant, card_id=CardId(f"{purpose}{order.card_id}"), image=image or tenant.image)
     return workspaces.load(order.workspace).open(order.places, tenant)
 
 
 def tenancy(order: RunSpec) -> Tenancy:
-    """Return the labels and limits of everything that is started for `order`.
+    """Return the labels and limits of all containers of `order`.
 
-    An investigation has a place of its own: what another run left in the card's is neither seen nor touched.
+    An investigation has a workspace of its own, apart from the card's.
     """
     place = CardId(f"{LOOK}{order.card_id}") if order.investigates else order.card_id
     return Tenancy(place, order.run_id, order.generation, order.image, order.resources)

@@ -1,4 +1,4 @@
-"""The repository's own commands: set-up and checks, with the network that the policy grants."""
+"""The repository's own commands, set-up and checks, with the network that the policy grants."""
 
 from collections.abc import Mapping
 
@@ -17,8 +17,9 @@ def start_command(
     env: Mapping[str, str] | None = None,
     of_column: bool = False,
 ) -> Child:
-    """Start a shell line in `room`; with `of_column` it is no part of a stage that may be open, and has the
-    column's network. Raises SpawnError or WorkspaceError.
+    """Start a shell line in `room`; with `of_column` it has the column's network, not the open stage's.
+
+    Raises SpawnError or WorkspaceError.
     """
     network = run.network(of_column=of_column)
     return room.start(
@@ -31,6 +32,6 @@ def start_command(
 
 
 def note_hosts(run: RunContext) -> None:
-    """Write down which hosts the commands of the repository asked for; a turn hears of its own itself."""
+    """Record the hosts that the repository's commands asked for; a turn records its own."""
     if run.gateway is not None:
         run.log.append(*hosts_asked(run.gateway, run.order.run_id))

@@ -1,4 +1,7 @@
-"""Reads a failing check's output: what failed, what it looks like, and the part of it that helps. Pure."""
+"""Reads a failing check's output: failing tests, signature, and the useful part of it. Pure.
+
+Each pattern takes one line without colours, of at most 500 characters, in linear time.
+"""
 
 import hashlib
 import json
@@ -94,9 +97,9 @@ _MAX_ERRORS = 100
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a failing command said. `failing` counts failing tests, else problems; 0: it does not say.
+    """A failing command's output. `failing` counts failing tests, else problems; 0: unknown.
 
-    `names` are the first of them, each on one line; `useful` is what helps to repair it, failing tests first.
+    `names` are the first of them, each on one line; `useful` helps to repair it, failing tests first.
     """
 
     failing: int
@@ -106,7 +109,7 @@ class Failure:
 
 
 def read(command: str, output: str) -> Failure:
-    """Return what the output of `command` says, as far as its shape is known; else its end."""
+    """Return the failure in the output of `command`, where its format is known; else the output's end."""
     lines = [plain(line) for line in _window(output).split("\n")]
     tests, problems = _tests(lines), _problems(lines)
     found = tests or problems
@@ -149,7 +152,7 @@ def _problems(lines: Sequence[str]) -> list[str]:
 
 
 def _useful(lines: Sequence[str], tests: Sequence[str], problems: Sequence[str]) -> str:
-    """Return names first, then details, then the end of the output, as much as fits."""
+    """Return names, then details, then the end of the output, as far as they fit."""
     if not tests and not problems:
         return tail("\n".join(lines).strip("\n"), _UNKNOWN_BYTES)
     parts = [_listed("Failing", tests), _listed("Problems", () if tests else problems)]
@@ -177,7 +180,7 @@ def _listed(title: str, found: Sequence[str]) -> str:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the details of each failure, as the program printed them; twice the same is once."""
+    """Yield the details of each failure once, as the program printed them."""
     shown: set[str] = set()
     block: list[str] = []
     for line in (*lines, "====="):
@@ -193,7 +196,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _shortened(block: Sequence[str]) -> str:
-    """Return a block with its beginning, which names it, and its end, which mostly says why."""
+    """Return the beginning of a block, which names it, and its end, which mostly says why."""
     if len(block) > _BLOCK_LINES:
         block = [*block[:_BLOCK_HEAD], "…", *block[_BLOCK_HEAD - _BLOCK_LINES :]]
     text = "\n".join(block).strip("\n")
@@ -204,22 +207,22 @@ def _shortened(block: Sequence[str]) -> str:
 
 
 def plain(line: str) -> str:
-    """Return a line of output without colours and cursor moves, cut where nobody reads on."""
+    """Return a line of output without colours and cursor moves, truncated."""
     shown = line.rsplit("\r", 1)[-1] if "\r" in line.rstrip("\r") else line  # a bar that was drawn over
     return _TERMINAL.sub("", shown[: 4 * _LINE_CHARACTERS])[:_LINE_CHARACTERS].rstrip()
 
 
 def normal(line: str) -> str:
-    """Return a line without what differs each time; digits stay where they belong to a name or a code."""
+    """Return a line without volatile parts; digits stay in names and codes."""
     for shape, stands_for in _NOISE:
         line = shape.sub(stands_for, line)
     return " ".join(line.split())
 
 
 def signature(command: str, names: Iterable[str], errors: Iterable[str], lines: Iterable[str]) -> str:
-    """Return the SHA-256 of a failure: of what failed and its errors, else of the end of what was said.
+    """Return the SHA-256 of a failure: of its names and errors, else of the end of the output.
 
-    Order counts for nothing: tests that run side by side fail in any.
+    Order does not count: tests in parallel fail in any.
     """
     known = sorted({normal(name) for name in names})
     said = {normal(error) for error in errors}

@@ -1,4 +1,4 @@
-"""Runs the commands of one tier and writes the evidence: what ran, where it stood, how it ended."""
+"""Runs the commands of one tier and records the evidence: command, commit, result."""
 
 import time
 from collections import deque
@@ -27,7 +27,7 @@ TIMED_OUT = 124  # as timeout(1) says it
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One round of checks: `name` is fast or full, `head` the commit that is checked, `base` GitHub's.
+    """One round of checks: `name` is fast or full, `head` the checked commit, `base` GitHub's.
 
     The mirror has both. `clean`: it is the gate, on a clean checkout where the agent never was.
     """
@@ -50,8 +50,8 @@ def run_tier(
 ) -> bool:
     """Run `set_up`, then `commands`, in order until one fails, then `tidy`; return whether all passed.
 
-    Either is an event then, so that a round that was cut short, also while it was tidied up, is none; of a
-    failure also what it looks like, so that the next one can be compared.
+    The result becomes an event at the very end, so an interrupted round leaves none. A failure has its
+    signature, to be compared with the next one.
     """
     run_id = run.order.run_id
     for number, command in enumerate((*set_up, *commands)):
@@ -107,8 +107,9 @@ def _failed(
 
 
 def _check(run: RunContext, room: Workspace, tier: Tier, command: str) -> tuple[CommandChecked, str, Stored]:
-    """Run one command and return its outcome with its redacted output, and what the store has of that; one
-    that takes too long or writes too much has failed like any other.
+    """Run one command; return its result, its redacted output, and the stored log.
+
+    A command that takes too long or writes too much counts as failed.
     """
     cap_bytes = run.order.limits.output_bytes
     child = start_command(run, room, command, cap_bytes=cap_bytes, env=_ENVIRONMENT, of_column=tier.clean)
@@ -149,7 +150,7 @@ def _check(run: RunContext, room: Workspace, tier: Tier, command: str) -> tuple[
 
 
 class CheckLog:
-    """Collects lines; of an output over the cap the beginning and the end are kept, and the gap is told."""
+    """Collects lines; over the cap, the beginning and the end are kept, with the gap marked."""
 
     def __init__(self, cap_bytes: int = CAP_BYTES) -> None:
         self._half = cap_bytes // 2
@@ -159,7 +160,7 @@ class CheckLog:
         self._text: str | None = None
 
     def add(self, line: str) -> None:
-        """Take one more line."""
+        """Add one line."""
         self._text = None
         size = len(line.encode("utf-8", "replace")) + 1
         if not self._last and self._begun_bytes + size <= self._half:
@@ -174,14 +175,12 @@ class CheckLog:
             self._cut_bytes += gone
 
     def text(self) -> str:
-        """Return what was collected, redacted."""
+        """Return the collected output, redacted."""
         if self._text is None:
             gap = [f"[{self._cut_bytes} bytes are left out]"] if self._cut_bytes else []
             self._text = redact("\n".join((*self._begun, *gap, *self._last, "")))
         return self._text
 
     def keep(self, store: Store) -> Stored:
-        """Put the output into the store, without what looks like a secret, and return what it is there:
-        `sha256sum` of the file gives the digest that is evidence.
-        """
+        """Store the redacted output; the digest of the stored file is the evidence."""
         return store.keep(self.text(), CAP_BYTES + GAP_BYTES)

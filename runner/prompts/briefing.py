@@ -1,4 +1,4 @@
-"""The briefing: what an agent is told about its card, bounded, with what was left out said. Pure."""
+"""Briefing of an agent about its card: bounded, with its omissions listed. Pure."""
 
 import hashlib
 from collections.abc import Iterable
@@ -30,8 +30,8 @@ _MAX_NAMED = 20  # places from which hidden text was taken, by name; the rest is
 class Said:
     """One message of the card's conversation; `trusted`: its author has write access.
 
-    `vouched_by` is who, with write access, let the words of somebody without through; else empty. `since` is
-    the run before, if they are newer. `how` is what a review says with them: one of _REVIEWS, or empty.
+    `vouched_by` is the person with write access who let a message without it through. `since` is the run
+    before, if the message is newer. `how` is the kind of a review: one of _REVIEWS, or empty.
     """
 
     author: str
@@ -45,7 +45,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """What an earlier attempt left: its ending in words and its report."""
+    """An earlier attempt: its ending in words and its report."""
 
     run_id: str
     ending: str
@@ -54,7 +54,7 @@ class EarlierRun:
 
 @dataclass(frozen=True, slots=True)
 class RelatedReport:
-    """The report of another card's run: `name` is its issue, `relation` says what it is to this one."""
+    """The report of another card's run: `name` is its issue, `relation` its relation to this one."""
 
     name: str
     relation: str
@@ -74,9 +74,9 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class BriefingSource:
-    """Everything that a briefing can be made of. `brief` is the Ready-for-execution brief, or empty.
+    """All material of a briefing. `brief` is the Ready-for-execution brief, or empty.
 
-    `author_trusted`: whether who wrote title and body has write access. Lists are oldest first.
+    `author_trusted`: the author of title and body has write access. Lists are oldest first.
     """
 
     title: str
@@ -95,7 +95,7 @@ class BriefingSource:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """The text with its SHA-256; `omitted` says what is not in it."""
+    """The text with its SHA-256; `omitted` lists the omissions."""
 
     text: str
     digest: str
@@ -103,19 +103,19 @@ class Briefing:
 
 
 class _Desk:
-    """Cleans and cuts what comes in, and notes what it took out."""
+    """Cleans and truncates text, and collects the omissions."""
 
     def __init__(self) -> None:
         self.omitted: list[str] = []
         self._hidden: list[str] = []
 
     def clean(self, text: str, cap_bytes: int, what: str, *, tags: bool = True) -> str:
-        """Return what people see of `text`; without `tags` for what Cardinal posts of agents."""
+        """Return the visible part of `text`; without `tags` for text that Cardinal posts for agents."""
         cleaned = clean(text, tags=tags)
         return self._kept(cleaned.text, cap_bytes, what, cleaned.found)
 
     def title(self, text: str) -> str:
-        """Return the title; GitHub shows it as it is."""
+        """Return the title; GitHub shows it unrendered."""
         cleaned = clean_line(text)
         return self._kept(cleaned.text, 500, "title", cleaned.found)
 
@@ -129,14 +129,14 @@ class _Desk:
         return kept
 
     def newest(self, items: tuple[object, ...], cap: int, what: str) -> int:
-        """Return from which index on items are kept."""
+        """Return the index of the first item that is kept."""
         left = max(0, len(items) - cap)
         if left:
             self.omitted.append(f"{left} older {what}")
         return left
 
     def all_omitted(self) -> tuple[str, ...]:
-        """Return what is left out; hidden text by the places that it stood in."""
+        """Return the omissions; hidden text by its places."""
         named = tuple(f"hidden text in {place}" for place in self._hidden[:_MAX_NAMED])
         more = len(self._hidden) - _MAX_NAMED
         return (*self.omitted, *named, *((f"hidden text in {more} more places",) if more > 0 else ()))
@@ -146,7 +146,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
     """Return the briefing of a card, always the same for the same source and `nonce`.
 
     Text by people without write access stands between tags that it cannot forge: they carry a digest of all
-    the text and of `nonce`, which is chance.
+    the text and of the random `nonce`.
     """
     desk = _Desk()
     tag = f"untrusted-{hashlib.sha256(repr((nonce, source)).encode()).hexdigest()[:16]}"

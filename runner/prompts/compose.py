@@ -1,4 +1,4 @@
-"""What an agent is told in each phase. Pure."""
+"""Prompts of an agent in each phase. Pure."""
 
 from typing import assert_never
 
@@ -57,8 +57,8 @@ def compose(
 ) -> str:
     """Return the prompt of one turn; its first line names run, turn and phase.
 
-    A session that goes on has its instructions already and hears only what is new; a fresh one gets them
-    whole. `detail`: a person's words or the failing output; `skills`: where the files of the skills are.
+    A continued session gets only news, a fresh one all instructions. `detail`: a person's words or the
+    failing output; `skills`: the folder of the skills' files.
     """
     parts = [f"Run {order.run_id}, turn {turn or phase} ({phase})."]
     session_id, instructed = history.session(order.session_id), history.instructed
@@ -88,7 +88,7 @@ def compose(
 
 
 def of_stage(order: RunSpec, history: History) -> str:
-    """Return what the agent of the stage that is open is told besides the layers of its instructions."""
+    """Return the prompt of the open stage's agent, without the layers of its instructions."""
     matter = core(order, history, _matter(order, history))
     return "\n\n".join(part for part in (intro(order, history), matter) if part)
 
@@ -121,7 +121,7 @@ def _redirected(said: str) -> str:
 
 
 def _matter(order: RunSpec, history: History) -> str:
-    """Return what all stages of the run are about, besides its briefing."""
+    """Return the matter of all stages of the run, without its briefing."""
     match order.kind:
         case "revision":
             return f"{_REVIEWED}\n\n{_threads(order)}".strip()
@@ -156,7 +156,7 @@ def _threads(order: RunSpec) -> str:
 
 
 def browser_result(order: RunSpec, history: History) -> str:
-    """Return the result on the base, with what the app said between tags; empty where nothing was played."""
+    """Return the result of the steps on the base, with the app's output between tags; empty without one."""
     played = next((one for one in history.played if isinstance(one, ReproductionPlayed)), None)
     if played is None:
         return ""

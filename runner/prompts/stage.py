@@ -1,4 +1,4 @@
-"""What the agent of a stage is told: who it is, what earlier stages handed over, how it leaves. Pure."""
+"""Prompts of a stage: persona, hand-overs of earlier stages, ways to leave. Pure."""
 
 from runner.run.facts import Visit
 from runner.run.history import History
@@ -17,7 +17,7 @@ _POINTS = 15
 
 
 def intro(order: RunSpec, history: History) -> str:
-    """Return what a stage's agent is told before its work: persona and hand-overs; empty outside a stage."""
+    """Return a stage's persona and hand-overs; empty outside a stage."""
     visit = history.stages.open
     if visit is None or not order.stages:
         return ""
@@ -27,7 +27,7 @@ def intro(order: RunSpec, history: History) -> str:
 
 
 def core(order: RunSpec, history: History, matter: str) -> str:
-    """Return the work of the stage that is open; `matter` is what the run as a whole is about."""
+    """Return the task of the open stage; `matter` is the task of the run as a whole."""
     visit = history.stages.open
     if visit is None:
         return matter
@@ -47,7 +47,7 @@ _TIMES = ("", ", entered for the second time", ", entered for the third time")
 
 
 def last_call(order: RunSpec, history: History) -> str:
-    """Return what an agent is told that ended its turn without leaving its stage; empty outside a stage."""
+    """Return the prompt for an agent that ended its turn without leaving its stage; empty outside a stage."""
     visit = history.stages.open
     if visit is None or history.stages.over:
         return ""
@@ -59,9 +59,7 @@ def last_call(order: RunSpec, history: History) -> str:
 
 
 def handed_over(history: History, before: Visit) -> str:
-    """Return what the stages so far handed over, the newest first, within SNAPSHOTS_BYTES; what is left out
-    is said.
-    """
+    """Return the hand-overs so far, the newest first, within SNAPSHOTS_BYTES; omissions are counted."""
     past = [one for one in reversed(history.stages.visits) if one.snapshot is not None and one is not before]
     parts, used = [], 0
     for visit in past:

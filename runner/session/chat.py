@@ -42,7 +42,7 @@ class ChatError(RunnerError):
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """What it said, and what that cost; `tokens` are read and written ones together."""
+    """The answer with its cost; `tokens` are input and output together."""
 
     text: str
     usd: float
@@ -61,9 +61,9 @@ def ask_once(
     allow_unsandboxed: bool = False,
     providers: Mapping[str, Provider] | None = None,
 ) -> ChatAnswer:
-    """Return the agent's answer to `prompt`, from a place that is thrown away afterwards.
+    """Return the agent's answer to `prompt`, from a workspace that is removed afterwards.
 
-    Raises CommandTimeoutError, ChatError when it fails or says nothing, UnknownPartError, BackendError,
+    Raises CommandTimeoutError, ChatError when it fails or gives no answer, UnknownPartError, BackendError,
     ScenarioError, SpawnError or UnsandboxedError.
     """
     player = agents.load(agent)
@@ -116,7 +116,7 @@ def _ask(player: Agent, task: Task, room: Workspace, gateway: Gateway | None, ti
 
 
 class _Listener:
-    """Collects one answer from what the agent says, and what it cost from what its gateway says."""
+    """Collects one answer from the agent's output, and its cost from the gateway's messages."""
 
     def __init__(self, dialogue: Dialogue, write: Write, gateway: Gateway | None) -> None:
         self._dialogue, self._write, self._gateway = dialogue, write, gateway
@@ -125,7 +125,9 @@ class _Listener:
         self._end: TurnEnd | None = None
 
     def take(self, heard: Heard) -> bool:
-        """Take in what was heard; True once the agent is done. Raises ChatError when it ended without."""
+        """Take one piece of output; True once the agent is done. Raises ChatError when it ended without an
+        answer.
+        """
         if not isinstance(heard, Line):
             raise ChatError(f"the agent ended without an answer: {redact(self._errors)[-300:]}")
         if heard.beside:
@@ -138,7 +140,7 @@ class _Listener:
         return self._end is not None
 
     def overhear(self, message: str) -> None:
-        """Take in one message of the gateway."""
+        """Take one message of the gateway."""
         for event in self._gateway.decode(message) if self._gateway is not None else ():
             if isinstance(event, Usage):
                 self._meter(event)

@@ -1,4 +1,4 @@
-"""What the words of an agent and of its gateway mean to a run: events, answers, how the turn shall end."""
+"""Interprets an agent's output and its gateway's messages: events, replies, and how the turn ends."""
 
 import json
 from collections import Counter
@@ -43,7 +43,7 @@ Noted = contract.Session | contract.Text | contract.ToolEnd | contract.TodoShown
 
 
 class AgentListener:
-    """Takes in what one turn's agent and gateway say; `asked`, `verdict` and `end` say how it shall go on."""
+    """Takes one turn's output and messages; `parks`, `verdict` and `end` say how the turn continues."""
 
     def __init__(
         self, run: RunContext, task: contract.Task, dialogue: contract.Dialogue, write: Write
@@ -89,7 +89,7 @@ class AgentListener:
                 self._note(event)
 
     def _note(self, event: Noted) -> None:
-        """Write down what needs no answer."""
+        """Record an event that needs no reply."""
         match event:
             case contract.Session(session_id=session_id, version=version):
                 self._open_session(session_id, version)
@@ -161,7 +161,7 @@ class AgentListener:
         reply(call.call_id, answer)  # after the commit: an agent that dies before repeats the call
 
     def _obey_words(self, text: str) -> None:
-        """Take the board calls that an agent without our tools writes into what it says."""
+        """Carry out the board calls in the text of an agent without our tools."""
         offer = offered(
             read_only=self._task.read_only,
             threads=bool(self._task.threads),
@@ -176,7 +176,7 @@ class AgentListener:
             self._obey(call or check_call(call_id, spoken.tool, spoken.input), self._reply_by_words)
 
     def _reply_by_words(self, _call_id: str, result: Mapping[str, object]) -> None:
-        """Say what came of it, where there is more to say than that it was done."""
+        """Reply in words, unless the call simply succeeded."""
         if dict(result) == {"ok": True}:
             return
         message = self._dialogue.steer(f"Board: {json.dumps(dict(result), ensure_ascii=False)}")
@@ -193,7 +193,7 @@ class AgentListener:
             self._run.gateway.reply(call_id, result)
 
     def _permit(self, asked: contract.PermissionAsked) -> None:
-        """Answer at once where the policy knows, else ask people and park."""
+        """Answer at once where the policy decides, else ask people and park."""
         run_id = self._run.order.run_id
         command = self._run.secrecy.hush(one_line(redact(asked.command), 2_000))
         # People's word counts for just what they were asked, which is known by how it was written down.
@@ -242,7 +242,7 @@ class AgentListener:
 
 
 def attached(run: RunContext, effect: Effect) -> tuple[tuple[RunEvent, ...], Mapping[str, object]]:
-    """Put the text of a call into the store, if it has one; return its event and what the agent is told."""
+    """Store the text of a call, if it has one; return its events and the reply."""
     wanted = effect.attaches
     if wanted is None:
         return (), effect.reply

@@ -1,4 +1,4 @@
-"""The debug log of a run: every line of its agent, redacted and capped, in a file that only people read."""
+"""Records of a turn: events in batches, and the debug log."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ _KEY_GOES_ON = re.compile(r"[\w+/=:,. -]*")
 
 
 class Transcript:
-    """Appends to `<logs>/<run>.log`; past its cap it writes one last line and then nothing."""
+    """Debug log `<logs>/<run>.log` for people: every line of the agent, redacted, up to a cap."""
 
     def __init__(self, logs: Path, run_id: str) -> None:
         logs.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ class Transcript:
         self._within_key: set[str] = set()
 
     def write(self, mark: str, text: str) -> None:
-        """Write one line, led by a mark: `>` stdout, `!` stderr, `#` Cardinal's own words."""
+        """Write one line with a mark: `>` stdout, `!` stderr, `#` Cardinal."""
         if self._left <= 0:
             return
         line = f"{mark} {cut(self._clean(mark, text), _LINE_BYTES)}\n".encode()
@@ -40,7 +40,7 @@ class Transcript:
         self._file.write(line if self._left > 0 else b"# the log is full\n")
 
     def _clean(self, mark: str, text: str) -> str:
-        """Take secrets out, also a private key that has a line of the log for each of its own."""
+        """Remove secrets, also a private key that spans several lines of the log."""
         if mark in self._within_key:
             if "-----END " not in text and _KEY_GOES_ON.fullmatch(text):
                 return REDACTED
@@ -55,7 +55,10 @@ class Transcript:
 
 
 class Batch:
-    """Events that wait for one append, and what was used and how long the agent worked since the last."""
+    """Events waiting for one append, so that a talkative agent does not flood the log with commits.
+
+    Usage and working time since the last append are added to them.
+    """
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
@@ -64,19 +67,19 @@ class Batch:
         self._used = self._nothing()
 
     def add(self, *events: RunEvent) -> None:
-        """Take events in; full, they are written."""
+        """Add events; a full batch is written."""
         self._waiting += events
         self.flush(now=len(self._waiting) >= MAX)
 
     def say(self, text: str) -> None:
-        """Take chatter in: what comes between two other events becomes one event."""
+        """Add text; text between two other events becomes one event."""
         clean = redact(text)
         if self._waiting and isinstance(self._waiting[-1], AgentSaid):
             clean = f"{self._waiting.pop().text}\n{clean}"  # type: ignore[attr-defined]
         self.add(AgentSaid(self._run.order.run_id, cut(clean, _SAID_BYTES)))
 
     def meter(self, told: Usage) -> None:
-        """Count what was used."""
+        """Add usage."""
         used, before = believable(told), self._used
         self._used = UsageMetered(
             before.run_id,
@@ -89,21 +92,21 @@ class Batch:
 
     @property
     def usd(self) -> float:
-        """Dollars of the run, with what is not written yet."""
+        """Dollars of the run, with unwritten ones."""
         return self._run.history.usd + self._used.usd
 
     @property
     def turns(self) -> int:
-        """Turns of the run, with what is not written yet."""
+        """Turns of the run, with unwritten ones."""
         return self._run.history.turns_used + self._used.turns
 
     @property
     def active_s(self) -> float:
-        """Seconds of work of the run until now."""
+        """Working seconds of the run until now."""
         return self._run.history.active_s + self._run.clock.monotonic() - self._metered_at
 
     def flush(self, *, now: bool = False, last: bool = False) -> None:
-        """Write what waits, when it is enough or old enough; usage with it, and time every METER_S."""
+        """Write the batch when it is due; usage with it, and time every METER_S."""
         clock = self._run.clock.monotonic()
         if not (now or last) and clock - self._flushed_at < BEAT_S:
             return

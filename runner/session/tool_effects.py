@@ -1,4 +1,4 @@
-"""What each board call does to a run: the events that are its effect, and the reply to the agent."""
+"""Effects of board calls on a run: events, and the reply to the agent."""
 
 import json
 from collections.abc import Mapping
@@ -56,9 +56,7 @@ _WORK_ONLY = frozenset({"finish", "tick", "thread", "go_to_stage", "create_card"
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a call leads to. `parks`: the turn is over, people are asked. `attaches` is a text that has to be
-    put into the store, with an event of its own.
-    """
+    """Effect of a call. `parks`: the turn is over, people are asked. `attaches` is a text for the store."""
 
     events: tuple[RunEvent, ...]
     reply: Mapping[str, object]
@@ -69,9 +67,7 @@ class Effect:
 def effect_of(
     call: BoardCall, order: RunSpec, history: History, *, planning: bool, session_id: str
 ) -> Effect:
-    """Return what `call` does. A call that was obeyed before does nothing again and gets a reply that says
-    so.
-    """
+    """Return the effect of `call`. A repeated call has none, and its reply says so."""
     if isinstance(call.input, ShowCardInput):
         return Effect((), {"ok": True, "card": card_shown(order, history)})
     if (session_id, call.call_id) in history.calls:
@@ -94,7 +90,7 @@ def effect_of(
 
 
 def _redacted(value: Any) -> Any:
-    """Take secrets out of each text by itself: in JSON a secret without an end would take the rest along."""
+    """Redact each text separately: in JSON an unterminated secret would remove the rest."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list | tuple):
@@ -125,7 +121,7 @@ def _refusal(call: BoardCall, order: RunSpec, *, planning: bool) -> str:
 
 
 def _misfit(call: BoardCall, order: RunSpec, history: History) -> str:
-    """Return why the call does not fit this card and this run, or nothing."""
+    """Return why the call does not fit this card and run, or nothing."""
     match call.input:
         case AskInput(choices=choices) if any(map(is_reserved, choices)):
             return "one of these choices is Cardinal's own, about limits or leave: word yours otherwise"
@@ -184,7 +180,7 @@ def _question(order: RunSpec, history: History, text: str, choices: tuple[str, .
 
 
 def report(order: RunSpec, history: History) -> tuple[RunEvent, ...]:
-    """Return the answers to the threads and the final report, as the agent's calls said them."""
+    """Return the answers to review threads and the final report."""
     if history.reported:
         return ()
     said = FinishInput.model_validate(history.finish)
@@ -199,7 +195,7 @@ def report(order: RunSpec, history: History) -> tuple[RunEvent, ...]:
 
 
 def card_shown(order: RunSpec, history: History) -> dict[str, object]:
-    """Return the card as facts for JSON, of at most SHOWN_BYTES; what is long or old is left out."""
+    """Return the card as facts for JSON, at most SHOWN_BYTES; long and old parts are left out."""
     for share in (1, 2, 4):
         facts = _facts(order, history, share)
         if len(json.dumps(facts)) <= SHOWN_BYTES:

@@ -1,4 +1,4 @@
-"""One turn: the agent's program from its start to its end, watched all the while."""
+"""One turn: the agent's program from start to end, watched all the while."""
 
 import signal
 from dataclasses import dataclass
@@ -28,8 +28,9 @@ _STDERR_BYTES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """How a turn went: `outcome` as in TurnEnded; `verdict` and `stop` say why it was stopped, `problem`
-    why broken. `killed`: from outside, nobody knows why.
+    """Result of a turn. `outcome` as in TurnEnded; `verdict` and `stop` say why it was stopped.
+
+    `problem` says why it broke; `killed`: from outside, for unknown reasons.
     """
 
     outcome: str
@@ -43,7 +44,7 @@ class TurnResult:
 
 
 class Turn:
-    """Hears one agent program to its end; `play` is called once."""
+    """Runs one agent program to its end; `play` is called once."""
 
     def __init__(
         self,
@@ -65,10 +66,10 @@ class Turn:
         self._steered: set[int] = set()
 
     def play(self) -> TurnResult:
-        """Hear the agent until it ends, a watchdog bites, or somebody stops it.
+        """Listen to the agent until it ends, a watchdog fires, or somebody stops it.
 
-        Raises StaleClaimError; the caller closes the child whatever is raised. A SystemExit, which is how a
-        worker that must end leaves, goes through once the agent is stopped and what it said is written.
+        Raises StaleClaimError; the caller closes the child in every case. A SystemExit, by which a worker
+        ends, is raised again once the agent is stopped and its events are written.
         """
         try:
             return self._play()
@@ -119,7 +120,7 @@ class Turn:
         return stopped.took_s
 
     def _settle(self) -> None:
-        """Shut the gateway and hear what the last calls cost; nobody else reads its words by now."""
+        """Shut the gateway and take the usage of the last calls; nothing else reads its messages now."""
         gateway = self._run.gateway
         if gateway is None:
             return
@@ -147,7 +148,7 @@ class Turn:
         self._mark()
 
     def _mark(self) -> None:
-        """Note when the agent asked or ended; one that ended gets no more input, and leaves."""
+        """Note when the agent asked or ended; after its end it gets no more input."""
         now = self._run.clock.monotonic()
         if self._hearing.parks and self._parked_at is None:
             self._parked_at = now
@@ -176,7 +177,7 @@ class Turn:
         )
 
     def _top_up(self) -> None:
-        """Tell the gateway when people changed what the run may cost."""
+        """Update the gateway's budget when people changed the run's."""
         allowance = self._run.allowance
         if self._run.gateway is not None and allowance.bound_usd != self._bound_usd:
             self._bound_usd = allowance.bound_usd
@@ -223,7 +224,7 @@ class Turn:
 
 
 def play(run: RunContext, task: contract.Task) -> TurnResult:
-    """Start the agent for `task`, hear it out, and leave nothing of it behind.
+    """Play `task` with the agent, and leave nothing of it running.
 
     Raises SpawnError, ScenarioError or another RunnerError when it cannot start, StaleClaimError when the
     claim was taken over meanwhile; the agent is dead then too.
