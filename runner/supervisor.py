@@ -7,24 +7,10 @@ from sqlalchemy.exc import OperationalError
 from ledger.errors import StaleClaimError
 from ledger.events.run import CHECK, RunEnded, RunParked, RunStepped
 from ledger.states import RUN_HELD, Ending, RunState
-from runner import agents, workspaces
+from runner import agents, errors, workspaces
 from runner.agents.contract import Agent
 from runner.checks.browser_replay import play_after, play_before
 from runner.checks.clean_checkout import tenancy
-from runner.errors import (
-    BackendError,
-    CommandTimeoutError,
-    KilledError,
-    MovedBranchError,
-    NetworkError,
-    RepositoryError,
-    RunnerError,
-    ScenarioError,
-    SpawnError,
-    UnknownPartError,
-    UnsandboxedError,
-    WorkspaceError,
-)
 from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
@@ -75,11 +61,11 @@ def execute(
             recheck(order, log, remote, clock, allow_unsandboxed=allow_unsandboxed)
             return
         _carry_on(order, log, remote, clock, providers or {}, allow_unsandboxed=allow_unsandboxed)
-    except (StaleClaimError, OperationalError, KilledError):
+    except (StaleClaimError, OperationalError, errors.KilledError):
         raise
     except StageExit as leave:
         _leave(order, log, leave)
-    except RunnerError as error:
+    except errors.RunnerError as error:
         _leave(order, log, failed(_reason(error), str(error)))
     except Exception as error:
         _leave(order, log, failed("internal", f"{type(error).__name__}: {error}"))
@@ -135,12 +121,12 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
         else:
             work(run)
         _offer(run, start)
-    except (WorkspaceError, RepositoryError) as error:
+    except (errors.WorkspaceError, errors.RepositoryError) as error:
         run.workspace.distrust(str(error))  # else every retry would begin with what failed this one
         raise
     try:
         publish(run, start)
-    except MovedBranchError:  # once: who pushes all the time is asked to retry
+    except errors.MovedBranchError:  # once: who pushes all the time is asked to retry
         take_in_again(run)
         _offer(run, start)
         publish(run, start)
@@ -178,13 +164,18 @@ def _commits_kept(order: RunSpec, log: RunLog, remote: Remote, workspace: Worksp
     return checkout.commits_since(mirror.recall(f"{order.run_id}-start"))
 
 
-def _reason(error: RunnerError) -> str:
+def _reason(error: errors.RunnerError) -> str:
     match error:
-        case UnknownPartError() | BackendError() | NetworkError() | UnsandboxedError():
+        case (
+            errors.UnknownPartError()
+            | errors.BackendError()
+            | errors.NetworkError()
+            | errors.UnsandboxedError()
+        ):
             return "spawn_failed"
-        case ScenarioError() | SpawnError() | EngineTroubleError():
+        case errors.ScenarioError() | errors.SpawnError() | EngineTroubleError():
             return "spawn_failed"
-        case RepositoryError() | WorkspaceError() | CommandTimeoutError():
+        case errors.RepositoryError() | errors.WorkspaceError() | errors.CommandTimeoutError():
             return "repository"
     return "internal"
 

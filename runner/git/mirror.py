@@ -7,18 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.errors import (
-    EmptyRepositoryError,
-    GitError,
-    GoneRepositoryError,
-    LongHistoryError,
-    MissingBaseError,
-    MovedBranchError,
-    OversizedRepositoryError,
-    PushRefusedError,
-    RepositoryError,
-    UnsoundObjectsError,
-)
+from runner import errors
 from runner.exec.child import Ran
 from runner.git import commits
 from runner.git.cli import run_git
@@ -100,9 +89,9 @@ class Mirror:
         if not base:
             found = self._git("for-each-ref", "--count=1", "refs/heads")
             raise (
-                MissingBaseError(self._repository, base_branch)
+                errors.MissingBaseError(self._repository, base_branch)
                 if found.out.strip()
-                else EmptyRepositoryError(self._repository)
+                else errors.EmptyRepositoryError(self._repository)
             )
         return base
 
@@ -128,7 +117,7 @@ class Mirror:
         """Return the newest commit that both go on from. Raises GitError where there is none."""
         found = self._git("merge-base", base, head)
         if found.exit_code == 1:
-            raise GitError("compare the branch with its base", "no commit is in the history of both")
+            raise errors.GitError("compare the branch with its base", "no commit is in the history of both")
         self._must("merge-base", found)
         return found.out.strip()
 
@@ -173,9 +162,9 @@ class Mirror:
         if fetched.exit_code != 0:
             detail = self._said(fetched)
             raise (
-                UnsoundObjectsError(detail)
+                errors.UnsoundObjectsError(detail)
                 if _UNSOUND.search(fetched.tail)
-                else GitError("take the export", detail)
+                else errors.GitError("take the export", detail)
             )
 
     def diff(self, base: str, head: str) -> DiffStat:
@@ -232,7 +221,7 @@ class Mirror:
         wanted = (head, *(f"^{commit}" for commit in known if commit))
         listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--").split()
         if len(listed) > _MAX_COMMITS:
-            raise LongHistoryError(len(listed), _MAX_COMMITS)
+            raise errors.LongHistoryError(len(listed), _MAX_COMMITS)
         return tuple(commits.parsed(one, self.look("cat-file", "commit", one)) for one in listed)
 
     def change_digest(self, commit: str) -> str:
@@ -266,7 +255,7 @@ class Mirror:
         ran = self._git(*words, given=given)
         self._must(words[0], ran)
         if ran.cut:
-            raise GitError(words[0], "a line is too long to be read")
+            raise errors.GitError(words[0], "a line is too long to be read")
         return ran.out
 
     def read(self, *words: str) -> str | None:
@@ -293,15 +282,15 @@ class Mirror:
             return
         said = pushed.out + pushed.tail
         if _MOVED.search(said):
-            raise MovedBranchError(branch)
+            raise errors.MovedBranchError(branch)
         if "[remote rejected]" in said or "GH006" in said or "GH013" in said:
-            raise PushRefusedError(branch, self._said(pushed))
+            raise errors.PushRefusedError(branch, self._said(pushed))
         raise self._named("push", pushed)
 
     def _check_size(self) -> None:
         size = sum(pack.stat().st_size for pack in (self.path / "objects").glob("pack/*.pack"))
         if size > _SIZE_CAP_BYTES:
-            raise OversizedRepositoryError(self._repository, _SIZE_CAP_BYTES)
+            raise errors.OversizedRepositoryError(self._repository, _SIZE_CAP_BYTES)
 
     def _git(
         self,
@@ -323,15 +312,17 @@ class Mirror:
             transfers=online,
         )
 
-    def _named(self, what: str, ran: Ran) -> RepositoryError:
+    def _named(self, what: str, ran: Ran) -> errors.RepositoryError:
         detail = self._said(ran)
         if _GONE.search(ran.tail):
-            return GoneRepositoryError(self._repository, detail)
-        return UnsoundObjectsError(detail) if _UNSOUND.search(ran.tail) else GitError(what, detail)
+            return errors.GoneRepositoryError(self._repository, detail)
+        return (
+            errors.UnsoundObjectsError(detail) if _UNSOUND.search(ran.tail) else errors.GitError(what, detail)
+        )
 
     def _must(self, what: str, ran: Ran) -> None:
         if ran.exit_code != 0:
-            raise GitError(what, self._said(ran))
+            raise errors.GitError(what, self._said(ran))
 
     @staticmethod
     def _said(ran: Ran) -> str:

@@ -2,16 +2,9 @@
 
 import time
 
+from ledger.events import stage as staged
 from ledger.events.brief import StageBriefed
 from ledger.events.run import UsageMetered
-from ledger.events.stage import (
-    SnapshotTaken,
-    StageAwaited,
-    StageEntered,
-    StageLeft,
-    StageReopened,
-    StageTidied,
-)
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import question
 from ledger.states import RunState
@@ -46,7 +39,7 @@ def enter(run: RunContext, due: Enter) -> None:
     if not run.mirror.commit(head):
         head = bring_out(run)
     run.log.append(
-        StageEntered(
+        staged.StageEntered(
             run_id=run.order.run_id,
             stage=stage.name,
             entry=len(log.visits) + 1,
@@ -78,7 +71,7 @@ def ask(run: RunContext, due: Ask) -> None:
     run.step(RunState.WORKING)
     run.log.append(
         question(run_id, question_id, due.subject, f"{due.text}{said}", due.choices),
-        StageAwaited(run_id, question_id, due.why, due.source, due.target, len(log.visits) + 1),
+        staged.StageAwaited(run_id, question_id, due.why, due.source, due.target, len(log.visits) + 1),
     )
     raise Park("question")
 
@@ -99,7 +92,7 @@ def leave(run: RunContext, visit: Visit) -> None:
     files = tuple(dict.fromkeys((*known, *paths)))
     many = visit.files_changed + sum(path not in known for path in paths)
     run.log.append(
-        SnapshotTaken(
+        staged.SnapshotTaken(
             run_id=order.run_id,
             stage=visit.stage,
             entry=visit.entry,
@@ -111,7 +104,7 @@ def leave(run: RunContext, visit: Visit) -> None:
             open_steps=_open_steps(run),
             head=head,
         ),
-        StageLeft(
+        staged.StageLeft(
             run_id=order.run_id,
             stage=visit.stage,
             entry=visit.entry,
@@ -136,7 +129,7 @@ def reopen(run: RunContext, why: str) -> None:
     editing = (one for one in reversed(log.visits) if may_edit(named(run.order.stages, one.stage)))
     visit = next(editing, log.visits[-1])
     run.log.append(
-        StageReopened(run.order.run_id, visit.stage, visit.entry, why, run.checkout.commit()),
+        staged.StageReopened(run.order.run_id, visit.stage, visit.entry, why, run.checkout.commit()),
     )
 
 
@@ -183,7 +176,7 @@ def _tidy(run: RunContext, visit: Visit, stage: Stage) -> None:
         took_s = round(time.monotonic() - began, 3)
         run_id = run.order.run_id
         run.log.append(
-            StageTidied(
+            staged.StageTidied(
                 run_id,
                 visit.stage,
                 visit.entry,

@@ -198,9 +198,7 @@ def _judge(run: RunContext, result: TurnResult) -> None:
 
 
 def _finished_now(run: RunContext) -> bool:
-    """Whether the agent ended its work, or chose the next stage, in this turn: the program's later fate is
-    irrelevant.
-    """
+    """Whether the agent ended its work, or chose the next stage, in this very turn."""
     turn, visit = run.history.turn, run.history.stages.open
     handed = visit is not None and visit.target is not None and not run.history.stages.over
     return turn is not None and (run.history.finish_seq > turn.seq or handed)

@@ -89,8 +89,7 @@ class RunContext:
         return any(asked.digest == digest for asked in self.published(subject))
 
     def beat(self) -> None:
-        """Keep the claim alive during a command. Raises StopRequested, and Finish when the workspace is too
-        large.
+        """Keep the claim alive during a command. Raises StopRequested, or Finish when it takes too much disk.
         """
         self.log.beat()
         overweight = self.overweight()

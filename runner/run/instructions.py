@@ -160,8 +160,7 @@ def whole(layers: Iterable[Layer], folder: str) -> list[str]:
 
 
 def news(layers: tuple[Layer, ...], known: Mapping[tuple[str, str], str], folder: str) -> list[str]:
-    """Return new, changed and dropped layers as text, for a session that knows the layers `known` by digest.
-    """
+    """Return new, changed and dropped layers as text, for a session that has the digests `known`."""
     said = []
     kinds = (LayerKind.PROFILE, LayerKind.GUIDE, LayerKind.COLUMN, LayerKind.SKILL)
     here = {(str(layer.kind), layer.name): layer for layer in layers if layer.kind in kinds}

@@ -66,8 +66,7 @@ def admit(stages: Sequence[Stage], history: History) -> Enter | Ask:
 
 
 def named(stages: Sequence[Stage], name: str) -> Stage:
-    """Return the stage of that name. Raises ValueError; the policy's checks and the board tool prevent that.
-    """
+    """Return the stage of that name. Raises ValueError, which the policy's checks prevent."""
     found = next((stage for stage in stages if stage.name == name), None)
     if found is None:
         raise ValueError(f"there is no stage {name!r}")

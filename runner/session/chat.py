@@ -7,18 +7,7 @@ from dataclasses import dataclass
 
 from ledger.ids import CardId, RunId
 from runner import agents, workspaces
-from runner.agents.contract import (
-    Agent,
-    AgentEvent,
-    Dialogue,
-    PermissionAsked,
-    Phase,
-    Send,
-    Task,
-    Text,
-    TurnEnd,
-    Usage,
-)
+from runner.agents import contract
 from runner.errors import BackendError, CommandTimeoutError, RunnerError, UnsandboxedError
 from runner.exec.child import BEAT_S, Child
 from runner.exec.stream import Heard, Line
@@ -71,8 +60,8 @@ def ask_once(
         raise BackendError(player.name, workspace, player.backends)
     name = f"chat-{uuid.uuid4().hex}"
     room = workspaces.load(workspace).open(places, Tenancy(CardId(name), RunId(name), image=image))
-    task = Task(
-        phase=Phase.CHAT,
+    task = contract.Task(
+        phase=contract.Phase.CHAT,
         turn="chat",
         prompt=prompt,
         run_id=name,
@@ -92,7 +81,9 @@ def ask_once(
         room.destroy()
 
 
-def _ask(player: Agent, task: Task, room: Workspace, gateway: Gateway | None, timeout_s: float) -> ChatAnswer:
+def _ask(
+    player: contract.Agent, task: contract.Task, room: Workspace, gateway: Gateway | None, timeout_s: float
+) -> ChatAnswer:
     dialogue = player.begin(task, room.layout)
     if gateway is not None:
         gateway.open(turn=task.turn, usd_left=task.budget_usd, tools=())
@@ -118,11 +109,11 @@ def _ask(player: Agent, task: Task, room: Workspace, gateway: Gateway | None, ti
 class _Listener:
     """Collects one answer from the agent's output, and its cost from the gateway's messages."""
 
-    def __init__(self, dialogue: Dialogue, write: Write, gateway: Gateway | None) -> None:
+    def __init__(self, dialogue: contract.Dialogue, write: Write, gateway: Gateway | None) -> None:
         self._dialogue, self._write, self._gateway = dialogue, write, gateway
         self._said: list[str] = []
         self._errors, self._refused, self._usd, self._tokens = "", "", 0.0, 0
-        self._end: TurnEnd | None = None
+        self._end: contract.TurnEnd | None = None
 
     def take(self, heard: Heard) -> bool:
         """Take one piece of output; True once the agent is done. Raises ChatError when it ended without an
@@ -142,7 +133,7 @@ class _Listener:
     def overhear(self, message: str) -> None:
         """Take one message of the gateway."""
         for event in self._gateway.decode(message) if self._gateway is not None else ():
-            if isinstance(event, Usage):
+            if isinstance(event, contract.Usage):
                 self._meter(event)
             elif isinstance(event, Refused | ProviderFailed):
                 self._refused = event.detail
@@ -154,21 +145,21 @@ class _Listener:
             raise ChatError(f"the agent gave no answer: {redact(self._refused or error)[:300]}")
         return ChatAnswer(cut(redact("\n".join(self._said)), _ANSWER_BYTES), self._usd, self._tokens)
 
-    def _react(self, event: AgentEvent) -> None:
+    def _react(self, event: contract.AgentEvent) -> None:
         match event:
-            case Text(text=text):
+            case contract.Text(text=text):
                 self._said.append(text)
-            case Usage():
+            case contract.Usage():
                 self._meter(event)
-            case Send(data=data):
+            case contract.Send(data=data):
                 self._write(data)
-            case PermissionAsked(ask_id=ask_id):
+            case contract.PermissionAsked(ask_id=ask_id):
                 refusal = self._dialogue.permit(ask_id, allowed=False, why="this is a chat: only answer")
                 self._write(refusal or b"")
-            case TurnEnd():
+            case contract.TurnEnd():
                 self._end = self._end or event
 
-    def _meter(self, told: Usage) -> None:
+    def _meter(self, told: contract.Usage) -> None:
         used = believable(told)
         self._usd += used.usd
         self._tokens += used.input_tokens + used.output_tokens

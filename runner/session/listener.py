@@ -5,14 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
-from ledger.events.agent import (
-    CallRefused,
-    HostReached,
-    PermissionAwaited,
-    PermissionRefused,
-    ProviderFailed,
-    TodoListed,
-)
+from ledger.events import agent as seen
 from ledger.events.artifact import FILE, PAGE, ArtifactDropped
 from ledger.events.run import Progressed, RunEvent, SessionStarted, ToolUsed
 from ledger.ids import QuestionId
@@ -51,8 +44,8 @@ class AgentListener:
         self._run, self._task, self._dialogue, self._write = run, task, dialogue, write
         self.batch = Batch(run)
         self._session_id = task.session_id
-        self._todos: TodoListed | None = None
-        self._hosts: set[HostReached] = set()
+        self._todos: seen.TodoListed | None = None
+        self._hosts: set[seen.HostReached] = set()
         self._spoken: Counter[tuple[str, str]] = Counter()
         self._refusals = 0
         self.end: contract.TurnEnd | None = None
@@ -138,7 +131,7 @@ class AgentListener:
     def _list(self, items: tuple[tuple[str, bool], ...]) -> None:
         shown = items[:_TODOS]
         texts = tuple(one_line(redact(text)) for text, _ in shown)
-        listed = TodoListed(self._run.order.run_id, texts, tuple(done for _, done in shown))
+        listed = seen.TodoListed(self._run.order.run_id, texts, tuple(done for _, done in shown))
         if listed != self._todos:
             self._todos = listed
             self.batch.add(listed)
@@ -212,13 +205,13 @@ class AgentListener:
             text = redact(permission.question(asked, judged.why))
             self._run.log.append(
                 limit_answers.question(run_id, question_id, Subject.TOOL, text, permission.CHOICES),
-                PermissionAwaited(run_id, question_id, one_line(asked.tool, 100), marked),
+                seen.PermissionAwaited(run_id, question_id, one_line(asked.tool, 100), marked),
             )
             self.parks = True
             return
         if judged.verdict is permission.Verdict.DENY and self._refusals < _REFUSALS:
             self._refusals += 1
-            self.batch.add(PermissionRefused(run_id, one_line(asked.tool, 100), command, judged.why))
+            self.batch.add(seen.PermissionRefused(run_id, one_line(asked.tool, 100), command, judged.why))
         allowed = judged.verdict is permission.Verdict.ALLOW
         answer = self._dialogue.permit(asked.ask_id, allowed=allowed, why=judged.why)
         if answer is not None:
@@ -226,7 +219,9 @@ class AgentListener:
 
     def _failed(self, failure: messages.ProviderFailed) -> None:
         run_id, detail = self._run.order.run_id, one_line(redact(failure.detail), 600)
-        self.batch.add(ProviderFailed(run_id, failure.provider, failure.status, detail, failure.in_a_row))
+        self.batch.add(
+            seen.ProviderFailed(run_id, failure.provider, failure.status, detail, failure.in_a_row)
+        )
         if failure.final and self.verdict is None:
             self.verdict = Verdict.PROVIDER
             self.problem = detail
@@ -235,7 +230,7 @@ class AgentListener:
         detail = one_line(redact(detail), 600)
         if self._refusals < _REFUSALS:
             self._refusals += 1
-            self.batch.add(CallRefused(self._run.order.run_id, kind, detail))
+            self.batch.add(seen.CallRefused(self._run.order.run_id, kind, detail))
         if self.verdict is None and kind in ("budget", "key", "model"):
             self.verdict = Verdict.BUDGET if kind == "budget" else Verdict.PROVIDER
             self.problem = detail

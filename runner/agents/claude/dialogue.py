@@ -5,22 +5,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from runner.agents import contract
 from runner.agents.claude.settings import interruption, permitted, refused, said_by_user, unknown_request
-from runner.agents.contract import (
-    AgentEvent,
-    Command,
-    Layout,
-    Noise,
-    PermissionAsked,
-    Send,
-    Session,
-    Task,
-    Text,
-    TodoShown,
-    ToolEnd,
-    ToolStart,
-    TurnEnd,
-)
 from runner.text.truncate import cut, one_line
 
 _ERROR_BYTES = 600
@@ -50,25 +36,25 @@ _SYNTHETIC = "<synthetic>"  # the model's name where the program itself speaks
 class ClaudeDialogue:
     """One session, one prompt, with messages that people send meanwhile."""
 
-    def __init__(self, task: Task, layout: Layout, command: Command) -> None:
+    def __init__(self, task: contract.Task, layout: contract.Layout, command: contract.Command) -> None:
         self._task, self._layout, self._command = task, layout, command
-        self._session: Session | None = None
+        self._session: contract.Session | None = None
         self._asks: dict[str, Mapping[str, Any]] = {}
         self._in_use: dict[str, tuple[str, str]] = {}
         self._sent, self._heard = 1, 0
         self._interrupted = False
 
     @property
-    def command(self) -> Command:
+    def command(self) -> contract.Command:
         """The program with its first prompt."""
         return self._command
 
-    def decode(self, line: str) -> tuple[AgentEvent, ...]:
+    def decode(self, line: str) -> tuple[contract.AgentEvent, ...]:
         """Return what one line means; a line of a kind that is not known means nothing."""
         try:
             return tuple(self._meaning(json.loads(line)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return (Noise(cut(line, _NOISE_BYTES)),)
+            return (contract.Noise(cut(line, _NOISE_BYTES)),)
 
     def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
         """Return None: board calls come through the gateway."""
@@ -95,7 +81,7 @@ class ClaudeDialogue:
         self._interrupted = True
         return interruption("cardinal-stop")
 
-    def _meaning(self, said: Any) -> Iterator[AgentEvent]:
+    def _meaning(self, said: Any) -> Iterator[contract.AgentEvent]:
         match said["type"]:
             case "system":
                 yield from self._told(said)
@@ -110,17 +96,17 @@ class ClaudeDialogue:
             case "result":
                 yield self._ended(said)
 
-    def _told(self, said: Any) -> Iterator[AgentEvent]:
+    def _told(self, said: Any) -> Iterator[contract.AgentEvent]:
         if said["subtype"] == "init":
             version = one_line(str(said["claude_code_version"]), 50)
-            session = Session(one_line(str(said["session_id"]), 200), version)
+            session = contract.Session(one_line(str(said["session_id"]), 200), version)
             if session != self._session:  # each message of the user begins with such a line
                 self._session = session
                 yield session
         elif said["subtype"] == "api_retry":
-            yield Noise(f"attempt {said['attempt']!s:.20} failed: {said['error']!s:.100}")
+            yield contract.Noise(f"attempt {said['attempt']!s:.20} failed: {said['error']!s:.100}")
 
-    def _spoken(self, said: Any) -> Iterator[AgentEvent]:
+    def _spoken(self, said: Any) -> Iterator[contract.AgentEvent]:
         message, subagent = said["message"], bool(said.get("parent_tool_use_id"))
         if said.get("error") or message.get("model") == _SYNTHETIC:
             return  # the result says it again
@@ -128,9 +114,9 @@ class ClaudeDialogue:
             if block["type"] == "tool_use":
                 yield from self._begun(block, by_subagent=subagent)
             elif block["type"] == "text" and not subagent and block["text"].strip():
-                yield Text(cut(block["text"], _TEXT_BYTES))
+                yield contract.Text(cut(block["text"], _TEXT_BYTES))
 
-    def _begun(self, block: Any, *, by_subagent: bool) -> Iterator[AgentEvent]:
+    def _begun(self, block: Any, *, by_subagent: bool) -> Iterator[contract.AgentEvent]:
         tool, wish = one_line(block["name"], _NAME_BYTES), dict(block["input"])
         if kind_of(tool) == "board":
             return  # the gateway tells it
@@ -141,9 +127,9 @@ class ClaudeDialogue:
         summary = summary_of(wish, self._layout.repo, by_subagent=by_subagent)
         if len(self._in_use) < _KEPT:
             self._in_use[str(block["id"])] = (tool, summary)
-        yield ToolStart(tool, summary)
+        yield contract.ToolStart(tool, summary)
 
-    def _returned(self, said: Any) -> Iterator[AgentEvent]:
+    def _returned(self, said: Any) -> Iterator[contract.AgentEvent]:
         content = said["message"]["content"]
         blocks = content if isinstance(content, list) else [{"type": "text"}]
         if said.get("isReplay") is True:
@@ -153,27 +139,29 @@ class ClaudeDialogue:
         for block in blocks:
             used = self._in_use.pop(str(block.get("tool_use_id")), None)
             if block["type"] == "tool_result" and used is not None:
-                yield ToolEnd(*used, ok=block.get("is_error") is not True)
+                yield contract.ToolEnd(*used, ok=block.get("is_error") is not True)
 
-    def _asked(self, ask_id: str, request: Any) -> AgentEvent:
+    def _asked(self, ask_id: str, request: Any) -> contract.AgentEvent:
         if request["subtype"] != "can_use_tool":
-            return Send(unknown_request(ask_id))
+            return contract.Send(unknown_request(ask_id))
         tool, wish = one_line(request["tool_name"], _NAME_BYTES), dict(request["input"])
         if len(self._asks) >= _KEPT:
-            return Send(refused(ask_id, "too many wishes wait for an answer"))
+            return contract.Send(refused(ask_id, "too many wishes wait for an answer"))
         self._asks[ask_id] = wish
-        return PermissionAsked(ask_id, kind_of(tool), tool, subject_of(wish, self._layout.repo))
+        return contract.PermissionAsked(ask_id, kind_of(tool), tool, subject_of(wish, self._layout.repo))
 
-    def _ended(self, result: Any) -> AgentEvent:
+    def _ended(self, result: Any) -> contract.AgentEvent:
         problem = problem_of(result, self._task.session_id)
         if not problem and self._heard < self._sent and not self._interrupted:
-            return Noise("a message of a person came at the very end: the next turn is about it")
-        return TurnEnd(problem)
+            return contract.Noise("a message of a person came at the very end: the next turn is about it")
+        return contract.TurnEnd(problem)
 
 
-def _todos(todos: Any) -> TodoShown:
+def _todos(todos: Any) -> contract.TodoShown:
     shown = todos[:_TODOS]
-    return TodoShown(tuple((one_line(todo["content"]), todo["status"] == "completed") for todo in shown))
+    return contract.TodoShown(
+        tuple((one_line(todo["content"]), todo["status"] == "completed") for todo in shown)
+    )
 
 
 def kind_of(tool: str) -> str:

@@ -4,21 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from runner.agents.contract import (
-    AgentEvent,
-    Command,
-    Layout,
-    Noise,
-    PermissionAsked,
-    Phase,
-    Session,
-    Task,
-    Text,
-    TodoShown,
-    ToolEnd,
-    ToolStart,
-    TurnEnd,
-)
+from runner.agents import contract
 from runner.text.truncate import cut, one_line
 
 VERSION = "1.18.33"
@@ -77,7 +63,7 @@ class OpenCode:
         """Return the one model that it asks for, as its provider names it."""
         return (_model(wanted)[1],)
 
-    def begin(self, task: Task, layout: Layout) -> "OpenCodeDialogue":
+    def begin(self, task: contract.Task, layout: contract.Layout) -> "OpenCodeDialogue":
         """Return the protocol for `task`."""
         return OpenCodeDialogue(task, layout)
 
@@ -85,9 +71,9 @@ class OpenCode:
 class OpenCodeDialogue:
     """The lines of `runner/exec/in_container/opencode_bridge.py`."""
 
-    def __init__(self, task: Task, layout: Layout) -> None:
+    def __init__(self, task: contract.Task, layout: contract.Layout) -> None:
         provider, model = _model(task.model)
-        chat = task.phase is Phase.CHAT
+        chat = task.phase is contract.Phase.CHAT
         message: dict[str, object] = {"model": {"providerID": provider, "modelID": model}}
         if chat:
             message["tools"] = {"*": False}
@@ -106,19 +92,19 @@ class OpenCodeDialogue:
         self._layout = layout
 
     @property
-    def command(self) -> Command:
+    def command(self) -> contract.Command:
         """The bridge. What the repository has for OpenCode is hidden: its plugins would run."""
         # The bridge has a second file beside it, so the interpreter may look there.
         argv = (self._layout.python, "-E", "-s", "-S", "-B", f"{self._layout.player}/opencode_bridge.py")
-        return Command(argv, _line(self._opening), _QUIET, hides=_HIDES)
+        return contract.Command(argv, _line(self._opening), _QUIET, hides=_HIDES)
 
-    def decode(self, line: str) -> tuple[AgentEvent, ...]:
+    def decode(self, line: str) -> tuple[contract.AgentEvent, ...]:
         """Return what a line of the bridge means; anything else is noise."""
         try:
             said = json.loads(line)
             return self._meaning(said)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-            return (Noise(cut(line, _SUMMARY_BYTES)),)
+            return (contract.Noise(cut(line, _SUMMARY_BYTES)),)
 
     def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
         """Return None: board calls go through the gateway."""
@@ -137,28 +123,28 @@ class OpenCodeDialogue:
         """Return the wish to stop; a running command is ended with it."""
         return _line({"interrupt": True})
 
-    def _meaning(self, said: Any) -> tuple[AgentEvent, ...]:
+    def _meaning(self, said: Any) -> tuple[contract.AgentEvent, ...]:
         match said["type"]:
             case "session":
-                return (Session(str(said["session"])[:200], str(said["version"])[:50]),)
+                return (contract.Session(str(said["session"])[:200], str(said["version"])[:50]),)
             case "text":
-                return (Text(cut(str(said["text"]), _TEXT_BYTES)),)
+                return (contract.Text(cut(str(said["text"]), _TEXT_BYTES)),)
             case "tool_start" | "tool_end":
                 return self._tool(said)
             case "todo":
                 items = tuple((_short(text), bool(done)) for text, done in said["items"][:100])
-                return (TodoShown(items),)
+                return (contract.TodoShown(items),)
             case "permission":
                 return (self._asked(said),)
             case "retry":
-                return (Noise(f"attempt {int(said['attempt'])} failed: {_short(said['message'])}"),)
+                return (contract.Noise(f"attempt {int(said['attempt'])} failed: {_short(said['message'])}"),)
             case "end":
-                return (TurnEnd(_short(said["error"], 1000)),)
+                return (contract.TurnEnd(_short(said["error"], 1000)),)
             case "alive":
                 return ()
         raise ValueError("an unknown kind of line")
 
-    def _tool(self, said: Any) -> tuple[AgentEvent, ...]:
+    def _tool(self, said: Any) -> tuple[contract.AgentEvent, ...]:
         tool = _short(said["tool"], 60)
         if tool.startswith(f"{_BOARD}_"):
             return ()  # the gateway tells of them
@@ -167,8 +153,8 @@ class OpenCodeDialogue:
             summary = f"subagent: {summary}"
         summary = _short(summary)
         if said["type"] == "tool_start":
-            return (ToolStart(tool, summary),)
-        return (ToolEnd(tool, summary, said["ok"] is True),)
+            return (contract.ToolStart(tool, summary),)
+        return (contract.ToolEnd(tool, summary, said["ok"] is True),)
 
     def _summary(self, tool: str, given: Any, title: str) -> str:
         shown = next((str(given[key]) for key in _TOLD if given.get(key)), "")
@@ -176,14 +162,14 @@ class OpenCodeDialogue:
             return f"no such tool: {shown or title}"
         return shown.removeprefix(self._repo) or title or tool
 
-    def _asked(self, said: Any) -> PermissionAsked:
+    def _asked(self, said: Any) -> contract.PermissionAsked:
         permission = _short(said["permission"], 60)
         kind = _KINDS.get(permission, "board" if permission.startswith(f"{_BOARD}_") else "other")
         patterns = ", ".join(str(pattern) for pattern in said["patterns"])
         command = str(said["command"]) or patterns
         if kind == "edit":  # a patch may touch several files
             command = patterns or command.removeprefix(self._repo)
-        return PermissionAsked(str(said["id"])[:200], kind, permission, cut(command, _TEXT_BYTES))
+        return contract.PermissionAsked(str(said["id"])[:200], kind, permission, cut(command, _TEXT_BYTES))
 
 
 _TOLD = ("command", "filePath", "path", "pattern", "description", "tool", "name", "url")
@@ -196,7 +182,9 @@ def _model(wanted: str) -> tuple[str, str]:
     return (provider, name) if slash and name and provider in _PROVIDERS else ("compatible", wanted)
 
 
-def _config(task: Task, layout: Layout, provider: str, model: str, *, chat: bool) -> dict[str, object]:
+def _config(
+    task: contract.Task, layout: contract.Layout, provider: str, model: str, *, chat: bool
+) -> dict[str, object]:
     known: dict[str, object] = {} if provider != "compatible" else _UNKNOWN
     permission = {"*": "deny"} if chat else _PERMISSION | ({"edit": "deny"} if task.read_only else {})
     board = {"type": "remote", "url": f"{layout.gateway}/board", "enabled": True}

@@ -9,15 +9,9 @@ from pathlib import Path
 
 from runner.errors import RunnerError, SpawnError
 from runner.exec.child import Child
+from runner.workspaces.docker import errors
 from runner.workspaces.docker.cell import Cell
 from runner.workspaces.docker.engine import Engine, State
-from runner.workspaces.docker.errors import (
-    ContainerGoneError,
-    ContainerStartError,
-    DiskFullError,
-    EngineAwayError,
-    named,
-)
 
 _TRY_S = 10
 _EXIT_S = 5.0
@@ -126,11 +120,11 @@ class Container(Child):
     def _examine(self, code: int) -> int:
         try:
             state = self._engine.state(self._id)
-        except ContainerGoneError as error:
+        except errors.ContainerGoneError as error:
             self._fate = str(error)
             return code
         if state.running:
-            raise EngineAwayError(self._engine.address, "the connection to a running container broke")
+            raise errors.EngineAwayError(self._engine.address, "the connection to a running container broke")
         if not state.started:
             raise _unstarted(state)
         if state.out_of_memory and state.exit_code == _KILLED:
@@ -183,5 +177,5 @@ def _attach(address: str, container_id: str) -> Sequence[str]:
 
 
 def _unstarted(state: State) -> RunnerError:
-    known = named(_TEXT, state.error)
-    return known if isinstance(known, DiskFullError) else ContainerStartError(state.error)
+    known = errors.named(_TEXT, state.error)
+    return known if isinstance(known, errors.DiskFullError) else errors.ContainerStartError(state.error)

@@ -11,14 +11,8 @@ import requests
 
 import docker
 from ledger.ids import RunId
+from runner.workspaces.docker import errors
 from runner.workspaces.docker.cell import Cell, description, lockdown
-from runner.workspaces.docker.errors import (
-    ContainerGoneError,
-    EngineAwayError,
-    EngineSlowError,
-    ImageMissingError,
-    named,
-)
 
 DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 _CALL_S = 30
@@ -83,7 +77,7 @@ class Engine:
                 settings = client.create_host_config(**lockdown(cell, cpus))
                 made = client.create_container(**description(cell), host_config=settings)
             except docker.errors.ImageNotFound as error:
-                raise ImageMissingError(cell.image) from error
+                raise errors.ImageMissingError(cell.image) from error
             return str(made["Id"])
 
     def kill(self, container_id: str, signal: str = "SIGKILL") -> None:
@@ -112,7 +106,7 @@ class Engine:
             try:
                 told = client.inspect_container(container_id)["State"]
             except docker.errors.NotFound as error:
-                raise ContainerGoneError from error
+                raise errors.ContainerGoneError from error
         return State(
             running=bool(told.get("Running")),
             started=not str(told.get("StartedAt", "")).startswith("0001-"),
@@ -142,7 +136,7 @@ class Engine:
             try:
                 told = client.inspect_image(name)  # type: ignore[no-untyped-call]
             except docker.errors.NotFound as error:
-                raise ImageMissingError(name) from error
+                raise errors.ImageMissingError(name) from error
         volumes = tuple(sorted((told.get("Config") or {}).get("Volumes") or ()))
         return Image(told["Id"], tuple(told.get("RepoTags") or ()), 0.0, volumes)
 
@@ -186,11 +180,11 @@ class Engine:
             _knock(self.address)
             yield _client(os.getpid(), self.address, limit_s)
         except docker.errors.APIError as error:  # first: it is a kind of requests' own errors
-            raise named(what, str(error.explanation or error)) from error
+            raise errors.named(what, str(error.explanation or error)) from error
         except (OSError, docker.errors.DockerException) as error:
             if any(isinstance(cause, _TIMEOUTS) for cause in _causes(error)):
-                raise EngineSlowError(what, limit_s) from error
-            raise EngineAwayError(self.address, str(_causes(error)[-1])) from error
+                raise errors.EngineSlowError(what, limit_s) from error
+            raise errors.EngineAwayError(self.address, str(_causes(error)[-1])) from error
 
 
 # By process: RQ forks, and a connection must not cross a fork.
