@@ -27,8 +27,7 @@ from runner.run.exits import AwaitApproval, Finish, Park, StageExit, StopRequest
 from runner.run.log import RunLog
 from runner.run.run_spec import Clock, Provider, Remote, RunSpec
 from runner.run.secrecy import secrecy_of
-from runner.text.redact import redact
-from runner.text.truncate import cut, one_line
+from runner.text.plain import cut, one_line, redact
 from runner.workspaces.contract import Workspace
 from runner.workspaces.docker.errors import EngineTroubleError
 

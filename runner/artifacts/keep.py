@@ -10,7 +10,7 @@ from ledger.events.run import RunEvent
 from runner.artifacts.store import Store, Stored
 from runner.errors import OversizedRepositoryError, WorkspaceError
 from runner.run.context import RunContext
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 from runner.workspaces.contract import Workspace
 
 SIZE, SHAPE = "size", "shape"

@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 
 from runner.errors import OversizedRepositoryError
-from runner.text.redact import redact
+from runner.text.plain import redact
 
 CAP_BYTES = 10_000_000  # of one file; from a longer text the middle is taken out
 _DIGEST = re.compile(r"[0-9a-f]{64}")

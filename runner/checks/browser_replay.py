@@ -24,8 +24,7 @@ from runner.errors import CommandTimeoutError, KilledError, RunnerError, Workspa
 from runner.exec.child import SIGKILLED, Child, finish
 from runner.run.context import RunContext, Scales
 from runner.run.run_spec import Reproduction
-from runner.text.redact import redact
-from runner.text.truncate import one_line, tail
+from runner.text.plain import one_line, redact, tail
 from runner.workspaces.contract import Workspace
 
 MAX_ERRORS = 10

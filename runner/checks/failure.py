@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from runner.text.truncate import cut, one_line, tail
+from runner.text.plain import cut, one_line, tail
 
 _LINE_CHARACTERS = 500
 _SIGNATURE_LINES = 80  # of an output in which nothing is recognised: its end

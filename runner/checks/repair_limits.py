@@ -11,7 +11,7 @@ from runner.guards.report import listed
 from runner.run.context import RunContext
 from runner.run.facts import Rounds
 from runner.run.run_spec import Limits
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 GROWING_ROUNDS = 3  # in which the change only grew; fewer say nothing yet
 _SHOWN = 5

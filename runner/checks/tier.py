@@ -14,8 +14,7 @@ from runner.checks.commands import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
 from runner.run.context import RunContext
-from runner.text.redact import redact
-from runner.text.truncate import tail
+from runner.text.plain import redact, tail
 from runner.workspaces.contract import Workspace
 
 GAP_BYTES = 1_000  # for the line that tells what is left out

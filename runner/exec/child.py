@@ -14,7 +14,7 @@ from runner.errors import CommandTimeoutError, KilledError, SpawnError
 from runner.exec.launch import UNBOUNDED, Bounds, launched
 from runner.exec.stop import PATIENT, Patience, Stopped, stop
 from runner.exec.stream import Closed, Flooded, Heard, Line, Stream
-from runner.text.truncate import tail
+from runner.text.plain import tail
 
 _UNSENT_CAP_BYTES = 4_000_000
 _TAIL_LINES = 400

@@ -8,8 +8,7 @@ from ledger.ids import RunId
 from runner.errors import GitError
 from runner.exec.child import Ran
 from runner.git.cli import run_git
-from runner.text.redact import redact
-from runner.text.truncate import one_line
+from runner.text.plain import one_line, redact
 
 MAX_RUNS = 500  # whose refs are removed at once, of one mirror
 _REFS = "refs/cardinal/"

@@ -14,8 +14,7 @@ from runner.git.cli import run_git
 from runner.git.commits import Commit, unquoted
 from runner.git.tree_entries import check_entries
 from runner.run.run_spec import Remote
-from runner.text.redact import redact
-from runner.text.truncate import one_line
+from runner.text.plain import one_line, redact
 
 _FETCH_S = 600.0
 _LOOK_S = 60.0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ledger.events.guard import Violation
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 _SHOWN = 5
 _FOR_AGENTS = 30

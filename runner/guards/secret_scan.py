@@ -14,7 +14,7 @@ from typing import Any
 from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 from detect_secrets.plugins.base import BasePlugin
 
-from runner.text.redact import redact
+from runner.text.plain import redact
 
 _CERTAIN = (
     "ArtifactoryDetector", "AWSKeyDetector", "AzureStorageKeyDetector", "CloudantDetector",

@@ -19,7 +19,7 @@ from runner.phases.work import repair_change
 from runner.run.context import RunContext
 from runner.run.exits import Finish, failed
 from runner.run.run_spec import Guards
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 _MAX = 100  # findings in one event
 _JUDGE_S = 180.0  # searching 20 MB of text: nothing can renew the claim meanwhile

@@ -9,7 +9,7 @@ from runner.git.mirror import Heads
 from runner.phases.prepare import admit, forget_session, set_up
 from runner.phases.work import work
 from runner.run.context import RunContext
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 MAX_DISCARDED = 50  # paths that are named
 _BEFORE = "refs/cardinal/before"  # in its place: what set-up left there

@@ -31,8 +31,7 @@ from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.instructions import told
 from runner.run.stage_machine import may_edit
-from runner.text.redact import redact
-from runner.text.truncate import one_line
+from runner.text.plain import one_line, redact
 
 ASIDE = "set-aside.patch"
 _ASIDE_BYTES = 10_000_000

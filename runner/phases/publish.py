@@ -18,7 +18,7 @@ from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.instructions import digest_of
 from runner.session.tool_effects import report
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 # docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
 _CLOSING = re.compile(

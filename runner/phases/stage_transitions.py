@@ -19,8 +19,7 @@ from runner.run.facts import Visit
 from runner.run.instructions import digest_of
 from runner.run.run_spec import Stage
 from runner.run.stage_machine import Ask, Enter, may_edit, named
-from runner.text.redact import redact
-from runner.text.truncate import cut, tail
+from runner.text.plain import cut, redact, tail
 from runner.text.untrusted import flat
 
 FILES = 60  # that a snapshot names

@@ -228,8 +228,7 @@ def phase_of(turn: str) -> Phase:
 
 
 def ask_limit(run: RunContext, verdict: Verdict, spent: Spent) -> NoReturn:
-    """Ask whether the run may go beyond a limit, and park. A bigger budget helps only where its own ran out.
-    """
+    """Ask whether the run may exceed a limit, and park. More dollars help only where its own ran out."""
     allowance = run.allowance
     text = f"The run reached {allowance.reached(verdict, spent)}{_plan_progress(run)}."
     if verdict in _SUBJECTS:

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from runner.text.redact import redact
-from runner.text.truncate import cut
+from runner.text.plain import cut, redact
 from runner.text.untrusted import delimit_untrusted, flat
 from runner.text.visible import clean, clean_line
 

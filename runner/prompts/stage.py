@@ -4,8 +4,7 @@ from runner.run.facts import Visit
 from runner.run.history import History
 from runner.run.run_spec import RunSpec, Stage
 from runner.run.stage_machine import may_edit, named, ways
-from runner.text.redact import redact
-from runner.text.truncate import cut
+from runner.text.plain import cut, redact
 from runner.text.untrusted import flat
 from runner.text.visible import strip_hidden
 

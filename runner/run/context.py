@@ -89,8 +89,7 @@ class RunContext:
         return any(asked.digest == digest for asked in self.published(subject))
 
     def beat(self) -> None:
-        """Keep the claim alive during a command. Raises StopRequested, or Finish when it takes too much disk.
-        """
+        """Keep the claim alive during a command. Raises StopRequested, or Finish for an oversized place."""
         self.log.beat()
         overweight = self.overweight()
         if overweight:
@@ -108,8 +107,7 @@ class RunContext:
         return heavy
 
     def weigh(self) -> str:
-        """Return a sentence for people when the workspace is over its share of disk or files; else nothing.
-        """
+        """Return a sentence for people when the workspace exceeds its disk or files; else nothing."""
         share = self.order.resources
         if self.workspace.count_files(share.files) > share.files:  # first: it ends early, weighing does not
             return (

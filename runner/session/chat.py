@@ -15,8 +15,7 @@ from runner.gateway.control.claim import gateway_for, settle
 from runner.gateway.control.link import Gateway, Terms
 from runner.gateway.control.messages import ProviderFailed, Refused, believable
 from runner.run.run_spec import Places, Provider
-from runner.text.redact import redact
-from runner.text.truncate import cut
+from runner.text.plain import cut, redact
 from runner.workspaces.contract import Tenancy, Workspace
 
 MAX_USD = 1.0  # for one answer

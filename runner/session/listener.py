@@ -22,8 +22,7 @@ from runner.session import permission
 from runner.session.records import Batch
 from runner.session.text_tools import spoken_calls
 from runner.session.tool_effects import Effect, effect_of
-from runner.text.redact import redact
-from runner.text.truncate import one_line
+from runner.text.plain import one_line, redact
 
 # What a browser would run or draw if it were a page: people get it as a download.
 _PAGES = (".html", ".htm", ".xhtml", ".xht", ".svg", ".xml", ".mht", ".mhtml")

@@ -14,7 +14,7 @@ from hashlib import scrypt
 from ledger.model.limit_answers import ALLOW_CARD, ALLOW_ONCE, DENY
 from runner.agents.contract import PermissionAsked
 from runner.run.run_spec import Tools
-from runner.text.truncate import CUT, one_line
+from runner.text.plain import CUT, one_line
 
 CHOICES = (ALLOW_ONCE, ALLOW_CARD, DENY)
 _PARTS = re.compile(r"\|\||&&|[;|&\n()`]|\$\(")

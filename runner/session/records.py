@@ -8,8 +8,7 @@ from runner.agents.contract import Usage
 from runner.exec.child import BEAT_S
 from runner.gateway.control.messages import believable
 from runner.run.context import RunContext
-from runner.text.redact import REDACTED, redact
-from runner.text.truncate import cut
+from runner.text.plain import REDACTED, cut, redact
 
 MAX = 20
 METER_S = 15.0

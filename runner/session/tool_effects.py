@@ -14,8 +14,7 @@ from runner.agents import board_tools
 from runner.run.history import History
 from runner.run.run_spec import RunSpec
 from runner.run.stage_machine import refusal_of_stage
-from runner.text.redact import redact
-from runner.text.truncate import cut
+from runner.text.plain import cut, redact
 from runner.text.untrusted import without_invisible
 from runner.text.visible import strip_hidden
 

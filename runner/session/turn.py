@@ -16,8 +16,7 @@ from runner.run.context import RunContext
 from runner.run.limits import Spent, Verdict
 from runner.session.listener import AgentListener
 from runner.session.records import Transcript
-from runner.text.redact import redact
-from runner.text.truncate import one_line, tail
+from runner.text.plain import one_line, redact, tail
 from runner.text.visible import strip_hidden
 
 ASKED_GRACE_S = 1.5  # after a question the agent may end by itself for so long

@@ -17,7 +17,7 @@ from runner.run.context import RunContext
 from runner.run.run_spec import RunSpec, Tools
 from runner.run.secrecy import Secrecy
 from runner.session.listener import AgentListener
-from runner.text.redact import REDACTED
+from runner.text.plain import REDACTED
 from tests.runner.agents.claude_lines import LAYOUT, asking, written
 from tests.runner.test_guards import KEY
 from tests.runner.world import World

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.agents import contract
 from runner.agents.claude.settings import interruption, permitted, refused, said_by_user, unknown_request
-from runner.text.truncate import cut, one_line
+from runner.text.plain import cut, one_line
 
 _ERROR_BYTES = 600
 _SUMMARY_BYTES = 300

@@ -11,7 +11,7 @@ from typing import Any
 from runner.agents import contract
 from runner.agents.codex.items import LONGEST_CHARS, Asking, ended_item, started_item, typed
 from runner.agents.codex.settings import BOARD, PROVIDER, argv, line, not_offered, request
-from runner.text.truncate import cut, one_line
+from runner.text.plain import cut, one_line
 
 _INITIALIZE, _THREAD, _TURN, _FIRST_FREE = 1, 2, 3, 4
 _NOISE_BYTES = 500

@@ -5,7 +5,7 @@ from typing import Any
 
 from runner.agents.codex.settings import BOARD, line
 from runner.agents.contract import AgentEvent, PermissionAsked, Text, ToolEnd, ToolStart
-from runner.text.truncate import cut, one_line
+from runner.text.plain import cut, one_line
 
 LONGEST_CHARS = 64_000  # of a command: cut, it could hide what a policy refuses
 _MAX = 1_000  # questions and patches that are remembered

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.agents import contract
-from runner.text.truncate import cut, one_line
+from runner.text.plain import cut, one_line
 
 VERSION = "1.18.33"
 MODELS = {"default": "deepseek-v4-pro", "small": "deepseek-v4-flash"}

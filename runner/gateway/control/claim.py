@@ -13,7 +13,7 @@ from runner.agents.contract import Agent
 from runner.gateway.control.link import Gateway, Terms
 from runner.gateway.control.messages import MESSAGE_BYTES, HostAsked, Settled
 from runner.run.run_spec import Places, Provider, RunSpec
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 SETTLE_S = 3.0
 MAX_HOSTS = 200  # told apart at once: an agent could make names up all day

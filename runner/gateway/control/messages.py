@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.agents.board_tools import BadCall, BoardCall, check_call
 from runner.agents.contract import Usage
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 _MAX_USD, _MAX_TOKENS, _MAX_TURNS = 1e6, 10**12, 10**6  # at once
 MESSAGE_BYTES = 60_000  # of one datagram, both ways

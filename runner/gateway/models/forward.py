@@ -17,8 +17,7 @@ from runner.gateway.models.meter import Meter
 from runner.gateway.models.protocol import Asked, loaded
 from runner.gateway.models.routes import Route
 from runner.run.run_spec import Provider
-from runner.text.redact import redact
-from runner.text.truncate import one_line
+from runner.text.plain import one_line, redact
 
 _WHOLE_BYTES = 32_000_000  # of an answer in one piece that is read for its usage
 _ERROR_BYTES = 64_000

@@ -9,7 +9,7 @@ from typing import Any
 from runner.errors import RunnerError
 from runner.gateway.models import sse
 from runner.gateway.models.request_contents import check_fields
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 _LONGEST_NAME = 200
 _WANTED = "stream_options.include_usage"

@@ -16,7 +16,7 @@ from runner.gateway.control.messages import HostAsked, Warned, written
 from runner.gateway.network.addresses import Address, BadAuthorityError, Reach, literal, reachable
 from runner.gateway.network.request import Asked, BadRequestError, asked_for, onward
 from runner.gateway.network.tls_hello import HANDSHAKE, UNRECOGNIZED_NAME, BadHelloError, Hellos
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 Resolve = Callable[[str], Awaitable[tuple[Address, ...]]]
 Tell = Callable[[Mapping[str, object]], None]
