@@ -87,7 +87,8 @@ def launched(
     """
     if problem := launch_problem():
         raise OSError(problem)
-    if shutil.which(_located(argv[0], cwd), path=env.get("PATH", os.defpath)) is None:
+    program = str(cwd / argv[0]) if "/" in argv[0] else argv[0]
+    if shutil.which(program, path=env.get("PATH", os.defpath)) is None:
         raise FileNotFoundError(f"there is no program {argv[0]}")
     steps = [_CHECK]
     if expendable:
@@ -99,10 +100,6 @@ def launched(
 
 def _setpriv() -> str:
     return shutil.which("setpriv") or ""
-
-
-def _located(program: str, cwd: Path) -> str:
-    return str(cwd / program) if "/" in program else program
 
 
 def _follow(setpriv: str) -> tuple[str, ...]:

@@ -112,7 +112,8 @@ def judge(command: str, ran: Ran, bounds: Bounds) -> None:
     if ran.exit_code == 0:
         return
     died = _DIED.search(ran.tail)  # one of git's own helpers: it tells of that in words
-    by = int(died[1]) if died else _signal_of(ran.exit_code)
+    # A shell tells of a signal by a code above 128; git's own codes are lower.
+    by = int(died[1]) if died else max(-ran.exit_code, ran.exit_code - 128)
     if by == signal.SIGKILL:
         raise KilledError(f"git {command}")
     if by == signal.SIGXCPU:
@@ -121,8 +122,3 @@ def judge(command: str, ran: Ran, bounds: Bounds) -> None:
         raise GitLimitError(command, f"{_FILE_BYTES // 1_000_000} MB in one file")
     if _NO_MEMORY.search(ran.tail):
         raise GitLimitError(command, f"{(bounds.memory_bytes or 0) // 1_000_000} MB of memory")
-
-
-def _signal_of(exit_code: int) -> int:
-    """Return the signal that ended a command, also as a shell tells of it: git's own codes are lower."""
-    return -exit_code if exit_code < 0 else max(0, exit_code - 128)

@@ -1,7 +1,6 @@
 """Guard phase: denied findings go back to the agent, doubtful ones to a person."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from hashlib import sha256
 
@@ -96,19 +95,19 @@ def ask_people(run: RunContext, head: str) -> None:
 
 def findings(change: Change, rules: Guards) -> tuple[Violation, ...]:
     """Return the findings of all guards whose action is not allow, denied ones first."""
-    found = [one for name in builtin.names() for one in _of_guard(name, change, rules)]
+    actions = {name: rules.action(name) for name in builtin.names()}
+    found = [
+        _finding(name, action, one)
+        for name, action in actions.items()
+        if action != "allow"
+        for one in builtin.load(name).look(change, rules)
+    ]
     return tuple(sorted(dict.fromkeys(found), key=_rank))
 
 
 def _rank(one: Violation) -> tuple[bool, bool, str, str]:
     """Sort key: denied before doubtful, the end state before commits on the way."""
     return one.action != "deny", bool(one.commit), one.guard, one.path
-
-
-def _of_guard(name: str, change: Change, rules: Guards) -> Iterator[Violation]:
-    action = rules.action(name)
-    if action != "allow":
-        yield from (_finding(name, action, one) for one in builtin.load(name).look(change, rules))
 
 
 def _finding(name: str, action: str, found: Breach) -> Violation:

@@ -89,6 +89,7 @@ def leave(run: RunContext, visit: Visit) -> None:
     head, paths, lines, added = _changed(run, begun, head)
     known = visit.snapshot.files if visit.snapshot is not None else ()
     files = tuple(dict.fromkeys((*known, *paths)))
+    plan = run.history.plan
     many = visit.files_changed + sum(path not in known for path in paths)
     run.log.append(
         staged.SnapshotTaken(
@@ -100,7 +101,7 @@ def leave(run: RunContext, visit: Visit) -> None:
             files_omitted=many - len(files[:FILES]),
             notes=tuple(cut(note, _NOTE_BYTES) for note in visit.notes[-NOTES:]),
             open_points=visit.open_points,
-            open_steps=_open_steps(run),
+            open_steps=plan.steps[plan.done :] if plan is not None else (),
             head=head,
         ),
         staged.StageLeft(
@@ -154,11 +155,6 @@ def _changed(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, .
     change = run.mirror.diff(before, head)
     paths = tuple(flat(path) for path in change.paths)
     return head, paths, change.lines_changed, change.lines_added
-
-
-def _open_steps(run: RunContext) -> tuple[str, ...]:
-    plan = run.history.plan
-    return plan.steps[plan.done :] if plan is not None else ()
 
 
 def _tidy(run: RunContext, visit: Visit, stage: Stage) -> None:

@@ -1,8 +1,9 @@
 """Staged run: one agent per stage, until a stage ends the work."""
 
+from ledger.states import RunState
 from runner.agents.contract import Phase
 from runner.phases.stage_transitions import ask, brief, close, enter, leave
-from runner.phases.work import at_work, cut_short, deliver_answer, detail_of, phase_of, take_turn
+from runner.phases.work import cut_short, deliver_answer, resume, take_turn
 from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.facts import Visit
@@ -37,12 +38,12 @@ def _play(run: RunContext, visit: Visit) -> None:
     """Return once the agent of this entry chose the next stage."""
     _resume(run, visit)
     if visit.target is None and visit.turn not in run.history.turns:
-        at_work(run)
+        run.step(RunState.WORKING)
         brief(run, visit)
         take_turn(run, Phase.STAGE, visit.turn)
     report = f"{Phase.REPORT}-{visit.turn}"
     if visit.target is None and report not in run.history.turns:
-        at_work(run)
+        run.step(RunState.WORKING)
         take_turn(run, Phase.REPORT, report)
     if visit.target is None:
         said = "neither `go_to_stage` nor `finish` was called, and not when it was asked to"
@@ -54,5 +55,4 @@ def _resume(run: RunContext, visit: Visit) -> None:
     cut = cut_short(run, since=visit.seq)
     unheard = run.history.undelivered_answer() is not None
     if cut and (visit.target is None or run.history.stages.over or unheard):
-        at_work(run)
-        take_turn(run, phase_of(cut), cut, detail=detail_of(run, phase_of(cut)))
+        resume(run, cut)

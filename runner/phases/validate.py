@@ -83,17 +83,12 @@ def _pass(run: RunContext) -> bool:
     bound_size(run, run.mirror.diff(run.mirror.head(run.order.base_branch), head))
     rounds, tree = run.history.rounds, run.mirror.tree(head)
     newest = rounds.newest
-    if newest is not None and newest.tree == tree and not _given_back(run, newest.iteration):
-        return False
+    if newest is not None and newest.tree == tree and f"repair-{newest.iteration}" not in run.history.turns:
+        return False  # the agent has not had its turn to repair that
     known = rounds.on(tree)
     if known is not None:
         ask_about_standstill(run, known.iteration)
     return _check(run, head)
-
-
-def _given_back(run: RunContext, iteration: int) -> bool:
-    """Whether the agent had its turn to repair that iteration's failure."""
-    return f"repair-{iteration}" in run.history.turns
 
 
 def _check(run: RunContext, head: str) -> bool:

@@ -58,11 +58,12 @@ def make_plan(run: RunContext) -> None:
 
 def work(run: RunContext) -> None:
     """Return once the agent reported the end of its work, and no turn is interrupted."""
-    phase, turn = _first(run)
+    phase, turn = _FIRST.get(run.order.kind, (Phase.WORK, "work"))
+    if run.order.investigates:
+        phase, turn = Phase.INVESTIGATE, str(Phase.INVESTIGATE)
     cut = cut_short(run)
     if cut:
-        run.step(RunState.WORKING)
-        take_turn(run, phase_of(cut), cut, detail=detail_of(run, phase_of(cut)))
+        resume(run, cut)
     elif turn not in run.history.turns:
         run.step(RunState.WORKING)
         take_turn(run, phase, turn)
@@ -76,15 +77,11 @@ def work(run: RunContext) -> None:
         raise failed("gave_up", "the agent ended without a report, and gave none when it was asked for one")
 
 
-def _first(run: RunContext) -> tuple[Phase, str]:
-    if run.order.investigates:
-        return Phase.INVESTIGATE, str(Phase.INVESTIGATE)
-    return _FIRST.get(run.order.kind, (Phase.WORK, "work"))
-
-
-def at_work(run: RunContext) -> None:
-    """Move the run to working."""
+def resume(run: RunContext, turn: str) -> None:
+    """Play an interrupted turn again."""
     run.step(RunState.WORKING)
+    phase = _phase_of(turn)
+    take_turn(run, phase, turn, detail=_detail_of(run, phase))
 
 
 def deliver_answer(run: RunContext) -> None:
@@ -97,7 +94,7 @@ def deliver_answer(run: RunContext) -> None:
         take_turn(run, Phase.HEED, turn, detail=words.words)
 
 
-def detail_of(run: RunContext, phase: Phase) -> str:
+def _detail_of(run: RunContext, phase: Phase) -> str:
     """Return the matter of an interrupted turn: people's words, or the failure."""
     words = run.history.unheeded_words()
     if phase is Phase.HEED:
@@ -215,14 +212,14 @@ def _bitten(run: RunContext, result: TurnResult, verdict: Verdict) -> NoReturn:
 def cut_short(run: RunContext, since: int = 0) -> str:
     """Return the newest turn of the work since event `since`, if it was interrupted, else nothing."""
     turn = run.history.turn
-    if turn is None or turn.seq < since or turn.outcome == "done" or phase_of(turn.turn) in READ_ONLY:
+    if turn is None or turn.seq < since or turn.outcome == "done" or _phase_of(turn.turn) in READ_ONLY:
         return ""
     if turn.outcome == "broken" and _finished_now(run):
         return ""
     return turn.turn
 
 
-def phase_of(turn: str) -> Phase:
+def _phase_of(turn: str) -> Phase:
     """Return the phase of a turn, by its name."""
     return Phase(turn.split("-")[0])
 

@@ -30,6 +30,7 @@ _PLAN = (
     "Plan this card. Read what you need and change nothing: the repository is read-only now. "
     "Then call `plan` with a summary and steps that can be ticked, and end the turn."
 )
+_NOT_APPROVED = "The plan was not approved. Make another one; this is what was said:"
 _WORK = (
     "Do the work on the branch you are on, commit in small steps, tick the plan's steps, and call `finish`."
 )
@@ -96,7 +97,8 @@ def of_stage(order: RunSpec, history: History) -> str:
 def _core(phase: Phase, order: RunSpec, history: History, detail: str) -> str:
     match phase:
         case Phase.PLAN | Phase.REDIRECT | Phase.INVESTIGATE:
-            return _reading(phase, detail)
+            said = f"{_NOT_APPROVED}\n{strip_hidden(detail)}\n\n" if phase is Phase.REDIRECT else ""
+            return said + (_LOOK if phase is Phase.INVESTIGATE else _PLAN)
         case Phase.STAGE:
             return core(order, history, _matter(order, history))
         case Phase.WORK:
@@ -116,10 +118,6 @@ def _core(phase: Phase, order: RunSpec, history: History, detail: str) -> str:
     assert_never(phase)
 
 
-def _redirected(said: str) -> str:
-    return f"The plan was not approved. Make another one; this is what was said:\n{strip_hidden(said)}"
-
-
 def _matter(order: RunSpec, history: History) -> str:
     """Return the matter of all stages of the run, without its briefing."""
     match order.kind:
@@ -128,12 +126,6 @@ def _matter(order: RunSpec, history: History) -> str:
         case "repair":
             return f"{_RED} Repair the cause. {_HONEST}"
     return _approved(history.plan).strip()
-
-
-def _reading(phase: Phase, detail: str) -> str:
-    if phase is Phase.INVESTIGATE:
-        return _LOOK
-    return _PLAN if phase is Phase.PLAN else f"{_redirected(detail)}\n\n{_PLAN}"
 
 
 def _approved(plan: Plan | None) -> str:

@@ -63,10 +63,8 @@ def secrecy_of(layers: Iterable[Layer], files: Iterable[SkillContent], before: I
     for text in texts:
         for line in map(str.strip, text.splitlines()):
             if len(line) >= _LEAST_CHARACTERS:
-                phrases |= dict.fromkeys((line, json.dumps(line)[1:-1], _unescaped(line)))
+                phrases |= dict.fromkeys(
+                    (line, json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1])
+                )
     kept = tuple(dict.fromkeys((*phrases, *before)))[:_MAX_PHRASES]
     return Secrecy(tuple(sorted(kept, key=len, reverse=True)))
-
-
-def _unescaped(line: str) -> str:
-    return json.dumps(line, ensure_ascii=False)[1:-1]

@@ -1,6 +1,7 @@
 """Records of a turn: events in batches, and the debug log."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from ledger.events.run import AgentSaid, RunEvent, UsageMetered
@@ -111,13 +112,9 @@ class Batch:
             return
         events, self._waiting, self._flushed_at = self._waiting, [], clock
         if self._used.turns > 0 or self._used.usd > 0 or last or clock - self._metered_at >= METER_S:
-            events.append(self._metered(clock - self._metered_at))
+            events.append(replace(self._used, seconds=clock - self._metered_at))
             self._used, self._metered_at = self._nothing(), clock
         self._run.log.append(*events)
-
-    def _metered(self, seconds: float) -> UsageMetered:
-        used = self._used
-        return UsageMetered(used.run_id, used.usd, used.input_tokens, used.output_tokens, used.turns, seconds)
 
     def _nothing(self) -> UsageMetered:
         return UsageMetered(self._run.order.run_id, 0.0, 0, 0, 0, 0.0)

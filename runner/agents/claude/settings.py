@@ -24,7 +24,11 @@ _STREAM = (
 )
 # Of the repository nothing but its files: no settings, hooks, plugins, MCP servers, skills, commands.
 _ALONE = ("--setting-sources=", "--strict-mcp-config", "--disable-slash-commands")
-_ANSWER_ONLY = "Answer in text. You have no tools and no files here."
+_ANSWERING = (
+    "--tools=",
+    "--system-prompt=Answer in text. You have no tools and no files here.",
+    "--no-session-persistence",
+)
 _NOT_A_KEY = "cardinal-gateway"  # the program wants one; the gateway puts the real one in its place
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -56,13 +60,9 @@ _PINNED = (
 def command(task: Task, layout: Layout, model: str) -> Command:
     """Return the program with its first prompt; it leaves with code 0 when its stdin ends after a turn."""
     chat = task.phase is Phase.CHAT
-    scene = _bare() if chat else _working(task, layout)
+    scene = _ANSWERING if chat else _working(task, layout)
     argv = (*_STREAM, *_ALONE, f"--model={model}", *scene)
     return Command(argv, said_by_user(task.prompt), _environment(layout, model))
-
-
-def _bare() -> tuple[str, ...]:
-    return ("--tools=", f"--system-prompt={_ANSWER_ONLY}", "--no-session-persistence")
 
 
 def _working(task: Task, layout: Layout) -> tuple[str, ...]:

@@ -141,11 +141,14 @@ def _use(item: Any, repo: str) -> tuple[str, str] | None:
     """Return the name of the tool and one line about its use."""
     match item["type"]:
         case "commandExecution":
-            return "exec_command", _summary(shell_line(str(item["command"])), item.get("exitCode"))
+            line, code = one_line(shell_line(str(item["command"])), _SUMMARY_BYTES), item.get("exitCode")
+            return "exec_command", f"{line} (exit {code})" if isinstance(code, int) and code else line
         case "fileChange":
             return "apply_patch", one_line(edited_paths(item, repo), _SUMMARY_BYTES)
         case "mcpToolCall":
-            return one_line(f"{item['server']}.{item['tool']}", 60), _failure(item.get("error"))
+            error = item.get("error")
+            problem = one_line(str(error["message"]), _SUMMARY_BYTES) if error else ""
+            return one_line(f"{item['server']}.{item['tool']}", 60), problem
         case "webSearch":
             return "web_search", one_line(str(item.get("query")), _SUMMARY_BYTES)
         case "imageView":
@@ -153,12 +156,3 @@ def _use(item: Any, repo: str) -> tuple[str, str] | None:
         case "contextCompaction":
             return "compaction", "made its own memory shorter"
     return None
-
-
-def _summary(command: str, exit_code: object) -> str:
-    line = one_line(command, _SUMMARY_BYTES)
-    return f"{line} (exit {exit_code})" if isinstance(exit_code, int) and exit_code else line
-
-
-def _failure(error: Any) -> str:
-    return one_line(str(error["message"]), _SUMMARY_BYTES) if error else ""

@@ -65,11 +65,8 @@ class Console:
     """What the page says to developers, in one file of bounded size."""
 
     def __init__(self, path: Path) -> None:
-        self._file, self._left, self._unsaid = (
-            path.open("w", encoding="utf-8", errors="replace"),
-            _CONSOLE_BYTES,
-            0,
-        )
+        self._file = path.open("w", encoding="utf-8", errors="replace")
+        self._left, self._unsaid = _CONSOLE_BYTES, 0
         self.errors: deque[str] = deque(maxlen=_ERRORS)
         self.error_count = 0
 
@@ -79,10 +76,7 @@ class Console:
         page.on("pageerror", lambda error: self.add("page error", str(error)))
         page.on("requestfailed", self._failed)
         page.on("dialog", self._accept)
-        page.on("crash", self._crashed)
-
-    def _crashed(self, _: Page) -> None:
-        self.add("page error", "the page crashed")
+        page.on("crash", lambda _: self.add("page error", "the page crashed"))
 
     def _accept(self, dialog: Dialog) -> None:
         self.add(f"{dialog.type}, accepted", dialog.message)

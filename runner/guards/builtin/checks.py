@@ -24,7 +24,9 @@ def _what(one: Touched, rules: Guards) -> str:
         return "is run by the checks"
     if ci_files.has_sections(one.path):
         return _sections(one)
-    if ci_files.by_lines(one.path) and (one.unread or any(map(ci_files.decides, _texts(one)))):
+    if ci_files.by_lines(one.path) and (
+        one.unread or any(map(ci_files.decides, (*one.gone, *(text for _, text in one.lines))))
+    ):
         return "decides what the checks do, in lines about tests"
     return ""
 
@@ -34,8 +36,3 @@ def _sections(one: Touched) -> str:
         return "may decide what the checks do: it was not read"
     altered = ci_files.altered(one.path, *one.whole)
     return f"decides what the checks do, in {', '.join(ci_files.sections_named(altered))}" if altered else ""
-
-
-def _texts(one: Touched) -> Iterator[str]:
-    yield from one.gone
-    yield from (text for _, text in one.lines)

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import subprocess
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from runner.workspaces.docker.engine import Engine, State
 _TRY_S = 10
 _EXIT_S = 5.0
 _KILLED = 137
+_ATTACH = ("start", "--attach", "--interactive")
 _TEXT = "start the container"
 
 
@@ -94,7 +94,15 @@ class Container(Child):
         self._asked: int | None = None
         self._fate = ""
         super().__init__(
-            _attach(engine.address, container_id),
+            (
+                working_cli(engine.address),
+                "-H",
+                engine.address,
+                "start",
+                "--attach",
+                "--interactive",
+                container_id,
+            ),
             env=cli_environment(),
             cwd=Path("/"),
             cap_bytes=cap_bytes,
@@ -170,10 +178,6 @@ def start(engine: Engine, cell: Cell, *, cap_bytes: int, beside: int | None = No
         with contextlib.suppress(RunnerError):
             engine.remove(container_id)
         raise
-
-
-def _attach(address: str, container_id: str) -> Sequence[str]:
-    return (working_cli(address), "-H", address, "start", "--attach", "--interactive", container_id)
 
 
 def _unstarted(state: State) -> RunnerError:
