@@ -1,4 +1,4 @@
-"""One child of the supervisor: bytes in without blocking, lines out, an end that is always reached."""
+"""One child process of the supervisor: non-blocking input, lines of output, and an end in every case."""
 
 import contextlib
 import os
@@ -27,10 +27,10 @@ FLOODED = 125  # the exit code of what wrote more than it may
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A command that ended. `out` is its stdout as far as the cap allows; `tail` the end of both outputs.
+    """A finished command. `out` is its stdout up to the cap, `tail` the end of both outputs.
 
-    `flooded`: it wrote more than it may and was killed; the exit code is FLOODED then. `cut`: a line of its
-    stdout was too long to be kept, or there was no room for it.
+    `flooded`: it wrote too much and was killed, with the exit code FLOODED. `cut`: a line of stdout was too
+    long, or there was no room for it.
     """
 
     exit_code: int
@@ -42,7 +42,7 @@ class Ran:
 
 
 class Child:
-    """A started program. It dies with this process, and `close` leaves nothing of it behind."""
+    """A started program. It dies with this process; `close` leaves nothing of it behind."""
 
     def __init__(
         self,
@@ -56,9 +56,9 @@ class Child:
         expendable: bool = False,
         beside: int | None = None,
     ) -> None:
-        """Start `argv`. Raises SpawnError when that fails. `expendable`: the first to go without memory.
+        """Start `argv`. Raises SpawnError. `expendable`: the kernel kills it first when memory runs out.
 
-        `beside` is a descriptor whose messages are heard together with the child's output.
+        `beside` is a descriptor whose messages are read together with the child's output.
         """
         try:
             self._popen = subprocess.Popen(
@@ -89,35 +89,35 @@ class Child:
 
     @property
     def fate(self) -> str:
-        """What befell it from outside, as a person reads it; empty for an end of its own."""
+        """The external cause of its end, for people; empty where it ended by itself."""
         return ""
 
     @property
     def was_killed(self) -> bool:
-        """Whether it ended by a SIGKILL that did not come from here: by a person's, or for want of memory."""
+        """Whether a SIGKILL from elsewhere ended it: a person's, or the kernel's for lack of memory."""
         return self._popen.poll() == -signal.SIGKILL and not self._struck
 
     @property
     def output_bytes(self) -> int:
-        """How much it wrote so far."""
+        """The size of its output so far."""
         return self._stream.read_bytes
 
     def write(self, message: bytes) -> bool:
-        """Queue bytes for its stdin; False when nobody reads there any more, or too much waits already."""
+        """Queue bytes for its stdin; False when it reads no more, or too much is queued."""
         if self._stdin.closed or len(self._unsent) > _UNSENT_CAP_BYTES:
             return False
         self._unsent += message
         return self._send()
 
     def end_input(self) -> None:
-        """Close its stdin once everything is sent, waiting a little for a slow reader."""
+        """Close its stdin after sending everything, waiting a little for a slow reader."""
         until = time.monotonic() + _EXIT_S
         while self._unsent and time.monotonic() < until and self._send():
             self._ahead.extend(self._stream.hear(0.02))
         self._close_input()
 
     def hear(self, wait_s: float) -> tuple[Heard, ...]:
-        """Return what it said next, waiting at most `wait_s`."""
+        """Return its next output, waiting at most `wait_s`."""
         self._send()
         if self._ahead:
             heard = tuple(self._ahead)
@@ -128,7 +128,7 @@ class Child:
     def stop(
         self, interrupt: bytes | None = None, *, hurry: bool = False, patience: Patience = PATIENT
     ) -> Stopped:
-        """Bring it to its end and return how; what it says meanwhile is kept for `hear`."""
+        """Stop it and return how; output meanwhile is kept for `hear`."""
         return stop(
             self._popen,
             interrupt=interrupt,
@@ -149,7 +149,7 @@ class Child:
             return self._popen.wait(timeout=_EXIT_S)
 
     def close(self) -> None:
-        """Kill what is left of it and give back its pipes."""
+        """Kill it if it still runs, and close its pipes."""
         self._kill()
         self._popen.wait(timeout=_EXIT_S)
         self._stream.close()
@@ -196,11 +196,10 @@ def finish(
     line: Callable[[str], None] = lambda _: None,
     spoken: Callable[[str], None] = lambda _: None,
 ) -> Ran:
-    """Hear `child` to its end and return what it did; `beat` is called all the while and may raise to stop
-    it. `line` gets each line of both outputs, `spoken` of its stdout alone.
+    """Run `child` to its end and return the result. `beat` is called all the while and may raise to stop it.
 
-    Raises CommandTimeoutError after `timeout_s`, and KilledError when somebody else killed it. The child is
-    gone in every case.
+    `line` gets each line of both outputs, `spoken` those of stdout. Raises CommandTimeoutError, and
+    KilledError when it was killed from outside. The child is gone in every case.
     """
     began = time.monotonic()
     out, kept = [""], 0

@@ -1,7 +1,7 @@
-"""Starting a program so that SIGKILL follows its parent's death, without forking Cardinal.
+"""Starts of programs and forks that the kernel kills when their parent dies.
 
-A fork of a large process copies its page tables and closes its ledgers first. `subprocess` needs none (it
-uses vfork) as long as no Python code runs between fork and exec, so a small shell prepares the program.
+A fork of a large process copies its page tables and closes its ledgers first. `subprocess` avoids it (with
+vfork) as long as no Python code runs between fork and exec, so a small shell prepares the program.
 """
 
 import ctypes
@@ -25,10 +25,10 @@ _CHECK = '[ "$PPID" = "$1" ] || exit 125; shift; unset PWD OLDPWD SHLVL _'
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a program and each program that it starts may use; None: as much as there is.
+    """Limits of a program and of each program that it starts; None is no limit.
 
-    `file_bytes` is the size of every file that it writes, `memory_bytes` its address space, `cpu_s` its time
-    on a processor. Source: setrlimit(2).
+    `file_bytes` limits each file that it writes, `memory_bytes` its address space, `cpu_s` its processor
+    time. Source: setrlimit(2).
     """
 
     file_bytes: int | None = None
@@ -36,7 +36,7 @@ class Bounds:
     cpu_s: int | None = None
 
     def steps(self) -> Iterator[str]:
-        """Yield the shell commands that set them."""
+        """Yield the shell commands that set the limits."""
         if self.file_bytes is not None:
             yield f"ulimit -f {self.file_bytes // _FILE_UNIT_BYTES}"
         if self.memory_bytes is not None:
@@ -55,7 +55,7 @@ def launch_problem() -> str:
 
 @cache
 def problem_of(setpriv: str) -> str:
-    """Return why this `setpriv` cannot start programs, or nothing; tried once per process."""
+    """Return why this `setpriv` cannot start programs, or nothing; cached per process."""
     if not setpriv:
         return "setpriv is not installed: install util-linux 2.33 or newer"
     command = (*_follow(setpriv), "/bin/sh", "-c", ":")
@@ -77,13 +77,11 @@ def launched(
     bounds: Bounds = UNBOUNDED,
     expendable: bool = False,
 ) -> tuple[str, ...]:
-    """Return the command that becomes `argv` and gets SIGKILL once the thread that starts it is gone.
+    """Return the command that becomes `argv` and gets SIGKILL when the thread that started it dies.
 
-    `env` and `cwd` are those of the start; variables that a shell keeps for itself (IFS, OPTIND, PWD …) do
-    not reach `argv`. An `expendable` program is what the kernel kills first when memory runs out, rather than
-    Cardinal (source: proc(5), oom_score_adj).
-
-    Raises OSError when `argv` cannot be started here.
+    Start it with the same `env` and `cwd`; the shell's own variables (IFS, OPTIND, PWD …) do not reach
+    `argv`. The kernel kills an `expendable` program first when memory runs out (source: proc(5),
+    oom_score_adj). Raises OSError when `argv` cannot be started here.
     """
     if problem := launch_problem():
         raise OSError(problem)
@@ -107,11 +105,9 @@ def _follow(setpriv: str) -> tuple[str, ...]:
 
 
 def with_parent(*, expendable: bool = False) -> Callable[[], None]:
-    """Return what a forked child calls first so that SIGKILL follows its parent's death.
+    """Return a function for a forked child to call first: SIGKILL then follows its parent's death.
 
-    An `expendable` child is what the kernel kills first when memory runs out, rather than Cardinal
-    (source: proc(5), oom_score_adj). The C library is loaded here, not after the fork, where loading can
-    deadlock.
+    `expendable` is as in `launched`. The C library is loaded here: loading it after the fork can deadlock.
     """
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     parent = os.getpid()

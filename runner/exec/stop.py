@@ -1,4 +1,4 @@
-"""The stop ladder: ask the agent, close its input, kill its sandbox; each rung waits only so long."""
+"""Stop ladder: interrupt the agent, close its input, terminate, kill; each rung waits for a limited time."""
 
 import subprocess
 import time
@@ -10,7 +10,7 @@ KILL_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long each rung waits for the end: after the interrupt, the closed input, and SIGTERM."""
+    """The wait of each rung: after the interrupt, the closed input, and SIGTERM."""
 
     ask_s: float = 2.0
     close_s: float = 1.0
@@ -22,9 +22,7 @@ PATIENT = Patience()
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """How a child was stopped: the rung that did it (gone, interrupt, close, term, kill) and how long it
-    took.
-    """
+    """The rung that stopped a child (gone, interrupt, close, term, kill), and the time that it took."""
 
     rung: str
     took_s: float
@@ -42,10 +40,10 @@ def stop(
     hurry: bool = False,
     patience: Patience = PATIENT,
 ) -> Stopped:
-    """Bring `child` to its end, gently first unless in a `hurry`, and return how.
+    """Stop `child`, gently first unless in a `hurry`, and return how.
 
-    `drain(seconds)` reads its output while waiting: a child that blocks on a full pipe cannot obey. `term`
-    asks it by SIGTERM; `kill` takes down everything that it started; for a sandbox that is its PID namespace.
+    `drain(seconds)` reads its output meanwhile: a child that blocks on a full pipe cannot obey. `term` sends
+    SIGTERM; `kill` ends everything that it started, for a sandbox its PID namespace.
     """
     began = time.monotonic()
 

@@ -1,6 +1,4 @@
-"""git on the host: only on Cardinal's own bare mirrors, with nothing of the host's settings, and never a
-prompt.
-"""
+"""git on the host: only in Cardinal's own bare mirrors, without the host's settings, and without prompts."""
 
 import re
 import signal
@@ -75,14 +73,11 @@ def run_git(
     given: bytes = b"",
     transfers: bool = False,
 ) -> Ran:
-    """Run one git command on the host and return what it did, whatever its exit code.
+    """Run one git command on the host and return its result, whatever its exit code.
 
-    `given` is what it reads; the caller sees to it that an answer to less of it is noticed. `lock`: a file
-    that only one such command holds at a time, waited for at most `lock_s`; git is not begun when that is
-    over. What `transfers` a whole repository gets more memory.
-
-    Raises SpawnError, CommandTimeoutError, KilledError, and GitLimitError when git wanted more memory, time
-    or room for its answer than it gets.
+    `given` is its input; the caller must notice an answer to less of it. `lock`: a file that one command
+    holds at a time, waited for at most `lock_s`. `transfers`: of a whole repository, with more memory. Raises
+    SpawnError, CommandTimeoutError, KilledError, and GitLimitError at a limit of memory, time or output.
     """
     queue = () if lock is None else ("flock", "--no-fork", "--timeout", str(lock_s), str(lock))
     bounds = _bounds(timeout_s, transfers)

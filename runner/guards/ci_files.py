@@ -1,4 +1,4 @@
-"""Which files decide what the checks of a repository do: whole files, and sections of others. Pure."""
+"""Files that decide what the checks of a repository do: whole files, and sections of others. Pure."""
 
 import configparser
 import json
@@ -93,7 +93,7 @@ def _fits(path: str, line: str) -> bool:
 
 
 def _run_by(words: list[str]) -> Iterator[str]:
-    """Yield what a command runs or is told by: what it only looks at, as `test -f` does, decides nothing."""
+    """Yield the files that a command runs, or is configured by; files that it only reads decide nothing."""
     before = "exec"  # at the beginning stands a program
     for at, word in enumerate(words):
         if not word:
@@ -108,22 +108,22 @@ def _run_by(words: list[str]) -> Iterator[str]:
 
 
 def by_lines(path: str) -> bool:
-    """Whether a file decides by some of its lines alone."""
+    """Whether only some lines of a file decide."""
     return _LINES.fullmatch(folded(path)) is not None
 
 
 def decides(line: str) -> bool:
-    """Whether a line of such a file is about tests; a dependency that tests need is not."""
+    """Whether a line of such a file is about tests; a dependency of tests is not."""
     return _OF_TESTS.search(line) is not None and not _TEST_DEPENDENCY.match(line)
 
 
 def has_sections(path: str) -> bool:
-    """Whether a file decides by some of its sections alone."""
+    """Whether only some sections of a file decide."""
     return _name(path) in _READERS
 
 
 def altered(path: str, before: str, after: str) -> tuple[str, ...]:
-    """Return the sections that decide and differ; the whole file, as `it`, where a text cannot be read."""
+    """Return the deciding sections that differ; the whole file, as `it`, where a text cannot be parsed."""
     read = _READERS[_name(path)]
     try:
         old, new = (read(text) if text.strip() else {} for text in (before, after))
@@ -143,7 +143,7 @@ def _at(found: object, *keys: str) -> object:
 
 
 def _chosen(found: object, places: Iterable[str]) -> Sections:
-    """Return what stands at each of these places, of which the names are parted by a space."""
+    """Return the value at each of these places, whose keys are separated by a space."""
     chosen = {place: _at(found, *place.split(" ")) for place in places}
     return {place: one for place, one in chosen.items() if one is not None}
 
@@ -185,6 +185,6 @@ _READERS: dict[str, Callable[[str], Sections]] = {
 
 
 def sections_named(keys: Iterable[str], most: int = 3) -> Iterator[str]:
-    """Yield the first of these sections as people know them."""
+    """Yield the first of these sections by their usual names."""
     for key in tuple(keys)[:most]:
         yield f"`{key.replace(' ', '.')}`" if key != "it" else "the file"

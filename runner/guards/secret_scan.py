@@ -1,6 +1,6 @@
-"""What looks like a secret in one line of text: by detect-secrets, and by the shapes that Cardinal redacts.
+"""Secrets in one line of text: by detect-secrets, and by the patterns that Cardinal redacts.
 
-Only its patterns are used, on text in memory: nothing asks the network whether a key is good.
+Only patterns are used, on text in memory: nothing asks the network whether a key is valid.
 """
 
 import math
@@ -34,14 +34,14 @@ _VALUE = re.compile(r"[^\s'\"`,;<>{}()\[\]$%*]+")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a line holds, as people call it. `doubtful`: as often an example as a secret."""
+    """A kind of secret, as people call it. `doubtful`: as often an example as a secret."""
 
     name: str
     doubtful: bool
 
 
 def kinds_in(line: str) -> tuple[Kind, ...]:
-    """Return the kinds of secrets that a line seems to hold, each once."""
+    """Return the kinds of secrets in a line, each once."""
     return tuple(dict.fromkeys(kind for piece in _pieces(line) for kind in _kinds(piece)))
 
 
@@ -67,7 +67,7 @@ def _finds(plugin: BasePlugin, text: str) -> bool:
 
 
 def _sets_password(keyword: BasePlugin, text: str) -> bool:
-    """Whether a name like `password` gets a value that nobody would choose for an example."""
+    """Whether a name like `password` gets a value that is no example."""
     at = 0
     while found := _SETS.search(text, at):
         piece = text[max(0, found.start() - _BEFORE) : found.start() + _KEYWORD_PIECE]

@@ -1,4 +1,4 @@
-"""Writes the text that a page shows as plain Markdown: headings, lists, quotes, tables, code. Pure."""
+"""Text of a rendered page as plain Markdown: headings, lists, quotes, tables, code. Pure."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ _EMBEDDED = re.compile(
 
 @dataclass(slots=True)
 class _Frame:
-    """A quote, or an item of a list: what its first line begins with, and what the others do."""
+    """A quote or list item: the prefix of its first line, and that of the others."""
 
     first: str
     rest: str
@@ -93,7 +93,7 @@ class PageText(HTMLParser):
         self._small, self._inline_code, self._left_out = 0, 0, 0
 
     def text(self) -> str:
-        """Return what the page shows."""
+        """Return the text of the page."""
         self.close()
         self._end_paragraph()
         return "\n".join(self._lines)

@@ -1,4 +1,4 @@
-"""Words of others between tags that they cannot forge, for whoever reads them as a model. Pure."""
+"""Untrusted text for models: without invisible characters, and between tags that it cannot forge. Pure."""
 
 import re
 import unicodedata
@@ -15,18 +15,18 @@ _LIKE = re.compile(r"untrusted(?=-)", re.IGNORECASE)
 
 
 def delimit_untrusted(text: str, tag: str) -> str:
-    """Return `text` between `tag`s; nothing in it looks like one of them."""
+    """Return `text` between `tag`s, with nothing in it that looks like one."""
     kept = _LIKE.sub(lambda found: found[0][:2] + "·" + found[0][2:], text)
     return f"<{tag}>\n{kept}\n</{tag}>"
 
 
 def flat(text: str, most: int = 300) -> str:
-    """Return a name or a path of others as one short line: no heading, list or tag begins in it."""
+    """Return a foreign name or path as one short line without headings, lists or tags."""
     return " ".join(without_invisible(text[: 4 * most]).replace("<", "‹").split())[:most]
 
 
 def without_invisible(text: str) -> str:
-    """Return `text` without characters that nobody sees, with line feeds as its only ends of lines."""
+    """Return `text` without invisible characters, with line feeds as its only line ends."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii() and text.isprintable():
         return text
@@ -48,7 +48,9 @@ def _is_hidden(char: str) -> bool:
 
 
 def _is_needed(text: str, at: int) -> bool:
-    """Whether a joiner stands between two signs, or a look behind one: a row of them spells out bits."""
+    """Whether a joiner stands between two symbols, or a variation selector behind one; others could encode
+    data.
+    """
     char = text[at]
     if char == _JOINER:
         after = text[at + 1 : at + 2]

@@ -34,7 +34,7 @@ _SYNTHETIC = "<synthetic>"  # the model's name where the program itself speaks
 
 
 class ClaudeDialogue:
-    """One session, one prompt, with messages that people send meanwhile."""
+    """One session, one prompt, and messages from people meanwhile."""
 
     def __init__(self, task: contract.Task, layout: contract.Layout, command: contract.Command) -> None:
         self._task, self._layout, self._command = task, layout, command
@@ -50,7 +50,7 @@ class ClaudeDialogue:
         return self._command
 
     def decode(self, line: str) -> tuple[contract.AgentEvent, ...]:
-        """Return what one line means; a line of a kind that is not known means nothing."""
+        """Return the events of one line; unknown kinds have none."""
         try:
             return tuple(self._meaning(json.loads(line)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -61,7 +61,7 @@ class ClaudeDialogue:
         return None
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
-        """Return the decision; None when nothing waits for one, since the program took its wish back."""
+        """Return the decision; None when the program withdrew its request."""
         wish = self._asks.pop(ask_id, None)
         if wish is None:
             return None
@@ -70,14 +70,14 @@ class ClaudeDialogue:
         return refused(ask_id, f"Cardinal does not allow this: {why}")
 
     def steer(self, text: str) -> bytes | None:
-        """Return the message; the model reads it after the tool that runs, or in a turn of its own."""
+        """Return the message; the model reads it after the running tool, or in a turn of its own."""
         if not text.strip():
             return None
         self._sent += 1
         return said_by_user(text)
 
     def interrupt(self) -> bytes | None:
-        """Return the wish to stop; the running tool is killed, and a result follows."""
+        """Return the interruption; the running tool is killed, and a result follows."""
         self._interrupted = True
         return interruption("cardinal-stop")
 
@@ -170,9 +170,7 @@ def kind_of(tool: str) -> str:
 
 
 def subject_of(wish: Mapping[str, Any], repo: str) -> str:
-    """Return what a tool is used on, whole: a shell line, a path (within the repository where it is), a
-    pattern.
-    """
+    """Return the subject of a tool's use, untruncated: a shell line, a path in the repository, a pattern."""
     texts = {key: value for key, value in wish.items() if isinstance(value, str)}
     for key in _TELLING:
         if key in texts:
@@ -181,13 +179,13 @@ def subject_of(wish: Mapping[str, Any], repo: str) -> str:
 
 
 def summary_of(wish: Mapping[str, Any], repo: str, *, by_subagent: bool) -> str:
-    """Return the same as one short line, which names a subagent's work as such."""
+    """Return the subject as one short line; a subagent's is marked."""
     line = one_line(subject_of(wish, repo), _SUMMARY_BYTES)
     return f"subagent: {line}" if by_subagent else line
 
 
 def problem_of(result: Mapping[str, Any], session_id: str) -> str:
-    """Return what went wrong by the last line of a turn, as a person reads it; empty when nothing did.
+    """Return the problem in the last line of a turn, for people; empty without one.
 
     `subtype` alone says nothing: a refused model call ends as `success` with `is_error`.
     """

@@ -1,8 +1,7 @@
-"""How Claude Code is started: alone, quiet, without the repository's or anybody's settings, asking before it
-changes anything.
+"""Start of Claude Code, and the lines of its stdin: isolated, quiet, and asking before any change.
 
-Source: `claude --help` of the exact version, the names of variables in its program, and what each of them did
-when it was tried out.
+Source: `claude --help` of the exact version, the names of variables in its program, and their effects in
+trials. The lines have no published schema.
 """
 
 import json
@@ -58,7 +57,7 @@ _PINNED = (
 
 
 def command(task: Task, layout: Layout, model: str) -> Command:
-    """Return the program with its first prompt; it leaves with code 0 when its stdin ends after a turn."""
+    """Return the program with its first prompt; it exits with code 0 when its stdin ends after a turn."""
     chat = task.phase is Phase.CHAT
     scene = _ANSWERING if chat else _working(task, layout)
     argv = (*_STREAM, *_ALONE, f"--model={model}", *scene)
@@ -94,14 +93,14 @@ def _environment(layout: Layout, model: str) -> dict[str, str]:
 
 
 def said_by_user(text: str) -> bytes:
-    """Return a message of the user. It never begins as a command of the program does (`/clear`)."""
+    """Return a message of the user that cannot begin as a command of the program (`/clear`)."""
     shown = f"A person wrote: {text}" if text.lstrip().startswith("/") else text
     content = [{"type": "text", "text": shown}]
     return _line({"type": "user", "message": {"role": "user", "content": content}})
 
 
 def permitted(ask_id: str, wish: Mapping[str, Any]) -> bytes:
-    """Return the leave to use a tool just as it was wished."""
+    """Return the permission to use a tool as requested."""
     return _answer(ask_id, {"behavior": "allow", "updatedInput": dict(wish)})
 
 
@@ -111,13 +110,13 @@ def refused(ask_id: str, why: str) -> bytes:
 
 
 def unknown_request(ask_id: str) -> bytes:
-    """Return that a request of the program has no meaning here, so that it does not wait."""
+    """Return an error for a request without a meaning here, so that the program does not wait."""
     answer = {"subtype": "error", "request_id": ask_id, "error": "not known here"}
     return _line({"type": "control_response", "response": answer})
 
 
 def interruption(request_id: str) -> bytes:
-    """Return the wish to stop. What waits behind the running turn goes too, else it would begin the next."""
+    """Return the interruption; queued messages are dropped, or they would begin the next turn."""
     wish = {"subtype": "interrupt", "cancel_queued": True}
     return _line({"type": "control_request", "request_id": request_id, "request": wish})
 

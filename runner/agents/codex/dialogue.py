@@ -30,9 +30,7 @@ _UNHEARD = ["turn/diff/updated", "thread/tokenUsage/updated", "account/rateLimit
 
 
 class CodexDialogue:
-    """One thread, one turn: initialize, thread, turn; each step is sent when the answer to the one before
-    came.
-    """
+    """One thread, one turn: each step is sent after the answer to the previous one."""
 
     def __init__(self, task: contract.Task, layout: contract.Layout, *, model: str, version: str) -> None:
         self._task, self._layout, self._model, self._version = task, layout, model, version
@@ -54,7 +52,7 @@ class CodexDialogue:
         return contract.Command(self._argv, request(_INITIALIZE, "initialize", hello), env)
 
     def decode(self, line: str) -> tuple[contract.AgentEvent, ...]:
-        """Return what one message means, with the next step of the protocol where it is due."""
+        """Return the events of one message, with the next step of the protocol where it is due."""
         try:
             return self._heard(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -65,9 +63,7 @@ class CodexDialogue:
         return None
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
-        """Return the decision; None when nothing waits for one. Codex has no room for a reason in it: it
-        follows as a message once the refusal is settled.
-        """
+        """Return the decision, or None. Its reason follows as a message once the refusal is settled."""
         return self._asking.answer(ask_id, allowed=allowed, why=why)
 
     def steer(self, text: str) -> bytes | None:

@@ -1,4 +1,4 @@
-"""What the items of a Codex turn mean: what it said, the commands it ran, the files it changed. Pure."""
+"""Items of a Codex turn: text, commands, changed files, and requests for permission."""
 
 import re
 from typing import Any
@@ -22,7 +22,7 @@ _SHELLS = ("bash", "sh", "zsh", "dash")  # another program behind `-c` is part o
 
 
 class Asking:
-    """The questions of one turn that wait, the patches that they may be about, and the reasons given."""
+    """Pending requests of one turn, the patches that they may be about, and reasons of refusals."""
 
     def __init__(self, repo: str) -> None:
         self._repo = repo
@@ -31,12 +31,12 @@ class Asking:
         self._whys: dict[str, str] = {}
 
     def remember(self, item: Any) -> None:
-        """Keep the paths of a patch: the question about it does not hold them."""
+        """Keep the paths of a patch: a request about it does not hold them."""
         if item["type"] == "fileChange" and len(self._edits) < _MAX:
             self._edits[str(item["id"])] = edited_paths(item, self._repo)
 
     def asked(self, request_id: object, method: str, params: Any) -> PermissionAsked | None:
-        """Return the question that a request is, or None when it is none, or one too many."""
+        """Return the permission that a request asks for; None for another request, or one too many."""
         ask_id = str(request_id)[:100]
         wish = self._wish(ask_id, method, params)
         if wish is None or len(self._waiting) >= _MAX:
@@ -55,7 +55,7 @@ class Asking:
         return line({"id": request_id, "result": {key: "accept" if allowed else "decline"}})
 
     def why(self, ask_id: str) -> str:
-        """Return the reason of a refusal, once; empty when none was given."""
+        """Return the reason of a refusal, once; empty without one."""
         return self._whys.pop(ask_id, "")
 
     def _wish(self, ask_id: str, method: str, params: Any) -> PermissionAsked | None:
@@ -74,13 +74,13 @@ class Asking:
 
 
 def started_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
-    """Return the beginning of the use of a tool, if `item` is one."""
+    """Return the beginning of a tool's use, if `item` is one."""
     use = _use(item, repo)
     return (ToolStart(*use),) if use else ()
 
 
 def ended_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
-    """Return what a finished item was: words, or a tool with whether it worked."""
+    """Return the text or the tool's use in a finished item."""
     if item["type"] == "agentMessage":
         text = cut(str(item["text"]), _TEXT_BYTES)
         return (Text(text),) if text.strip() else ()
@@ -89,13 +89,13 @@ def ended_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
 
 
 def typed(terminal: Any) -> tuple[AgentEvent, ...]:
-    """Return what was typed into a running command, which Codex does without asking; nothing for a look."""
+    """Return the text typed into a running command, which Codex does without asking; nothing for a look."""
     words = one_line(str(terminal["stdin"]), _SUMMARY_BYTES)
     return (ToolEnd("write_stdin", words, ok=True),) if words else ()
 
 
 def shell_line(command: str) -> str:
-    """Return what the shell is given: `touch b` of `/bin/bash -c 'touch b'`, however long it is."""
+    """Return the line for the shell: `touch b` of `/bin/bash -c 'touch b'`, untruncated."""
     words = _words(command)
     wrapped = len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and words[1] in ("-c", "-lc")
     return words[2] if wrapped else command

@@ -1,4 +1,4 @@
-"""How Codex is started: the settings that make it quiet, bounded and deaf to the repository and to itself."""
+"""Start of Codex, and the lines of its JSON-RPC: quiet, bounded, deaf to the repository and to itself."""
 
 import json
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ Value = str | int | bool | list[str]
 
 
 def argv(task: Task, layout: Layout, model: str) -> tuple[str, ...]:
-    """Return the words of the command; the prompt is not among them.
+    """Return the command line, without the prompt.
 
     `--strict-config` makes a version that does not know a setting fail at once instead of ignoring it.
     """
@@ -96,6 +96,6 @@ def request(number: int, method: str, params: Mapping[str, object]) -> bytes:
 
 
 def not_offered(request_id: object, method: str) -> bytes:
-    """Return the answer to a request of the server that Cardinal has none for: without one it would wait."""
+    """Return the answer to an unsupported request of the server, which would wait otherwise."""
     problem = {"code": _UNKNOWN_METHOD, "message": f"Cardinal does not offer {method[:100]}"}
     return line({"id": request_id, "error": problem})

@@ -93,13 +93,13 @@ class OpenCodeDialogue:
 
     @property
     def command(self) -> contract.Command:
-        """The bridge. What the repository has for OpenCode is hidden: its plugins would run."""
+        """The bridge. The repository's files for OpenCode are hidden: their plugins would run."""
         # The bridge has a second file beside it, so the interpreter may look there.
         argv = (self._layout.python, "-E", "-s", "-S", "-B", f"{self._layout.player}/opencode_bridge.py")
         return contract.Command(argv, _line(self._opening), _QUIET, hides=_HIDES)
 
     def decode(self, line: str) -> tuple[contract.AgentEvent, ...]:
-        """Return what a line of the bridge means; anything else is noise."""
+        """Return the events of a line of the bridge; anything else is noise."""
         try:
             said = json.loads(line)
             return self._meaning(said)
@@ -120,7 +120,7 @@ class OpenCodeDialogue:
         return _line({"steer": text})
 
     def interrupt(self) -> bytes | None:
-        """Return the wish to stop; a running command is ended with it."""
+        """Return the interruption; a running command ends with it."""
         return _line({"interrupt": True})
 
     def _meaning(self, said: Any) -> tuple[contract.AgentEvent, ...]:

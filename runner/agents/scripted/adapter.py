@@ -1,6 +1,4 @@
-"""The scripted agent: a real subprocess that plays a scenario; for the demo, the tests and trying a policy
-out.
-"""
+"""The scripted agent: a real subprocess that plays a scenario, for the demo, tests and trials of a policy."""
 
 import json
 from collections.abc import Mapping
@@ -57,7 +55,7 @@ class Script:
     command: contract.Command
 
     def decode(self, line: str) -> tuple[contract.AgentEvent, ...]:
-        """Return what one line of the player says; anything else is noise."""
+        """Return the event of one line of the player; anything else is noise."""
         try:
             said = json.loads(line)
             return (_meaning(said),)
@@ -77,7 +75,7 @@ class Script:
         return _line({"steer": text})
 
     def interrupt(self) -> bytes | None:
-        """Return the wish to stop; a player that hangs does not hear it."""
+        """Return the interruption; a player that hangs ignores it."""
         return _line({"interrupt": True})
 
 

@@ -1,8 +1,7 @@
-"""Plays a scenario as an agent would: JSON lines on stdin and stdout. Standard library only: it runs in the
-sandbox.
+"""Plays a scenario as an agent would: JSON lines on stdin and stdout. Standard library only.
 
-Its position lives in `home` and moves on only after a step is through, for a board call after the
-acknowledgement. So a killed player takes up the same step, and repeats a call under the same id.
+It runs in the sandbox. Its position lives in `home` and moves on only after a finished step, for a board call
+after the acknowledgement. So a killed player repeats the same step, and a call under the same id.
 """
 
 import json
@@ -24,7 +23,7 @@ _TOOLS = {"tick": "done", "progress": "text", "note": "text"} | dict.fromkeys(
 
 
 class Wire:
-    """The two pipes: what is said, and what is heard meanwhile."""
+    """The two pipes to the supervisor."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -47,7 +46,7 @@ class Wire:
         return message
 
     def pause(self, wait_s: float) -> None:
-        """Wait, but leave at once when told to stop or when nobody listens any more."""
+        """Wait, but exit at once when interrupted or when nobody listens any more."""
         message = self.hear(wait_s)
         if message is not None:
             self.obey(message)
@@ -63,9 +62,7 @@ class Wire:
 
 
 class Memory:
-    """What survives the player's end: session, position in each turn, number of the next call, the last
-    answer.
-    """
+    """State that survives the player: session, position in each turn, next call, last answer."""
 
     def __init__(self, home: Path, run: str, session: str) -> None:
         known = session and re.fullmatch(r"[A-Za-z0-9-]{1,80}", session)

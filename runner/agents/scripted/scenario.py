@@ -245,9 +245,7 @@ def _find(folder: Path, name: str) -> Mapping[str, Any]:
 
 
 def parse_scenario(name: str, text: bytes) -> Mapping[str, Any]:
-    """Return the checked scenario as plain JSON values. Raises ScenarioError with the place of the first
-    problem.
-    """
+    """Return the checked scenario as plain JSON values. Raises ScenarioError with the first problem."""
     if len(text) > _CAP_BYTES:
         raise ScenarioError(name, f"it is larger than {_CAP_BYTES} bytes")
     try:

@@ -58,11 +58,11 @@ _ROLES = ("button", "link", "tab", "menuitem", "checkbox", "radio", "option", "s
 
 
 class StepError(Exception):
-    """A step did not come true; the message says what was expected, in Cardinal's own words."""
+    """A step did not come true; the message names the expectation, in Cardinal's own words."""
 
 
 class Console:
-    """What the page says to developers, in one file of bounded size."""
+    """Console messages of the page, in one file of bounded size."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8", errors="replace")
@@ -105,7 +105,7 @@ class Console:
 
 
 class Wire:
-    """The way to whoever started this program. The app can write there, too, and does not know the key."""
+    """Output to the parent process. The app can write there too, but does not know the key."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -127,7 +127,7 @@ def guard() -> None:
 
 @contextlib.contextmanager
 def serving(command: str, out: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the app, with the beginning of what it says in `out/app.txt`; it is gone afterwards."""
+    """Run the app, with the beginning of its output in `out/app.txt`; it is gone afterwards."""
     keep = f"head -c {_APP_BYTES} >{out}/app.txt; exec cat >/dev/null"
     log = subprocess.Popen(("/bin/sh", "-c", keep), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     app = subprocess.Popen(
@@ -276,7 +276,7 @@ class Player:
 
 
 def play(plan: dict[str, Any], out: Path, until: float, wire: Wire) -> None:
-    """Play all steps up to the first that fails, and save what was recorded."""
+    """Play all steps up to the first failure, and save the recordings."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=list(ARGUMENTS), chromium_sandbox=False, timeout=60_000
@@ -295,7 +295,7 @@ def play(plan: dict[str, Any], out: Path, until: float, wire: Wire) -> None:
 
 
 def play_steps(player: Player, steps: list[list[str]], out: Path, wire: Wire) -> None:
-    """Tell how each step went, with a picture of it, until one fails."""
+    """Report each step with a picture, until one fails."""
     for number, (verb, first, second) in enumerate(steps, start=1):
         said, began = "", time.monotonic()
         try:
@@ -315,13 +315,13 @@ def play_steps(player: Player, steps: list[list[str]], out: Path, wire: Wire) ->
 
 
 def plain(problem: Error) -> str:
-    """Return the first line of what Playwright says, which is about the step; the rest quotes the page."""
+    """Return the first line of Playwright's message, about the step; the rest quotes the page."""
     first = problem.message.strip().split("\n")[0]
     return re.sub(r"^(?:Error: )?[A-Za-z]+\.[a-z_A-Z]+: ", "", first)[:300] or "it did not work"
 
 
 def picture(page: Page, path: Path) -> None:
-    """Take a picture of what is to be seen; of a page that hangs there is none."""
+    """Take a screenshot; a page that hangs has none."""
     with contextlib.suppress(Error):
         page.screenshot(path=path, timeout=_SCREENSHOT_S * 1000)
 

@@ -37,9 +37,7 @@ _X32 = 0x40000000
 
 
 def rules(machine: str) -> list[tuple[int, int, int, int]]:
-    """Return the filter's instructions: code, how far to jump if true and if false, value. Raises KeyError on
-    an unknown machine.
-    """
+    """Return the filter's instructions: code, jumps if true and if false, value. Raises KeyError."""
     arch, socket_call, column = MACHINES[machine]
     steps = [
         (_LOAD, 0, 0, 4),  # the architecture

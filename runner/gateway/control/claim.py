@@ -1,4 +1,4 @@
-"""A claim's gateway: when it needs one, what it grants, and what is still to be heard at a turn's end."""
+"""A claim's gateway: its start, its grants, and its last messages at a turn's end."""
 
 import os
 import select
@@ -49,9 +49,9 @@ def gateway_for(
 
 
 def settle(gateway: Gateway) -> Iterator[str]:
-    """Shut the gateway and yield what it says until the last call's usage is told, at most SETTLE_S.
+    """Shut the gateway and yield its messages up to the last call's usage, for at most SETTLE_S.
 
-    Nobody else may read its words meanwhile.
+    Nothing else may read its messages meanwhile.
     """
     gateway.shut()
     until = time.monotonic() + SETTLE_S
@@ -62,7 +62,7 @@ def settle(gateway: Gateway) -> Iterator[str]:
 
 
 def hosts_asked(gateway: Gateway, run_id: RunId) -> tuple[HostReached, ...]:
-    """Return which hosts commands asked for since the last turn, each once, at most MAX_HOSTS."""
+    """Return the hosts that commands asked for since the last turn, each once, at most MAX_HOSTS."""
     found: dict[HostReached, None] = {}
     while message := _next(gateway, 0.0):
         for event in gateway.decode(message):
@@ -72,12 +72,12 @@ def hosts_asked(gateway: Gateway, run_id: RunId) -> tuple[HostReached, ...]:
 
 
 def host_reached(run_id: RunId, asked: HostAsked) -> HostReached:
-    """Return the event of a host that was asked for."""
+    """Return the event of a requested host."""
     return HostReached(run_id, one_line(asked.host, 255), asked.port, asked.allowed, one_line(asked.why))
 
 
 def _next(gateway: Gateway, within_s: float) -> str:
-    """Return its next message; empty when none comes in time, or none will any more."""
+    """Return the next message; empty when none comes in time, or ever."""
     if not select.select([gateway.fileno()], [], [], max(0.0, within_s))[0]:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""A gateway's life as a process: forked from its supervisor, deaf to what it inherits, gone with it."""
+"""A gateway's process: forked from its supervisor, stripped of inherited resources, gone with it."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ _KEEP_S = 120
 
 
 def warm() -> None:
-    """Load what a gateway would load at its first calls."""
+    """Load everything that a gateway would load at its first calls."""
     prices.price_of("anthropic", "", "?")
     prices.price_of("openai", "", "?")
     upstream.trust()
@@ -62,9 +62,9 @@ def fork(
 
 
 def _forget(kept: tuple[socket.socket, ...]) -> None:
-    """Give up what belongs to the parent: its descriptors, signal handlers, terminal and environment.
+    """Drop the parent's descriptors, signal handlers, terminal and environment.
 
-    Its database connections and clients are still objects here: nobody calls them, nothing frees them.
+    Database connections and clients stay as objects: nobody calls or frees them.
     """
     os.setsid()
     signal.set_wakeup_fd(-1)

@@ -1,4 +1,4 @@
-"""The board tools as an MCP server: what an agent of an open turn may call, and how its calls are asked."""
+"""The board tools as an MCP server: the tools of an open turn, and their calls."""
 
 import json
 import time
@@ -38,10 +38,10 @@ _INSTRUCTIONS = (
 
 
 def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) -> ASGIApp:
-    """Return the server as an ASGI application, whatever the path that it is asked under.
+    """Return the server as an ASGI application for any path.
 
-    It keeps nothing between two requests but the counts of equal calls, so it needs no lifespan and an agent
-    may forget its connection. There is nothing to listen to: only POST is served.
+    It stores only the counts of equal calls, so it needs no lifespan, and an agent may reconnect. It sends
+    nothing by itself: only POST is served.
     """
     desk = _Desk(uplink, Pace(CALLS_PER_MINUTE, clock), Pace(1, clock))
     server = Server(
@@ -68,7 +68,7 @@ def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) ->
 
 
 class _Desk:
-    """Takes the calls of one run's agent."""
+    """Handles the calls of one run's agent."""
 
     def __init__(self, uplink: Uplink, pace: Pace, tells: Pace) -> None:
         self._uplink, self._pace, self._tells = uplink, pace, tells
@@ -79,7 +79,7 @@ class _Desk:
         return ListToolsResult(tools=[_shown(name) for name in self._uplink.tools if name in TOOLS])
 
     async def called(self, _context: object, asked: CallToolRequestParams) -> CallToolResult:
-        """Return the supervisor's answer to a call, or why it did not get that far."""
+        """Return the supervisor's answer to a call, or why it was refused."""
         given = asked.arguments or {}
         problem = self._problem(asked.name, given)
         if problem:

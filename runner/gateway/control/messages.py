@@ -1,4 +1,4 @@
-"""What a gateway tells its supervisor, and how it is written down in one datagram."""
+"""Messages of a gateway to its supervisor, as datagrams."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _DETAIL_BYTES = 600
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailed:
-    """A provider did not answer a call as it should; `status` is 0 where there was no answer at all.
+    """A provider failed to answer a call; `status` is 0 without any answer.
 
     `final`: no further call is made in this turn, so the run cannot go on; `detail` says what to do.
     """
@@ -30,8 +30,9 @@ class ProviderFailed:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The gateway refused or cut a call of the agent. `kind`: budget, model, rate, closed, key, size,
-    request (unreadable) or network (the provider would have reached out).
+    """The gateway refused or cut a call. `kind`: budget, model, rate, closed, key, size, request or network.
+
+    `request` is an unreadable one; `network`: the provider would have reached out.
     """
 
     kind: str
@@ -40,7 +41,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class HostAsked:
-    """Something inside wanted to reach a host; `why` names the rule that decided."""
+    """A request for a host; `why` names the rule that decided."""
 
     host: str
     port: int
@@ -50,19 +51,19 @@ class HostAsked:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something that people should know and that stops nothing."""
+    """A warning for people that stops nothing."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """An answer is growing: a sign of life of an agent that says nothing until it has all of it."""
+    """An answer is growing: a sign of life of an agent that is silent until it has all of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """After `shut`: no call of the turn is under way any more, and what each used was told."""
+    """After `shut`: no call of the turn is under way, and all usage was reported."""
 
 
 GatewayEvent = (
@@ -82,7 +83,7 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def written(told: Told) -> dict[str, object]:
-    """Return the message of an event; texts are cut so that it fits a datagram."""
+    """Return the message of an event; its texts are truncated to fit a datagram."""
     fields = {
         name: one_line(value, _DETAIL_BYTES) if isinstance(value, str) else value
         for name, value in asdict(told).items()
@@ -91,9 +92,9 @@ def written(told: Told) -> dict[str, object]:
 
 
 def read(message: str) -> tuple[GatewayEvent, ...]:
-    """Return what a datagram means; empty when it means nothing, whatever it holds.
+    """Return the events of a datagram; empty for a meaningless one.
 
-    A gateway talks with the agent and the network all day: it is not trusted to be sound.
+    A gateway talks with the agent and the network all day: it is not trusted.
     """
     try:
         given = json.loads(message)
@@ -123,7 +124,7 @@ def _fits(value: object, wanted: Any) -> bool:
 
 
 def believable(told: Usage) -> Usage:
-    """Return what an agent told as numbers that can be added up and stored; what is none counts as nothing.
+    """Return usage clamped to numbers that can be summed and stored; nonsense becomes 0.
 
     A sum beyond all limits stays so: it must stop the run.
     """

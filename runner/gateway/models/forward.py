@@ -1,4 +1,4 @@
-"""One call on its way: out with the real key, back byte for byte, while it is metered."""
+"""One call on its way: sent with the real key, returned byte for byte, and metered."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -40,9 +40,9 @@ class _FailedError(RunnerError):
 
 @dataclass(slots=True)
 class Call:
-    """A call under way. `sent`: it may be on its way to the provider; `accepted`: the provider took it, so
-    that it is billed; `started`: the client has the beginning of an answer; `sends`: it is the client who is
-    waited for.
+    """A call under way. `sent`: it may have left; `accepted`: the provider bills it.
+
+    `started`: the client has the beginning of an answer; `sends`: the client is slow to read.
     """
 
     route: Route
@@ -58,7 +58,7 @@ class Call:
 
 
 class Forward:
-    """Passes calls on to providers and tells what they used and how they failed."""
+    """Forwards calls to providers, and reports their usage and failures."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Forward:
         self._silent: set[str] = set()
 
     async def run(self, call: Call, send: Send) -> None:
-        """Pass a call on and its answer back. Raises CutError when that ends in the middle."""
+        """Forward a call and return its answer. Raises CutError when the answer ends in the middle."""
         try:
             await self._attempt(call, send)
         except _FailedError as failure:
@@ -85,7 +85,7 @@ class Forward:
             await answer(send, status, call.route.wire.error(status, "provider", told.detail))
 
     def settle(self, call: Call, *, asked_in_vain: bool) -> None:
-        """Tell what a call used, once."""
+        """Report a call's usage, once."""
         cost = call.meter.settle(asked_in_vain=asked_in_vain) if call.meter else None
         if cost is not None:
             self._say(Usage(cost.usd, cost.input_tokens, cost.output_tokens, call.asked.turns))
@@ -171,7 +171,7 @@ class Forward:
         self.settle(call, asked_in_vain=False)
 
     def _fail_quietly(self, call: Call, status: int, detail: str) -> None:
-        """Count a failure that the client has seen itself, in the provider's own words."""
+        """Count a failure that the client saw in the provider's own words."""
         self.settle(call, asked_in_vain=True)
         detail = one_line(redact(detail, [call.provider.key]), 300)
         self._say(self._streaks.failed(call.provider.name, status, detail))
@@ -179,7 +179,7 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class _Passing:
-    """The way of one answer's bytes. Each piece moves the limit."""
+    """Transfer of one answer's bytes; each piece extends the timeout."""
 
     call: Call
     response: httpx2.Response
@@ -188,7 +188,7 @@ class _Passing:
     idle_s: float
 
     async def whole(self) -> bytes:
-        """Pass an answer on that is not streamed and return its beginning."""
+        """Forward an unstreamed answer and return its beginning."""
         cap_bytes = _WHOLE_BYTES if self.call.accepted else _ERROR_BYTES
         kept = bytearray()
         async for chunk in self._chunks():
@@ -198,9 +198,9 @@ class _Passing:
         return bytes(kept)
 
     async def stream(self, say: Callable[[Told], None]) -> bool:
-        """Pass a stream on; True when it ran over the budget and was cut, between two events.
+        """Forward a stream; True when it exceeded the budget and was cut, between two events.
 
-        While the model writes on, that is told now and then; pings of a provider that hangs are no life.
+        Growth is reported now and then; pings of a provider that hangs are no sign of life.
         """
         events, meter, wire = sse.Events(), self.call.meter, self.call.route.wire
         clock = asyncio.get_running_loop().time

@@ -1,4 +1,4 @@
-"""The dollars of a turn, held as reservations: no dollar is promised twice. Pure."""
+"""Limits of a turn: dollars reserved by calls, calls a minute, failures of a provider in a row. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _SLACK_SHARE, _SLACK_USD = 0.10, 0.05
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """What one call under way may cost, in dollars, and what it cost so far."""
+    """Dollars reserved by one call under way, and its cost so far."""
 
     usd: float
     so_far_usd: float = 0.0
@@ -24,7 +24,7 @@ class Reservation:
 
 @dataclass(slots=True)
 class Budget:
-    """What is left, and what calls under way hold of it. `over`: a call was cut, nothing more is spent."""
+    """Dollars left, and reservations of calls under way. `over`: a call was cut, nothing more is spent."""
 
     granted_usd: float = 0.0
     over: bool = False
@@ -33,22 +33,22 @@ class Budget:
 
     @property
     def left_usd(self) -> float:
-        """What is left of the grant after all calls that ended."""
+        """The rest of the grant after all finished calls."""
         return self.granted_usd - self._spent_usd
 
     @property
     def held_usd(self) -> float:
-        """What the calls under way may cost."""
+        """The dollars reserved by calls under way."""
         return sum(max(one.usd, one.so_far_usd) for one in self._held)
 
     @property
     def free_usd(self) -> float:
-        """What no call holds."""
+        """The dollars that no call has reserved."""
         return 0.0 if self.over else self.left_usd - self.held_usd
 
     @property
     def slack_usd(self) -> float:
-        """By how much one answer may go beyond: the last call of a turn is seldom as long as it may be."""
+        """The overrun allowed to one answer: the last call of a turn seldom uses its reservation."""
         return max(self.granted_usd * _SLACK_SHARE, _SLACK_USD)
 
     @property
@@ -57,27 +57,28 @@ class Budget:
         return not self._held
 
     def grant(self, usd_left: float) -> None:
-        """Set what is left anew; what calls under way hold stays held."""
+        """Reset the dollars left; reservations stay."""
         self.granted_usd, self._spent_usd, self.over = max(0.0, usd_left), 0.0, False
 
     def hold(self, usd: float) -> Reservation:
-        """Hold `usd` for a call that is about to be sent."""
+        """Reserve `usd` for a call that is about to be sent."""
         held = Reservation(usd)
         self._held.add(held)
         return held
 
     def exceeded(self) -> bool:
-        """Whether the calls under way cost more by now than is left and a little."""
+        """Whether the calls under way have cost more than is left, slack included."""
         return sum(one.so_far_usd for one in self._held) > self.left_usd + self.slack_usd
 
     def close(self) -> None:
-        """A call was cut: nothing more is spent until the next grant. Claude Code asks at once for the whole
-        answer again, in one piece that cannot be cut.
+        """Spend nothing more until the next grant, since a call was cut.
+
+        Claude Code would ask at once for the whole answer again, in one piece that cannot be cut.
         """
         self.over = True
 
     def settle(self, held: Reservation, usd: float) -> None:
-        """A call ended and cost `usd`; what it held is free again. A second time does nothing."""
+        """Free the reservation of a finished call that cost `usd`; a second time does nothing."""
         if held in self._held:
             self._held.remove(held)
             self._spent_usd += usd
@@ -85,7 +86,7 @@ class Budget:
 
 @dataclass(slots=True)
 class Pace:
-    """Counts against `per_minute`; `clock` returns seconds that never go back."""
+    """Limit of events `per_minute`, in a burst at most; `clock` returns monotonic seconds."""
 
     per_minute: int
     clock: Callable[[], float]
@@ -96,7 +97,7 @@ class Pace:
         self._left, self._at_s = float(self.per_minute), self.clock()
 
     def allows(self) -> bool:
-        """Whether it may happen now; counted when it may."""
+        """Whether an event may happen now; it is counted if so."""
         now_s = self.clock()
         grown = self._left + (now_s - self._at_s) * self.per_minute / 60
         self._left, self._at_s = min(float(self.per_minute), grown), now_s
@@ -108,14 +109,14 @@ class Pace:
 
 @dataclass(slots=True)
 class Streaks:
-    """Counts failures by provider; after `most` in a row it is over until `reset`."""
+    """Counts of failures in a row by provider; after `most` its calls end until `reset`."""
 
     most: int
     _in_a_row: dict[str, int] = field(default_factory=dict)
     _over: dict[str, str] = field(default_factory=dict)
 
     def reset(self) -> None:
-        """A turn begins: all providers get another chance."""
+        """Begin a turn: all providers get another chance."""
         self._in_a_row.clear()
         self._over.clear()
 
@@ -124,7 +125,7 @@ class Streaks:
         self._in_a_row[provider] = 0
 
     def failed(self, provider: str, status: int, detail: str) -> ProviderFailed:
-        """Count a failure and return what to tell. A refused key is final at once: no retry mends it."""
+        """Count a failure and return its event. A refused key is final at once."""
         count = self._in_a_row[provider] = self._in_a_row.get(provider, 0) + 1
         if status in _BAD_KEY:
             said = f"{provider} refuses the key ({status}): check {SETTINGS[provider]}, then retry. {detail}"

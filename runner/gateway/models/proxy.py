@@ -1,4 +1,4 @@
-"""The agent's calls of models: checked, held against the budget, passed on and back, counted."""
+"""Proxy of an agent's model calls: checked, reserved, forwarded, counted."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ class CallRefusedError(RunnerError):
 
 
 class Models:
-    """Answers what is below /anthropic, /openai and /compatible."""
+    """Serves the paths below /anthropic, /openai and /compatible."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Models:
             self._room.done(held_bytes)
 
     def _admit(self, wire: Wire) -> Provider:
-        """Return who answers, when anybody may be asked at all."""
+        """Return the provider, if any call may be made at all."""
         name = wire.provider
         if not self._pace.allows():
             most = self._terms.calls_per_minute
@@ -159,7 +159,7 @@ class Models:
         return Meter(asked, wire, price, self._budget, self._experience, weights(asked.given))
 
     async def _reserve(self, meter: Meter, receive: asgi.Receive) -> None:
-        """Hold the dollars of a call. One that fits alone, and not beside those under way, waits for them."""
+        """Reserve a call's dollars. A call that fits alone waits for those under way."""
         until_s = self._clock() + self._terms.waits.first_byte_s
         while not meter.reserve():
             if not self._uplink.is_open:
@@ -187,12 +187,12 @@ class Models:
             await asyncio.wait({turn, gone})
 
     def _wake(self) -> None:
-        """Let the calls that wait for room look again."""
+        """Let waiting calls try again."""
         self._turned.set()
         self._turned = asyncio.Event()
 
     async def _follow(self, call: Call, receive: asgi.Receive, send: asgi.Send) -> None:
-        """Pass the call on until it ends, its client is gone, or the turn is over."""
+        """Forward the call until it ends, its client is gone, or the turn is over."""
         work = asyncio.ensure_future(self._forward.run(call, send))
         gone = asyncio.ensure_future(asgi.disconnected(receive))
         self._live.add(work)

@@ -1,7 +1,8 @@
-"""What a request makes its provider read: bytes of text, pictures, files. Pure.
+"""Contents of a request: text, pictures, files, and tools that reach out. Pure.
 
-Everything is on a list, because what is not listed may cost anything: a context that the provider has stored,
-a container, an answer in sound, a second model. What nobody can estimate is refused.
+Only listed contents are allowed, since others may cost anything: stored context, a container, an answer in
+sound, a second model. A search, a fetched page or a picture by its address carries words out of a container
+as well as a socket.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ _ADDRESSES = ("image_url", "file_url")
 
 
 class UnknownCostError(RunnerError):
-    """Nobody can tell before the call what this part of a request would cost."""
+    """The cost of this part of a request cannot be estimated before the call."""
 
     def __init__(self, part: str) -> None:
         super().__init__(f"the gateway cannot tell what {part} would cost: leave it out")
@@ -27,7 +28,7 @@ class UnknownCostError(RunnerError):
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """What goes in. `files`: documents and searches; each may be as long as the model can read."""
+    """The size of contents. `files`: documents and searches; each may fill the model's context."""
 
     text_bytes: int = 0
     pictures: int = 0
@@ -99,7 +100,7 @@ _HOLDERS = frozenset({
 
 
 def check_fields(given: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Raise UnknownCostError for a field that is not known, or has a value that multiplies the answer."""
+    """Raise UnknownCostError for an unknown field, or a value that multiplies the answer."""
     for name, value in given.items():
         if value is None or (value is False and name not in known):
             continue
@@ -115,8 +116,9 @@ def check_fields(given: Mapping[str, Any], known: frozenset[str]) -> None:
 
 
 def weights(given: Mapping[str, Any]) -> Iterator[tuple[bytes, Weight]]:
-    """Yield each part of a request in the order in which it is read, with a digest of all before it in its
-    field: a provider remembers what begins in the same way. Raises UnknownCostError.
+    """Yield each part of a request with a digest of its field up to there. Raises UnknownCostError.
+
+    Providers cache by prefix, so parts come in the order in which they are read.
     """
     count = 0
     for name, value in given.items():
@@ -156,7 +158,7 @@ def _searches(tool: object) -> int:
 
 
 def _read(part: object) -> Weight:
-    """Return what to add to a part's bytes, and to take from them for pictures and files inside it."""
+    """Return the correction of a part's bytes for the pictures and files in it."""
     total, waiting, count = Weight(), [part], 0
     while waiting:
         part = waiting.pop()
@@ -176,7 +178,7 @@ def _read(part: object) -> Weight:
 
 
 def _kind(part: Mapping[str, Any]) -> object:
-    """Return a part's type. A message needs none; where nothing is said, an id names what is stored."""
+    """Return a part's type. A message needs none; otherwise an id names stored contents."""
     return part.get("type", "message" if part.keys() & {"role", "content"} else None)
 
 
@@ -204,7 +206,7 @@ def _one(part: Mapping[str, Any]) -> Weight:
 
 
 def outreach(given: Mapping[str, Any]) -> str:
-    """Return the first thing in a request of any protocol that reaches out; empty when nothing does."""
+    """Return the first part of a request that reaches out; empty without any."""
     for name in _SETTINGS:
         if given.get(name):
             return name
@@ -212,7 +214,7 @@ def outreach(given: Mapping[str, Any]) -> str:
 
 
 def _reaching(waiting: list[Any]) -> Iterator[str]:
-    """Yield each tool that reaches out, and each picture or document that is given by its address."""
+    """Yield tools that reach out, and pictures or documents given by their address."""
     while waiting:
         part = waiting.pop()
         if isinstance(part, list):
@@ -231,7 +233,7 @@ def _reaching(waiting: list[Any]) -> Iterator[str]:
 
 
 def _searching_tools(tools: object) -> Iterator[str]:
-    """Yield each tool that looks on the network, also within others."""
+    """Yield tools that search the network, nested ones too."""
     for tool in tools if isinstance(tools, list) else ():
         if isinstance(tool, dict):
             kind = tool.get("type")

@@ -1,4 +1,4 @@
-"""Which addresses the gateway answers for models, and in whose protocol."""
+"""Routes of the gateway's model API, and their protocols."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from runner.gateway.models.protocol import Wire
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a call goes: to `path` at the provider of `wire`. `free`: it costs nothing."""
+    """A call's destination: `path` at the provider of `wire`. `free`: it costs nothing."""
 
     wire: Wire
     path: str
@@ -35,12 +35,12 @@ LISTS: Mapping[str, Wire] = {
 
 
 def wire_of(path: str) -> Wire:
-    """Return in whose protocol to answer at an address that is no route."""
+    """Return the protocol for errors at an unknown path."""
     return _MESSAGES if path.startswith("/anthropic/") else _CHAT
 
 
 def models_listed(wire: Wire, models: tuple[str, ...]) -> bytes:
-    """Return the list of models in that provider's form."""
+    """Return the list of models in that provider's format."""
     if wire.provider == "anthropic":
         rows = [{"type": "model", "id": name, "display_name": name} for name in models]
         ends = {"first_id": models[0] if models else None, "last_id": models[-1] if models else None}

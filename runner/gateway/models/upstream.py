@@ -1,4 +1,4 @@
-"""The way to a provider: which headers go out and come back, and the connection itself."""
+"""Requests to providers: headers in both directions, and connections."""
 
 import ssl
 from collections.abc import Iterable
@@ -28,14 +28,12 @@ _RawHeaders = Iterable[tuple[bytes, bytes]]
 
 @cache
 def trust() -> ssl.SSLContext:
-    """Return what makes a provider's certificate believed: the machine's own authorities."""
+    """Return the TLS context for providers, with the machine's own authorities."""
     return ssl.create_default_context()
 
 
 def open_transport() -> httpx2.AsyncHTTPTransport:
-    """Return connections that nothing of the environment changes: no proxy, no netrc, no cookies, and no
-    redirect is followed.
-    """
+    """Return connections without proxy, netrc, cookies and redirects, whatever the environment."""
     limits = httpx2.Limits(max_connections=256, max_keepalive_connections=8, keepalive_expiry=_KEEP_S)
     return httpx2.AsyncHTTPTransport(verify=trust(), trust_env=False, limits=limits)
 
@@ -43,7 +41,7 @@ def open_transport() -> httpx2.AsyncHTTPTransport:
 def request(
     provider: Provider, path: str, query: bytes, body: bytes, headers: _RawHeaders, waits: Waits
 ) -> httpx2.Request:
-    """Return what is sent to a provider: the client's request with the real key in place of its own."""
+    """Return the request to a provider: the client's, with the real key in place of its own."""
     root = provider.url.rstrip("/").removesuffix("/v1")
     address = httpx2.URL(root + path + (f"?{query.decode('ascii', 'ignore')}" if query else ""))
     sent = [(name, value) for name, value in _kept(headers, _NOT_SENT) if not name.startswith(b"x-forwarded")]
@@ -60,7 +58,7 @@ def request(
 
 
 def returned(headers: _RawHeaders, *, streamed: bool) -> list[tuple[bytes, bytes]]:
-    """Return those headers of an answer that the client gets; a stream may be cut, so it has no length."""
+    """Return the headers that the client gets; a stream may be cut, so it has no length."""
     drop = _NOT_RETURNED | ({b"content-length"} if streamed else set())
     return list(_kept(headers, drop))
 

@@ -24,9 +24,8 @@ def _what(one: Touched, rules: Guards) -> str:
         return "is run by the checks"
     if ci_files.has_sections(one.path):
         return _sections(one)
-    if ci_files.by_lines(one.path) and (
-        one.unread or any(map(ci_files.decides, (*one.gone, *(text for _, text in one.lines))))
-    ):
+    lines = (*one.gone, *(text for _, text in one.lines))
+    if ci_files.by_lines(one.path) and (one.unread or any(map(ci_files.decides, lines))):
         return "decides what the checks do, in lines about tests"
     return ""
 

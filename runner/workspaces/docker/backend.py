@@ -1,4 +1,4 @@
-"""A workspace in containers: a folder per card, and for every command a hardened container of its own."""
+"""A workspace in containers: a folder per card, and a hardened container per command."""
 
 import os
 import secrets
@@ -95,19 +95,19 @@ class DockerWorkspace(Folder):
         return start(self._engine, cell, cap_bytes=cap_bytes, beside=beside)
 
     def restore_setup(self, key: str) -> bool:
-        """Unpack the image that `keep_setup` made for this key and base image; `.git` stays as it is."""
+        """Unpack the image of this key and base image; `.git` is untouched."""
         binds = (*self._shown(True), Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))
         name = seeds.seed_name(self._home, self._image.image_id, key)
         return seeds.restore(self._engine, self._cell((), {}, binds), name)
 
     def keep_setup(self, key: str) -> None:
-        """Make an image of the home and of what git does not track here."""
+        """Make an image of the home and of the untracked files here."""
         name = seeds.seed_name(self._home, self._image.image_id, key)
         cell = self._cell((), {}, self._shown(False))
         seeds.keep(self._engine, cell, name, self._uid, self._gid)
 
     def destroy(self) -> None:
-        """Remove what runs here, then the folder."""
+        """Remove the containers, then the folder."""
         sweeping.remove_all(self._engine, self._home, self._tenancy.card_id)
         super().destroy()
 
@@ -149,14 +149,14 @@ class DockerWorkspace(Folder):
 
 
 class Docker:
-    """Opens and lists the folders below `places.workspaces`; `address` tells where the engine is."""
+    """Opens and lists the folders below `places.workspaces`; `address` returns the engine's address."""
 
     def __init__(self, address: Callable[[], str] = engine_address) -> None:
         self._address = address
         self._seen = (-_PROBLEM_S, "", "")
 
     def problem(self) -> str:
-        """Return why no container can be started; asked again after some seconds."""
+        """Return why no container can be started; cached for some seconds."""
         now, address = time.monotonic(), self._address()
         at, about, text = self._seen
         if now - at >= _PROBLEM_S or about != address:

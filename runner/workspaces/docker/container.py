@@ -1,4 +1,4 @@
-"""A command in a container: the docker command is its child on the host, the engine knows how it ended."""
+"""A command in a container: the docker command is its child on the host, the engine knows its end."""
 
 import contextlib
 import os
@@ -20,20 +20,17 @@ _TEXT = "start the container"
 
 
 def cli_environment() -> dict[str, str]:
-    """Return what the docker command gets to know: no settings, contexts or credentials of a person."""
+    """Return the environment of the docker command: no settings, contexts or credentials of a person."""
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "DOCKER_CONFIG": "/nonexistent"}
 
 
 def working_cli(address: str) -> str:
-    """Return the path of a docker command that can talk to this engine.
-
-    Raises SpawnError when there is none.
-    """
+    """Return the path of a docker command that can talk to this engine. Raises SpawnError."""
     return _working_cli(address, os.environ.get("PATH", os.defpath))
 
 
 def problem_with(address: str) -> str:
-    """Return why no container can be started there, as a person reads it; empty when one can."""
+    """Return why no container can be started there, for people; empty when it works."""
     if not address.startswith("unix://"):
         return (
             f"DOCKER_HOST is {address}, but containers must see Cardinal's own folders: point it to the"
@@ -62,7 +59,7 @@ def _working_cli(address: str, path: str) -> str:
 
 
 def _talks(command: str, address: str) -> bool:
-    """Whether this client and the engine have a version of the protocol in common."""
+    """Whether this client and the engine share a protocol version."""
     question = (command, "-H", address, "version", "--format", "{{.Server.Version}}")
     try:
         tried = subprocess.run(question, env=cli_environment(), capture_output=True, timeout=_TRY_S)
@@ -72,10 +69,9 @@ def _talks(command: str, address: str) -> bool:
 
 
 class Container(Child):
-    """One created container, started and attached to. `close` removes it, whatever happened before.
+    """One container, started and attached to. `close` removes it in every case.
 
-    The pipes are those of `docker start --attach`, which passes bytes, the end of input and the exit code
-    on.
+    The pipes are those of `docker start --attach`, which passes bytes, the end of input and the exit code on.
     """
 
     def __init__(
@@ -88,7 +84,9 @@ class Container(Child):
         beside: int | None = None,
         keeps: bool = False,
     ) -> None:
-        """Start it. Raises SpawnError; the container is the caller's to remove then. `keeps`: always."""
+        """Start it. Raises SpawnError; the caller then removes the container. `keeps`: the caller always
+        does.
+        """
         self._engine, self._id, self._cell = engine, container_id, cell
         self._killed, self._removed = False, keeps
         self._asked: int | None = None
@@ -118,7 +116,7 @@ class Container(Child):
         """Return the exit code of the command inside.
 
         Raises ContainerStartError or DiskFullError when it never ran, EngineAwayError when the engine went
-        away while it did.
+        away meanwhile.
         """
         if self._asked is None:
             code = super().exit_code(wait_s)
@@ -144,9 +142,9 @@ class Container(Child):
         return state.exit_code
 
     def close(self) -> None:
-        """Kill what is left, give back the pipes, and remove the container.
+        """Kill it if it still runs, close the pipes, and remove the container.
 
-        An engine that is away keeps it; the sweep finds it by its labels.
+        An absent engine keeps it; the sweep finds it by its labels.
         """
         try:
             super().close()

@@ -1,7 +1,7 @@
-"""A workspace on this machine: a folder per card, its commands locked in by bubblewrap where that works.
+"""A workspace on this machine: a folder per card; bubblewrap locks its commands in where it works.
 
-Memory has no cap here: per-process limits (RLIMIT_AS, RLIMIT_DATA) break what reserves much and uses little,
-such as sanitizers and JavaScript engines. What runs here is the first that the kernel kills instead.
+Memory has no cap here: per-process limits (RLIMIT_AS, RLIMIT_DATA) break programs that reserve much and use
+little, such as sanitizers and JavaScript engines. Instead, the kernel kills these commands first.
 """
 
 import os
@@ -134,13 +134,13 @@ class LocalWorkspace(Folder):
 
 
 class Local:
-    """Opens and lists the folders below `places.workspaces`; `problem` tells why there is no sandbox."""
+    """Opens and lists the folders below `places.workspaces`; `problem` says why there is no sandbox."""
 
     def __init__(self, problem: Callable[[], str] = sandbox_problem) -> None:
         self._problem = problem
 
     def problem(self) -> str:
-        """Nothing: without a sandbox it still runs what is trusted, and `locked` says so."""
+        """Nothing: without a sandbox it still runs trusted agents, and `locked` says so."""
         return ""
 
     def open(self, places: Places, tenancy: Tenancy) -> LocalWorkspace:
@@ -149,7 +149,7 @@ class Local:
         return LocalWorkspace(root, tenancy.card_id, self._problem())
 
     def sweep(self, places: Places, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:  # noqa: ARG002
-        """Nothing: what runs here dies with its worker."""
+        """Nothing: commands here die with their worker."""
         return ()
 
     def cards(self, places: Places) -> tuple[CardId, ...]:
