@@ -10,7 +10,7 @@ from ledger.states import RUN_HELD, Ending, RunState
 from runner import agents, errors, workspaces
 from runner.agents.contract import Agent
 from runner.checks.browser_replay import play_after, play_before
-from runner.checks.clean_checkout import tenancy
+from runner.checks.places import tenancy
 from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror

@@ -20,7 +20,7 @@ from ledger.queue import leases
 from ledger.states import RUN_HELD, CardState, RunState
 from ledger.views import cards, runs
 from runner import workspaces
-from runner.checks.clean_checkout import LOOK, PURPOSES
+from runner.checks.places import LOOK, PURPOSES
 from runner.errors import RunnerError
 from runner.git import cleanup
 from runner.phases.recheck import PREFIX

@@ -7,19 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ledger.events.reproduction import (
-    AFTER,
-    BEFORE,
-    FAILED,
-    KILLED,
-    PASSED,
-    UNPLAYABLE,
-    ReproductionPlayed,
-    ReproductionSkipped,
-)
+from ledger.events import reproduction
 from runner.artifacts.keep import keep_files
-from runner.checks.clean_checkout import BROWSER, clean_room
-from runner.checks.commands import note_hosts, start_command
+from runner.checks.places import BROWSER, clean_room, note_hosts, start_command
 from runner.errors import CommandTimeoutError, KilledError, RunnerError, WorkspaceError
 from runner.exec.child import SIGKILLED, Child, finish
 from runner.run.context import RunContext, Scales
@@ -104,15 +94,17 @@ class Browsed:
         """
         if self.failed:
             return Outcome(
-                FAILED, self.passed + 1, f"{self.failed}; then {problem}" if killed else self.failed
+                reproduction.FAILED,
+                self.passed + 1,
+                f"{self.failed}; then {problem}" if killed else self.failed,
             )
         if self.passed == self.steps and self.steps:
-            return Outcome(PASSED, 0, "")
+            return Outcome(reproduction.PASSED, 0, "")
         where = f" during step {self.passed + 1}" if self.ready else ""
         if killed:
-            return Outcome(KILLED, 0, f"{_short(problem)}{where}")
+            return Outcome(reproduction.KILLED, 0, f"{_short(problem)}{where}")
         said = self.problem or problem or "the browser's program ended without a word"
-        return Outcome(UNPLAYABLE, 0, f"{_short(said)}{where}")
+        return Outcome(reproduction.UNPLAYABLE, 0, f"{_short(said)}{where}")
 
 
 def listed(texts: Sequence[str]) -> tuple[str, ...]:
@@ -131,20 +123,20 @@ def play_before(run: RunContext, base: str) -> None:
         return
     why = wanted.absent or (_NO_CONTAINER if run.workspace.image == "local" else "")
     if why:
-        run.log.append(ReproductionSkipped(run.order.run_id, why))
+        run.log.append(reproduction.ReproductionSkipped(run.order.run_id, why))
     else:
-        _play(run, wanted, BEFORE, base)
+        _play(run, wanted, reproduction.BEFORE, base)
 
 
 def play_after(run: RunContext, start: str) -> None:
     """Play the steps on the commit that passed the gate, once per commit. Raises StopRequested."""
     wanted = run.order.reproduction
-    played = [one for one in run.history.played if isinstance(one, ReproductionPlayed)]
+    played = [one for one in run.history.played if isinstance(one, reproduction.ReproductionPlayed)]
     if wanted is None or not played:
         return
     head = run.checkout.commit()
-    if head not in ("", start) and all((one.phase, one.head) != (AFTER, head) for one in played):
-        _play(run, wanted, AFTER, head)
+    if head not in ("", start) and all((one.phase, one.head) != (reproduction.AFTER, head) for one in played):
+        _play(run, wanted, reproduction.AFTER, head)
 
 
 def _play(run: RunContext, wanted: Reproduction, phase: str, head: str) -> None:
@@ -164,11 +156,13 @@ def _play(run: RunContext, wanted: Reproduction, phase: str, head: str) -> None:
                 outcome = seen.outcome(str(error), killed=True)
             kept = keep_files(run, room, phase)
     except RunnerError as error:
-        if outcome is None or outcome.outcome != KILLED:  # what was killed may leave nothing that can be kept
-            how = KILLED if isinstance(error, KilledError) else UNPLAYABLE
+        if (
+            outcome is None or outcome.outcome != reproduction.KILLED
+        ):  # what was killed may leave nothing that can be kept
+            how = reproduction.KILLED if isinstance(error, KilledError) else reproduction.UNPLAYABLE
             outcome = Outcome(how, 0, one_line(redact(str(error)), 800))
     run.log.append(
-        ReproductionPlayed(
+        reproduction.ReproductionPlayed(
             run_id=run.order.run_id,
             phase=phase,
             head=head,

@@ -10,7 +10,7 @@ from ledger.events.run import CommandChecked, UsageMetered, ValidationEnded
 from runner.artifacts.keep import told
 from runner.artifacts.store import CAP_BYTES, Store, Stored
 from runner.checks import failure
-from runner.checks.commands import note_hosts, start_command
+from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
 from runner.run.context import RunContext

@@ -10,19 +10,11 @@ from ledger.events.artifact import BRIEFING
 from ledger.events.instruction import SkillsChosen
 from ledger.events.run import BriefingMade, Progressed, RunEvent
 from ledger.states import RunState
+from runner import errors
 from runner.artifacts.keep import keep
 from runner.branch.export import bring_out, head_name
 from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
-from runner.checks.clean_checkout import clear_away
-from runner.checks.commands import note_hosts, start_command
-from runner.errors import (
-    BackendError,
-    CommandTimeoutError,
-    NetworkError,
-    RunnerError,
-    UnsandboxedError,
-    WorkspaceError,
-)
+from runner.checks.places import clear_away, note_hosts, start_command
 from runner.exec.child import finish
 from runner.git.mirror import Heads
 from runner.phases.stage_transitions import stands_at
@@ -56,15 +48,15 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     _instruct(run)
     run.heed_answers()
     if order.workspace not in run.agent.backends:
-        raise BackendError(run.agent.name, order.workspace, run.agent.backends)
+        raise errors.BackendError(run.agent.name, order.workspace, run.agent.backends)
     if order.tools.network not in run.workspace.networks:
-        raise NetworkError(order.workspace, order.tools.network, run.workspace.networks)
+        raise errors.NetworkError(order.workspace, order.tools.network, run.workspace.networks)
     if run.workspace.locked and not allow_unsandboxed:
         checks = order.validation
         if not run.agent.trusted:
-            raise UnsandboxedError(run.agent.name, run.workspace.locked)
+            raise errors.UnsandboxedError(run.agent.name, run.workspace.locked)
         if checks.setup or checks.fast or checks.full:  # commands of the repository, on what an agent wrote
-            raise UnsandboxedError("what the repository's policy runs", run.workspace.locked)
+            raise errors.UnsandboxedError("what the repository's policy runs", run.workspace.locked)
 
 
 def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
@@ -194,7 +186,7 @@ def set_up(run: RunContext, base: str) -> None:
         run.log.hold(_KEEP_S)
         try:
             run.workspace.keep_setup(key)
-        except RunnerError as error:  # the next card pays for it; this one has what it needs
+        except errors.RunnerError as error:  # the next card pays for it; this one has what it needs
             log.warning("set-up not kept run=%s reason=%s", run.order.run_id, error)
 
 
@@ -220,7 +212,7 @@ def unusable(run: RunContext, attempt: Callable[[], None]) -> str:
         why = run.workspace.distrusted() or run.overweight()
         if not why:
             attempt()
-    except (WorkspaceError, CommandTimeoutError) as error:
+    except (errors.WorkspaceError, errors.CommandTimeoutError) as error:
         why = str(error)
     return one_line(why, _SHOWN_CHARS)
 
@@ -248,7 +240,7 @@ def _set_aside(run: RunContext, commit: str) -> tuple[tuple[RunEvent, ...], str]
         run.workspace.unlock()
         run.checkout.set_aside(commit, target, _ASIDE_BYTES)
         text = target.read_text(encoding="utf-8", errors="replace")
-    except RunnerError as error:
+    except errors.RunnerError as error:
         return (), f"What was not on GitHub could not be kept: {one_line(str(error), _SHOWN_CHARS)}"
     finally:
         target.unlink(missing_ok=True)

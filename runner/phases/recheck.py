@@ -9,7 +9,7 @@ from ledger.events.run import RunEnded
 from ledger.ids import CardId
 from ledger.states import Ending, RunState
 from runner import agents, workspaces
-from runner.checks.clean_checkout import tenancy
+from runner.checks.places import tenancy
 from runner.checks.tier import Tier, run_tier
 from runner.errors import NetworkError, UnsandboxedError
 from runner.gateway.control.claim import gateway_of

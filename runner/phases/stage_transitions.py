@@ -9,7 +9,7 @@ from ledger.ids import QuestionId
 from ledger.model.limit_answers import question
 from ledger.states import RunState
 from runner.branch.export import bring_out, head_name
-from runner.checks.commands import note_hosts, start_command
+from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
 from runner.prompts.compose import of_stage

@@ -6,7 +6,7 @@ from ledger.events.bounds import RoundBegan, ValidationWaived
 from ledger.model.limit_answers import GO_ON, STOP, Subject
 from ledger.states import RunState
 from runner.branch.export import bring_out, head_name
-from runner.checks.clean_checkout import GATE, clean_room
+from runner.checks.places import GATE, clean_room
 from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, findings
 from runner.checks.tier import Tier, run_tier
 from runner.phases.work import repair

@@ -9,7 +9,7 @@ import pytest
 from ledger.events.run import QuestionAnswered, RunRequeued
 from runner import agents, workspaces
 from runner.agents.contract import Phase, Task
-from runner.checks.clean_checkout import tenancy
+from runner.checks.places import tenancy
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases import work

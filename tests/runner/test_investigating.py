@@ -9,7 +9,7 @@ from ledger.events.findings import FollowUp, Reference
 from ledger.states import Ending
 from runner import workspaces
 from runner.agents.board_tools import INVESTIGATING, offered
-from runner.checks.clean_checkout import tenancy
+from runner.checks.places import tenancy
 from runner.run.run_spec import RunSpec, Validation
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN

@@ -29,7 +29,7 @@ from runner.artifacts import keep
 from runner.artifacts.keep import keep_files
 from runner.artifacts.store import Store
 from runner.checks.browser_replay import Browsed, Outcome
-from runner.checks.clean_checkout import BROWSER, PURPOSES, clear_away, tenancy
+from runner.checks.places import BROWSER, PURPOSES, clear_away, tenancy
 from runner.errors import OversizedRepositoryError
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror

@@ -20,7 +20,7 @@ from runner.gateway.control.asgi import App, Receive, Scope, Send
 from runner.gateway.control.link import Terms
 from runner.gateway.control.messages import Warned
 from runner.gateway.control.uplink import Uplink
-from runner.gateway.models import prices, upstream
+from runner.gateway.models import prices, routes
 from runner.gateway.models.proxy import Models
 from runner.gateway.network.addresses import NetworkRules, Reach
 from runner.gateway.network.proxy import serve
@@ -35,7 +35,7 @@ def warm() -> None:
     """Load everything that a gateway would load at its first calls."""
     prices.price_of("anthropic", "", "?")
     prices.price_of("openai", "", "?")
-    upstream.trust()
+    routes.trust()
     importlib.import_module("runner.gateway.control.mcp_server")
     importlib.import_module("httpcore2")
     importlib.import_module("anyio._backends._asyncio")
@@ -90,7 +90,7 @@ async def _live(
 ) -> None:
     uplink = Uplink(line, obey=lambda order: models.obey(order), gone=lambda: os._exit(0))
     reach = Reach(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
-    models = Models(terms, providers, uplink, upstream.open_transport(), time.monotonic, reach)
+    models = Models(terms, providers, uplink, routes.open_transport(), time.monotonic, reach)
     uplink.tell({"type": "ready"})
     try:
         async with asyncio.TaskGroup() as tasks:

@@ -11,7 +11,7 @@ from runner.errors import RunnerError
 from runner.gateway.control.asgi import Headers, Send, answer
 from runner.gateway.control.link import Waits
 from runner.gateway.control.messages import Answering, Refused, Told, Warned
-from runner.gateway.models import sse, upstream
+from runner.gateway.models import routes, sse
 from runner.gateway.models.limits import SETTINGS, Streaks
 from runner.gateway.models.meter import Meter
 from runner.gateway.models.protocol import Asked, loaded
@@ -93,9 +93,7 @@ class Forward:
     async def _attempt(self, call: Call, send: Send) -> None:
         asked, provider = call.asked, call.provider
         try:
-            out = upstream.request(
-                provider, call.route.path, call.query, asked.sent, call.headers, self._waits
-            )
+            out = routes.request(provider, call.route.path, call.query, asked.sent, call.headers, self._waits)
         except (httpx2.InvalidURL, ValueError) as error:
             raise _FailedError(0, f"the settings have no proper address for {provider.name}") from error
         try:
@@ -126,7 +124,7 @@ class Forward:
         call.accepted = status < 300
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         streamed = call.accepted and kind == "text/event-stream"
-        headers = upstream.returned(response.headers.raw, streamed=streamed)
+        headers = routes.returned(response.headers.raw, streamed=streamed)
         if call.asked.changed:
             headers.append((b"x-cardinal-changed", call.asked.changed.encode()))
         call.started = True

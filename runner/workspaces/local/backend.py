@@ -13,16 +13,7 @@ from ledger.ids import CardId, RunId
 from runner.agents.contract import Layout
 from runner.exec.child import Child
 from runner.run.run_spec import Places
-from runner.workspaces.bubblewrap import (
-    INSIDE,
-    MIRROR,
-    PATH,
-    PLAYER,
-    Bind,
-    locked_in,
-    sandbox_problem,
-    write_identity,
-)
+from runner.workspaces import bubblewrap
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Tenancy
 
@@ -38,7 +29,7 @@ class LocalWorkspace(Folder):
         super().__init__(root, card_id, os.geteuid(), os.getegid())
         (root / "empty").mkdir(exist_ok=True)
         (root / "blank").touch()
-        write_identity(root / "identity")
+        bubblewrap.write_identity(root / "identity")
 
     @property
     def locked(self) -> str:
@@ -49,13 +40,13 @@ class LocalWorkspace(Folder):
     def layout(self) -> Layout:
         """Neutral paths inside the sandbox; without one the host's own."""
         if not self._problem:
-            return INSIDE
+            return bubblewrap.INSIDE
         places = {name: str(self.root / name) for name in ("repo", "home", "out", "skills")}
-        return Layout(**places, python=sys.executable, player=str(PLAYER))
+        return Layout(**places, python=sys.executable, player=str(bubblewrap.PLAYER))
 
     def mirror_at(self, mirror: Path) -> str:
         """Return a neutral path; without a sandbox the mirror's own."""
-        return str(mirror) if self._problem else MIRROR
+        return str(mirror) if self._problem else bubblewrap.MIRROR
 
     def start(
         self,
@@ -75,13 +66,13 @@ class LocalWorkspace(Folder):
         layout = self.layout
         inside = {
             "HOME": layout.home,
-            "PATH": PATH,
+            "PATH": bubblewrap.PATH,
             "LANG": "C.UTF-8",
             "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
             "USER": "agent",
         } | dict(env)
         if self._problem:
-            path = os.pathsep.join((str(Path(sys.executable).parent), PATH))
+            path = os.pathsep.join((str(Path(sys.executable).parent), bubblewrap.PATH))
             return Child(
                 argv,
                 env=inside | {"PATH": path},
@@ -91,7 +82,7 @@ class LocalWorkspace(Folder):
                 beside=beside,
             )
         binds = self._binds(writable=writable, commits=commits, export=export, mirror=mirror, hides=hides)
-        command, told = locked_in(argv, binds, self.root / "identity")
+        command, told = bubblewrap.locked_in(argv, binds, self.root / "identity")
         try:  # bwrap is found on the PATH that it is given, and passes this environment on
             return Child(
                 command,
@@ -108,21 +99,21 @@ class LocalWorkspace(Folder):
 
     def _binds(
         self, *, writable: bool, commits: bool, export: bool, mirror: Path | None, hides: Sequence[str]
-    ) -> list[Bind]:
+    ) -> list[bubblewrap.Bind]:
         layout = self.layout
         binds = [
-            Bind(PLAYER / "player.py", f"{layout.player}/player.py"),
-            Bind(self.root / "repo", layout.repo, writable),
-            Bind(self.root / "home", layout.home, writable=True),
-            Bind(self.root / "skills", layout.skills),
+            bubblewrap.Bind(bubblewrap.PLAYER / "player.py", f"{layout.player}/player.py"),
+            bubblewrap.Bind(self.root / "repo", layout.repo, writable),
+            bubblewrap.Bind(self.root / "home", layout.home, writable=True),
+            bubblewrap.Bind(self.root / "skills", layout.skills),
         ]
         if writable and not commits:
-            binds.append(Bind(self.plain_git(), f"{layout.repo}/.git"))
+            binds.append(bubblewrap.Bind(self.plain_git(), f"{layout.repo}/.git"))
         if export:
-            binds.append(Bind(self.root / "out", layout.out, writable=True))
+            binds.append(bubblewrap.Bind(self.root / "out", layout.out, writable=True))
         if mirror is not None:
-            binds.append(Bind(mirror, MIRROR))
-        binds += (Bind(self.root / cover, path) for cover, path in self.masked(tuple(hides)))
+            binds.append(bubblewrap.Bind(mirror, bubblewrap.MIRROR))
+        binds += (bubblewrap.Bind(self.root / cover, path) for cover, path in self.masked(tuple(hides)))
         return binds
 
     def restore_setup(self, key: str) -> bool:  # noqa: ARG002 - the contract's
@@ -136,7 +127,7 @@ class LocalWorkspace(Folder):
 class Local:
     """Opens and lists the folders below `places.workspaces`; `problem` says why there is no sandbox."""
 
-    def __init__(self, problem: Callable[[], str] = sandbox_problem) -> None:
+    def __init__(self, problem: Callable[[], str] = bubblewrap.sandbox_problem) -> None:
         self._problem = problem
 
     def problem(self) -> str:

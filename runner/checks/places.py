@@ -1,11 +1,13 @@
-"""Workspaces of a run: the card's, and clean checkouts of one commit, where no agent ever was."""
+"""Workspaces and commands of the checks: the card's place, and clean checkouts, where no agent ever was."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
 from ledger.ids import CardId
 from runner import workspaces
+from runner.exec.child import Child
+from runner.gateway.control.claim import hosts_asked
 from runner.git.checkout import Checkout
 from runner.run.context import RunContext
 from runner.run.run_spec import RunSpec
@@ -51,3 +53,32 @@ def tenancy(order: RunSpec) -> Tenancy:
     """
     place = CardId(f"{LOOK}{order.card_id}") if order.investigates else order.card_id
     return Tenancy(place, order.run_id, order.generation, order.image, order.resources)
+
+
+def start_command(
+    run: RunContext,
+    room: Workspace,
+    command: str,
+    *,
+    cap_bytes: int,
+    env: Mapping[str, str] | None = None,
+    of_column: bool = False,
+) -> Child:
+    """Start a shell line in `room`; with `of_column` it has the column's network, not the open stage's.
+
+    Raises SpawnError or WorkspaceError.
+    """
+    network = run.network(of_column=of_column)
+    return room.start(
+        ("/bin/sh", "-c", command),
+        env={"CI": "1"} | network | dict(env or {}),
+        writable=True,
+        cap_bytes=cap_bytes,
+        gateway=run.gateway.folder if run.gateway is not None and network else None,
+    )
+
+
+def note_hosts(run: RunContext) -> None:
+    """Record the hosts that the repository's commands asked for; a turn records its own."""
+    if run.gateway is not None:
+        run.log.append(*hosts_asked(run.gateway, run.order.run_id))
