@@ -23,10 +23,10 @@ SHARE = "share"
 
 def keep(run: RunContext, name: str, kind: str, text: str) -> tuple[RunEvent, ...]:
     """Store a text and return its event; nothing where the run has it already."""
-    return told(run, name, kind, Store(run.order.places.artifacts).keep(text))
+    return artifact_events(run, name, kind, Store(run.order.places.artifacts).keep(text))
 
 
-def told(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
+def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
     """Return the event of a file that was just stored."""
     run_id, known = run.order.run_id, run.history.artifacts
     name = one_line(name, 200)
@@ -110,8 +110,8 @@ def _stored(
     if not raw.startswith(one.begins):
         yield ArtifactDropped(run.order.run_id, name, "", SHAPE)
         return
-    content = raw if one.begins else run.secrecy.hush(raw.decode("utf-8", "replace"))
+    content = raw if one.begins else run.secrecy.redact_private_skills(raw.decode("utf-8", "replace"))
     stored = Store(run.order.places.artifacts).keep(content, one.cap_bytes)
-    for event in told(run, name, one.kind, stored):
+    for event in artifact_events(run, name, one.kind, stored):
         if isinstance(event, ArtifactKept | ArtifactDropped):
             yield event

@@ -16,7 +16,7 @@ from runner.run.run_spec import Committer
 _BUNDLE_CAP_BYTES = 500_000_000
 
 
-def bring_out(run: RunContext) -> str:
+def export_commit(run: RunContext) -> str:
     """Export HEAD; return its commit, which mirror (refs/cardinal/<run>-head) and workspace then share.
 
     Raises WorkspaceError, OversizedRepositoryError, LongHistoryError, UnsoundObjectsError or GitError.

@@ -13,7 +13,7 @@ from runner.checks.places import BROWSER, clean_room, note_hosts, start_command
 from runner.errors import CommandTimeoutError, KilledError, RunnerError, WorkspaceError
 from runner.exec.child import SIGKILLED, Child, finish
 from runner.run.context import RunContext, Scales
-from runner.run.run_spec import Reproduction
+from runner.run.run_spec import ReproductionSpec
 from runner.text.plain import one_line, redact, tail
 from runner.workspaces.contract import Workspace
 
@@ -31,7 +31,7 @@ _NO_CONTAINER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReplayResult:
     """Result of a replay; `step` is the failed step, from 1, or 0."""
 
     outcome: str
@@ -87,24 +87,24 @@ class Browsed:
         else:
             self.passed += 1
 
-    def outcome(self, problem: str = "", *, killed: bool = False) -> Outcome:
+    def outcome(self, problem: str = "", *, killed: bool = False) -> ReplayResult:
         """Return the result; `problem` is why the program did not end by itself, if so.
 
         A step that failed before the program was `killed` counts as failed; the text has both.
         """
         if self.failed:
-            return Outcome(
+            return ReplayResult(
                 reproduction.FAILED,
                 self.passed + 1,
                 f"{self.failed}; then {problem}" if killed else self.failed,
             )
         if self.passed == self.steps and self.steps:
-            return Outcome(reproduction.PASSED, 0, "")
+            return ReplayResult(reproduction.PASSED, 0, "")
         where = f" during step {self.passed + 1}" if self.ready else ""
         if killed:
-            return Outcome(reproduction.KILLED, 0, f"{_short(problem)}{where}")
+            return ReplayResult(reproduction.KILLED, 0, f"{_short(problem)}{where}")
         said = self.problem or problem or "the browser's program ended without a word"
-        return Outcome(reproduction.UNPLAYABLE, 0, f"{_short(said)}{where}")
+        return ReplayResult(reproduction.UNPLAYABLE, 0, f"{_short(said)}{where}")
 
 
 def listed(texts: Sequence[str]) -> tuple[str, ...]:
@@ -139,12 +139,12 @@ def play_after(run: RunContext, start: str) -> None:
         _play(run, wanted, reproduction.AFTER, head)
 
 
-def _play(run: RunContext, wanted: Reproduction, phase: str, head: str) -> None:
+def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> None:
     """Play the steps on a clean checkout and record the result; a failure there ends no run."""
     began = time.monotonic()
     seen, image = Browsed(len(wanted.steps), secrets.token_hex(16)), ""
     kept: tuple[str, ...] = ()
-    outcome: Outcome | None = None
+    outcome: ReplayResult | None = None
     name = f"{run.order.run_id}-reproduced"
     run.mirror.remember(name, head)
     try:
@@ -160,7 +160,7 @@ def _play(run: RunContext, wanted: Reproduction, phase: str, head: str) -> None:
             outcome is None or outcome.outcome != reproduction.KILLED
         ):  # what was killed may leave nothing that can be kept
             how = reproduction.KILLED if isinstance(error, KilledError) else reproduction.UNPLAYABLE
-            outcome = Outcome(how, 0, one_line(redact(str(error)), 800))
+            outcome = ReplayResult(how, 0, one_line(redact(str(error)), 800))
     run.log.append(
         reproduction.ReproductionPlayed(
             run_id=run.order.run_id,
@@ -179,7 +179,7 @@ def _play(run: RunContext, wanted: Reproduction, phase: str, head: str) -> None:
     )
 
 
-def _in_room(run: RunContext, room: Workspace, wanted: Reproduction, seen: Browsed, began: float) -> str:
+def _in_room(run: RunContext, room: Workspace, wanted: ReproductionSpec, seen: Browsed, began: float) -> str:
     """Set up, then browse; return why the program ended early, or nothing. Raises KilledError."""
     weighed = replace(run, workspace=room, scales=Scales())
 
@@ -225,7 +225,7 @@ def _mind_kill(child: Child, exit_code: int, what: str) -> None:
         raise KilledError(what, child.fate)
 
 
-def _plan(wanted: Reproduction, key: str, limit_s: float) -> bytes:
+def _plan(wanted: ReproductionSpec, key: str, limit_s: float) -> bytes:
     steps = [(step.verb, step.first, step.second) for step in wanted.steps]
     told = {
         "key": key,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ledger.ids import CardId
 from runner import workspaces
 from runner.exec.child import Child
-from runner.gateway.control.claim import hosts_asked
+from runner.gateway.control.claim import requested_hosts
 from runner.git.checkout import Checkout
 from runner.run.context import RunContext
 from runner.run.run_spec import RunSpec
@@ -81,4 +81,4 @@ def start_command(
 def note_hosts(run: RunContext) -> None:
     """Record the hosts that the repository's commands asked for; a turn records its own."""
     if run.gateway is not None:
-        run.log.append(*hosts_asked(run.gateway, run.order.run_id))
+        run.log.append(*requested_hosts(run.gateway, run.order.run_id))

@@ -24,7 +24,7 @@ _CHECK = '[ "$PPID" = "$1" ] || exit 125; shift; unset PWD OLDPWD SHLVL _'
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ProcessLimits:
     """Limits of a program and of each program that it starts; None is no limit.
 
     `file_bytes` limits each file that it writes, `memory_bytes` its address space, `cpu_s` its processor
@@ -45,7 +45,7 @@ class Bounds:
             yield f"ulimit -St {self.cpu_s} && ulimit -Ht {self.cpu_s + _LAST_S}"
 
 
-UNBOUNDED = Bounds()
+UNBOUNDED = ProcessLimits()
 
 
 def launch_problem() -> str:
@@ -74,7 +74,7 @@ def launched(
     *,
     env: Mapping[str, str],
     cwd: Path,
-    bounds: Bounds = UNBOUNDED,
+    bounds: ProcessLimits = UNBOUNDED,
     expendable: bool = False,
 ) -> tuple[str, ...]:
     """Return the command that becomes `argv` and gets SIGKILL when the thread that started it dies.

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
-from runner.branch.export import bring_out, peoples, published
+from runner.branch.export import export_commit, peoples, published
 from runner.branch.rebase import seen
 from runner.checks.repair_limits import bound_refusals
 from runner.guards import builtin
@@ -37,7 +37,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
         head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
         if not head or head == start:
             return worked
-        judged = judge(run, bring_out(run))
+        judged = judge(run, export_commit(run))
         if not run.history.guards.denied:
             return worked
         if run.history.guards.stands:
@@ -58,7 +58,7 @@ def judge(run: RunContext, head: str) -> GuardsJudged:
         return last
     change = change_of(run.mirror, base, head, Known(published(run), seen(run), peoples(run)))
     run.log.hold(_JUDGE_S)  # after the last git command: each of them renews the claim for a short while
-    found = findings(change, rules)
+    found = violations(change, rules)
     judged = GuardsJudged(
         run.order.run_id,
         head,
@@ -93,11 +93,11 @@ def ask_people(run: RunContext, head: str) -> None:
             run.ask(subject, text, (PUBLISH_PROTECTED, STOP), digest=digest)
 
 
-def findings(change: Change, rules: Guards) -> tuple[Violation, ...]:
+def violations(change: Change, rules: Guards) -> tuple[Violation, ...]:
     """Return the findings of all guards whose action is not allow, denied ones first."""
     actions = {name: rules.action(name) for name in builtin.names()}
     found = [
-        _finding(name, action, one)
+        _violation(name, action, one)
         for name, action in actions.items()
         if action != "allow"
         for one in builtin.load(name).look(change, rules)
@@ -110,7 +110,7 @@ def _rank(one: Violation) -> tuple[bool, bool, str, str]:
     return one.action != "deny", bool(one.commit), one.guard, one.path
 
 
-def _finding(name: str, action: str, found: Breach) -> Violation:
+def _violation(name: str, action: str, found: Breach) -> Violation:
     return Violation(
         guard=name,
         rule=one_line(found.rule, _RULE_BYTES),

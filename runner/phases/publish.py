@@ -7,7 +7,7 @@ from ledger.events.run import BranchExported, BranchPushed, RunEnded
 from ledger.model.limit_answers import PUBLISH, STOP, Subject
 from ledger.states import Ending, RunState
 from runner.artifacts import keep
-from runner.branch.export import bring_out, missing, published, rebased
+from runner.branch.export import export_commit, missing, published, rebased
 from runner.branch.rebase import seen
 from runner.checks.repair_limits import oversize
 from runner.errors import MovedBranchError
@@ -54,7 +54,7 @@ def publish(run: RunContext, start: str) -> None:
 def _export(run: RunContext) -> str:
     """Export HEAD to the mirror and record the size of the change; return the commit."""
     order, mirror = run.order, run.mirror
-    base, head = mirror.head(order.base_branch), bring_out(run)
+    base, head = mirror.head(order.base_branch), export_commit(run)
     _stands_as_checked(run, head)
     change = mirror.diff(base, head)
     if change.commits == 0 or change.files_changed == 0:

@@ -8,16 +8,16 @@ from ledger.events.run import UsageMetered
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import question
 from ledger.states import RunState
-from runner.branch.export import bring_out, head_name
+from runner.branch.export import export_commit, head_name
 from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
 from runner.prompts.compose import of_stage
 from runner.run.context import RunContext
 from runner.run.exits import Park
-from runner.run.facts import Visit
+from runner.run.facts import StageVisit
 from runner.run.instructions import digest_of
-from runner.run.run_spec import Stage
+from runner.run.run_spec import StageSpec
 from runner.run.stage_machine import Ask, Enter, may_edit, named
 from runner.text.plain import cut, redact, tail
 from runner.text.untrusted import flat
@@ -36,7 +36,7 @@ def enter(run: RunContext, due: Enter) -> None:
     log, stage = run.history.stages, due.stage
     head = run.checkout.commit()
     if not run.mirror.commit(head):
-        head = bring_out(run)
+        head = export_commit(run)
     run.log.append(
         staged.StageEntered(
             run_id=run.order.run_id,
@@ -55,9 +55,9 @@ def enter(run: RunContext, due: Enter) -> None:
     )
 
 
-def brief(run: RunContext, visit: Visit) -> None:
+def brief(run: RunContext, visit: StageVisit) -> None:
     """Record the agent's instructions before the first turn of the entry; again after a kill there."""
-    told = cut(run.secrecy.hush(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
+    told = cut(run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
     run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(told), told))
 
 
@@ -75,7 +75,7 @@ def ask(run: RunContext, due: Ask) -> None:
     raise Park("question")
 
 
-def leave(run: RunContext, visit: Visit) -> None:
+def leave(run: RunContext, visit: StageVisit) -> None:
     """Clean up, commit, and record the entry's changes, usage and hand-over."""
     order, stage, begun = run.order, named(run.order.stages, visit.stage), visit.head
     _tidy(run, visit, stage)
@@ -140,7 +140,7 @@ def close(run: RunContext) -> None:
         leave(run, visit)
 
 
-def stands_at(run: RunContext, visit: Visit) -> str:
+def stands_at(run: RunContext, visit: StageVisit) -> str:
     """Return the commit of a read-only entry: as entered, or rebased on pushes."""
     return run.mirror.recall(head_name(run)) or visit.head
 
@@ -149,7 +149,7 @@ def _changed(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, .
     """Return HEAD in the mirror, the paths that differ from `before`, changed lines, and new lines."""
     unchanged = head == before
     if head != (run.mirror.recall(head_name(run)) or before):
-        head = bring_out(run)
+        head = export_commit(run)
     if unchanged:
         return head, (), 0, 0
     change = run.mirror.diff(before, head)
@@ -157,7 +157,7 @@ def _changed(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, .
     return head, paths, change.lines_changed, change.lines_added
 
 
-def _tidy(run: RunContext, visit: Visit, stage: Stage) -> None:
+def _tidy(run: RunContext, visit: StageVisit, stage: StageSpec) -> None:
     """Run the remaining clean-up commands in order; each is an event, and none ends the run."""
     for command in stage.cleanup[len(visit.tidied) :]:
         began = time.monotonic()

@@ -6,7 +6,7 @@ from runner.phases.stage_transitions import ask, brief, close, enter, leave
 from runner.phases.work import cut_short, deliver_answer, resume, take_turn
 from runner.run.context import RunContext
 from runner.run.exits import failed
-from runner.run.facts import Visit
+from runner.run.facts import StageVisit
 from runner.run.stage_machine import Enter, admit
 
 
@@ -34,7 +34,7 @@ def play_stages(run: RunContext) -> None:
     close(run)
 
 
-def _play(run: RunContext, visit: Visit) -> None:
+def _play(run: RunContext, visit: StageVisit) -> None:
     """Return once the agent of this entry chose the next stage."""
     _resume(run, visit)
     if visit.target is None and visit.turn not in run.history.turns:
@@ -50,7 +50,7 @@ def _play(run: RunContext, visit: Visit) -> None:
         raise failed("gave_up", f"the agent of stage {visit.stage} left without saying how to go on: {said}")
 
 
-def _resume(run: RunContext, visit: Visit) -> None:
+def _resume(run: RunContext, visit: StageVisit) -> None:
     """Resume the entry's newest turn when it did not end by itself, unless it has handed over."""
     cut = cut_short(run, since=visit.seq)
     unheard = run.history.undelivered_answer() is not None

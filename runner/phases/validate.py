@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from ledger.events.bounds import RoundBegan, ValidationWaived
 from ledger.model.limit_answers import GO_ON, STOP, Subject
 from ledger.states import RunState
-from runner.branch.export import bring_out, head_name
+from runner.branch.export import export_commit, head_name
 from runner.checks.places import GATE, clean_room
-from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, findings
+from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, describe_failure
 from runner.checks.tier import Tier, run_tier
 from runner.phases.work import repair
 from runner.run.context import RunContext
@@ -60,7 +60,7 @@ def has_changes(run: RunContext, head: str, start: str) -> bool:
 
 def _waive(run: RunContext) -> None:
     """Record that the policy waives the checks of this commit."""
-    head, base = bring_out(run), run.mirror.head(run.order.base_branch)
+    head, base = export_commit(run), run.mirror.head(run.order.base_branch)
     if run.history.waived != head:
         run.log.append(ValidationWaived(run.order.run_id, head, base, run.order.validation.definition))
 
@@ -79,7 +79,7 @@ def _pass(run: RunContext) -> bool:
     The host's mirror decides, not the workspace. Raises Park where the change is too large, or where the
     files are unchanged since a failure that the agent has seen.
     """
-    head = bring_out(run)
+    head = export_commit(run)
     bound_size(run, run.mirror.diff(run.mirror.head(run.order.base_branch), head))
     rounds, tree = run.history.rounds, run.mirror.tree(head)
     newest = rounds.newest
@@ -110,7 +110,9 @@ def _check(run: RunContext, head: str) -> bool:
     if full_runs >= run.order.limits.full_runs * run.allowance.times(Subject.REPAIRS):
         why = f"The full checks ran {full_runs} times and have not passed."
         run.ask(
-            Subject.REPAIRS, f"{why} {findings(run.history.rounds)} Shall the agent go on?", (GO_ON, STOP)
+            Subject.REPAIRS,
+            f"{why} {describe_failure(run.history.rounds)} Shall the agent go on?",
+            (GO_ON, STOP),
         )
     return pass_gate(run, iteration, "full", wanted.full)
 
@@ -121,7 +123,7 @@ def pass_gate(run: RunContext, iteration: int, name: str, commands: Sequence[str
     Set-up runs there as well, as part of the evidence. Raises RepositoryError, WorkspaceError or
     StopRequested.
     """
-    head = bring_out(run)
+    head = export_commit(run)
     tier = Tier(name, iteration, head, run.mirror.head(run.order.base_branch), clean=True)
     with clean_room(run, GATE, head_name(run)) as room:
         return run_tier(run, room, tier, commands, set_up=run.order.validation.setup)

@@ -15,10 +15,10 @@ from runner.prompts.compose import CI_TURN, compose
 from runner.run.context import RunContext
 from runner.run.exits import AwaitApproval, Park, StopRequested, failed
 from runner.run.facts import GUARD_TURN, Question
-from runner.run.limits import ASKS, Spent, Verdict
+from runner.run.limits import ASKS, ExceededLimit, RunUsage
 from runner.session.turn import TurnResult, play
 
-_SUBJECTS = {Verdict.TIME: Subject.TIME, Verdict.TURNS: Subject.TURNS}
+_SUBJECTS = {ExceededLimit.TIME: Subject.TIME, ExceededLimit.TURNS: Subject.TURNS}
 # The first turn of the work, by the kind of the run.
 _FIRST = {"revision": (Phase.REVISE, "revise"), "repair": (Phase.REPAIR, CI_TURN)}
 REPORTS = 1  # how often an agent that ended without a word is asked for its report
@@ -131,7 +131,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
     order, history, stage = run.order, run.history, run.stage
     read_only = order.investigates or phase in READ_ONLY
     answered = history.undelivered_answer() if history.turns.get(turn) is not None else None
-    prompted, answer = (Phase.ANSWER, told(answered)) if answered else (phase, "")
+    prompted, answer = (Phase.ANSWER, answer_text(answered)) if answered else (phase, "")
     spent, skills = run.allowance, run.workspace.layout.skills
     task = Task(
         phase=prompted,
@@ -155,7 +155,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
     _judge(run, play(run, task))
 
 
-def told(answered: Question) -> str:
+def answer_text(answered: Question) -> str:
     """Return a person's answer for the agent; with the question, for a permission."""
     answer = answered.answer or ""
     return f"{answered.event.text}\n\n{answer}" if answered.subject is Subject.TOOL else answer
@@ -180,9 +180,9 @@ def _judge(run: RunContext, result: TurnResult) -> None:
     """Return when the turn is done; else raise the run's exit."""
     if result.stop is not None:
         raise StopRequested(result.stop.how, result.stop.by, result.took_s)
-    if result.verdict is Verdict.PROVIDER:
+    if result.verdict is ExceededLimit.PROVIDER:
         raise failed("provider", result.problem)
-    if result.verdict is Verdict.DISK:
+    if result.verdict is ExceededLimit.DISK:
         raise failed("guardrail", result.problem)
     if result.verdict is not None:
         _bitten(run, result, result.verdict)
@@ -201,11 +201,11 @@ def _finished_now(run: RunContext) -> bool:
     return turn is not None and (run.history.finish_seq > turn.seq or handed)
 
 
-def _bitten(run: RunContext, result: TurnResult, verdict: Verdict) -> NoReturn:
+def _bitten(run: RunContext, result: TurnResult, verdict: ExceededLimit) -> NoReturn:
     if verdict in ASKS:
         ask_limit(run, verdict, result.spent)
     reached = run.allowance.reached(verdict, result.spent)
-    reason = "stalled" if verdict is Verdict.SILENCE else "guardrail"
+    reason = "stalled" if verdict is ExceededLimit.SILENCE else "guardrail"
     raise failed(reason, f"the agent reached {reached}; it was stopped in {result.took_s:.1f} s")
 
 
@@ -224,7 +224,7 @@ def _phase_of(turn: str) -> Phase:
     return Phase(turn.split("-")[0])
 
 
-def ask_limit(run: RunContext, verdict: Verdict, spent: Spent) -> NoReturn:
+def ask_limit(run: RunContext, verdict: ExceededLimit, spent: RunUsage) -> NoReturn:
     """Ask whether the run may exceed a limit, and park. More dollars help only where its own ran out."""
     allowance = run.allowance
     text = f"The run reached {allowance.reached(verdict, spent)}{_plan_progress(run)}."

@@ -77,7 +77,7 @@ def compose(
     if order.asked and session_id and turn in _FIRST_TURNS:
         parts += [f"This is what {order.asked_by} asks of this run:\n{strip_hidden(order.asked)}"]
     if not history.session(order.session_id) or turn in _FIRST_TURNS or phase is Phase.STAGE:
-        parts += [browser_result(order, history)]
+        parts += [result_on_base(order, history)]
     if order.failing and (phase is Phase.STAGE or turn in (CI_TURN, *_FIRST_TURNS[1:])):
         parts += [f"This is what the red checks of the pull request said:\n\n{order.failing}"]
     words = history.unheeded_words()
@@ -147,7 +147,7 @@ def _threads(order: RunSpec) -> str:
     return "Answer each of these review threads with `thread`:\n\n" + "\n\n".join(asked) + "\n\n"
 
 
-def browser_result(order: RunSpec, history: History) -> str:
+def result_on_base(order: RunSpec, history: History) -> str:
     """Return the result of the steps on the base, with the app's output between tags; empty without one."""
     played = next((one for one in history.played if isinstance(one, ReproductionPlayed)), None)
     if played is None:

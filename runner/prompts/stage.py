@@ -1,8 +1,8 @@
 """Prompts of a stage: persona, hand-overs of earlier stages, ways to leave. Pure."""
 
-from runner.run.facts import Visit
+from runner.run.facts import StageVisit
 from runner.run.history import History
-from runner.run.run_spec import RunSpec, Stage
+from runner.run.run_spec import RunSpec, StageSpec
 from runner.run.stage_machine import may_edit, named, ways
 from runner.text.plain import cut, redact
 from runner.text.untrusted import flat
@@ -57,7 +57,7 @@ def last_call(order: RunSpec, history: History) -> str:
     )
 
 
-def handed_over(history: History, before: Visit) -> str:
+def handed_over(history: History, before: StageVisit) -> str:
     """Return the hand-overs so far, the newest first, within SNAPSHOTS_BYTES; omissions are counted."""
     past = [one for one in reversed(history.stages.visits) if one.snapshot is not None and one is not before]
     parts, used = [], 0
@@ -77,7 +77,7 @@ def handed_over(history: History, before: Visit) -> str:
     return "\n\n".join((head, *parts, *((f"{left} older hand-overs are left out.",) if left else ())))
 
 
-def _snapshot(visit: Visit) -> str:
+def _snapshot(visit: StageVisit) -> str:
     taken = visit.snapshot
     if taken is None:
         return ""
@@ -114,7 +114,7 @@ def _listed(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:
     )
 
 
-def _limits(stage: Stage, order: RunSpec) -> str:
+def _limits(stage: StageSpec, order: RunSpec) -> str:
     said = "Commit in small steps." if may_edit(stage) else "You cannot change files here: read, run, judge."
     if stage.tools.network == "none" and order.tools.network != "none":
         return f"{said} You have no network here."

@@ -9,7 +9,7 @@ from ledger.events.bounds import RoundFailed
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.run import QuestionAsked
 from ledger.ids import QuestionId
-from ledger.model.limit_answers import Asker, Code, Subject, asker_of, extended, subject_of
+from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, extended, subject_of
 from runner.text.untrusted import delimit_untrusted, without_invisible
 
 GUARD_TURN = "repair-guard"
@@ -33,7 +33,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Turn:
+class TurnRecord:
     """The newest turn; `outcome` is empty while it runs, or when its supervisor died."""
 
     phase: str
@@ -65,7 +65,7 @@ class Question:
     @property
     def is_own(self) -> bool:
         """Whether Cardinal's supervisor asks for itself, and not for a tool that the agent wants to use."""
-        return asker_of(self.event.asker) is Asker.SUPERVISOR and self.subject is not Subject.TOOL
+        return asker_of(self.event.asker) is QuestionSource.SUPERVISOR and self.subject is not Subject.TOOL
 
     def permits(self, subject: Subject, *codes: Code) -> bool:
         """Whether it is about that subject, and was answered with one of these codes."""
@@ -83,7 +83,7 @@ class Question:
 
 
 @dataclass(slots=True)
-class Visit:
+class StageVisit:
     """One entry into a stage. `target` is the next stage, empty for the end, None until the agent chose.
 
     `head` is the commit at which the entry, or its newest reopening, began; `seq` is the event of that.
@@ -122,8 +122,8 @@ class Visit:
 class StageLog:
     """All entries into stages. `open` is the current one; `over`: an entry has ended the work."""
 
-    visits: list[Visit] = field(default_factory=list)
-    open: Visit | None = None
+    visits: list[StageVisit] = field(default_factory=list)
+    open: StageVisit | None = None
     over: bool = False
     gates: list[staged.StageAwaited] = field(default_factory=list)
 
@@ -132,13 +132,13 @@ class StageLog:
         """The session of the current entry; empty before it has one."""
         return self.open.session_id if self.open is not None else ""
 
-    def visit(self, entry: int) -> Visit:
+    def visit(self, entry: int) -> StageVisit:
         """Return the run's entry of that number, counted from 1."""
         return next(visit for visit in self.visits if visit.entry == entry)
 
 
 @dataclass(slots=True)
-class Rounds:
+class FailedRounds:
     """Failed rounds of checks: `failed` since people last let the run go on, `newest` of all."""
 
     failed: list[RoundFailed] = field(default_factory=list)

@@ -16,10 +16,10 @@ from ledger.events.guard import GuardsJudged
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
 from ledger.ids import QuestionId
-from ledger.model.limit_answers import Asker, Code, Subject, asker_of, code_of
+from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, code_of
 from ledger.model.run_transitions import state_after
 from ledger.states import RunState
-from runner.run.facts import Plan, Question, Refusals, Rounds, StageLog, Turn, Visit
+from runner.run.facts import FailedRounds, Plan, Question, Refusals, StageLog, StageVisit, TurnRecord
 from runner.run.instructions import Instructed
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -37,7 +37,7 @@ class History:
     plan: Plan | None = None
     questions: list[Question] = field(default_factory=list)
     asked: int = 0  # with those that the board asked
-    turn: Turn | None = None
+    turn: TurnRecord | None = None
     turns: dict[str, str] = field(default_factory=dict)  # turn -> newest outcome
     began_at: datetime = _NEVER
     turn_ended_at: datetime | None = None
@@ -50,7 +50,7 @@ class History:
     proposed: int = 0  # cards
     linked: int = 0
     steering: dict[int, str] = field(default_factory=dict)  # messages that no turn has delivered yet
-    rounds: Rounds = field(default_factory=Rounds)
+    rounds: FailedRounds = field(default_factory=FailedRounds)
     validation: happened.ValidationEnded | None = None
     checking: str = ""  # the commit whose checks began in the workspace, and were not tidied up after yet
     waived: str = ""  # the commit that goes without checks
@@ -190,7 +190,9 @@ class History:
     @_fold.register
     def _(self, event: happened.QuestionAsked) -> None:
         self.asked += 1
-        if asker_of(event.asker) is not Asker.RULES:  # the board asks about the card; the run goes on
+        if (
+            asker_of(event.asker) is not QuestionSource.RULES
+        ):  # the board asks about the card; the run goes on
             self.questions.append(Question(event, self.seq))
 
     @_fold.register
@@ -204,7 +206,7 @@ class History:
 
     @_fold.register
     def _(self, event: TurnStarted) -> None:
-        self.turn = Turn(event.phase, event.turn, self.seq)
+        self.turn = TurnRecord(event.phase, event.turn, self.seq)
         self.instructed.session_id = event.session_id
         self.checking = ""
         self.turns[event.turn] = ""
@@ -309,7 +311,7 @@ class History:
     @_fold.register
     def _(self, event: seen.SessionLost) -> None:
         self.lost.add(event.session_id)
-        holders: tuple[History | Visit, ...] = (self, *self.stages.visits)
+        holders: tuple[History | StageVisit, ...] = (self, *self.stages.visits)
         for holder in holders:
             if holder.session_id == event.session_id:
                 holder.session_id = ""
@@ -353,7 +355,7 @@ class History:
 
     @_fold.register
     def _(self, event: staged.StageEntered) -> None:
-        visit = Visit(
+        visit = StageVisit(
             event.entry, event.stage, event.number, event.source, event.sent_back, event.head, self.seq
         )
         self.stages.visits.append(visit)

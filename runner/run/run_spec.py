@@ -34,7 +34,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
+class ResourceSpec:
     """A container's share of the machine; a single file may be as large as the disk's share."""
 
     memory_mb: int = 4096
@@ -46,7 +46,7 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class ToolSpec:
     """Tool policy of the agent: edit, run and commit are allow, ask or deny; `network` is none, list or full.
 
     `hosts` belong to `list`. `ask` and `deny` are patterns of commands that need a person, or are refused.
@@ -71,7 +71,7 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
+class ValidationSpec:
     """Shell lines of the repository's policy: set-up after a clone, fast checks, full checks.
 
     `waived`: the policy asks for no checks. `absent` says for people why there are none otherwise.
@@ -116,7 +116,7 @@ class ReviewThread:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StageSpec:
     """One stage of a staged run. `text` is its persona, `digest` and `source` are those of the persona's
     file.
 
@@ -133,7 +133,7 @@ class Stage:
     ends: bool = True
     approval: bool = False
     model: str = ""
-    tools: Tools = Tools()
+    tools: ToolSpec = ToolSpec()
     cleanup: tuple[str, ...] = ()  # shell lines, when it is left
 
 
@@ -148,7 +148,7 @@ class BrowserStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Reproduction:
+class ReproductionSpec:
     """Steps to play against the app that `start` serves at `address`; `absent` says why there are none.
 
     The app must answer within `ready_s`; everything must end within `limit_s`.
@@ -164,7 +164,7 @@ class Reproduction:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class HostPaths:
     """Folders of the runner on the host."""
 
     mirrors: Path
@@ -215,15 +215,15 @@ class RunSpec:
     instructions: str
     briefing: str
     limits: Limits
-    places: Places
+    places: HostPaths
     committer: Committer
-    tools: Tools = Tools()
-    validation: Validation = Validation()
+    tools: ToolSpec = ToolSpec()
+    validation: ValidationSpec = ValidationSpec()
     threads: tuple[ReviewThread, ...] = ()
     briefing_omitted: tuple[str, ...] = ()
     workspace: str = "local"
     image: str = ""
-    resources: Resources = Resources()
+    resources: ResourceSpec = ResourceSpec()
     models: tuple[str, ...] = ()  # that the policy allows beside the column's own
     granted: tuple[str, ...] = ()  # commands that people allowed for this card, each that very one
     allowed: tuple[str, ...] = ()  # patterns of commands that people allowed for this card
@@ -235,13 +235,13 @@ class RunSpec:
     workflows: bool = False  # a maintainer allowed that files of CI change
     failing: str = ""  # what the red checks of the pull request said, as Markdown
     mode: str = "fix"  # or investigate
-    stages: tuple[Stage, ...] = ()  # empty: plan, then work
+    stages: tuple[StageSpec, ...] = ()  # empty: plan, then work
     layers: tuple[Layer, ...] = ()  # profile and skills; the stack is made of these and of what is above
     skill_files: tuple[SkillContent, ...] = ()  # what the agent can read of its skills
     considered: tuple[SkillConsidered, ...] = ()  # every skill that it could have had, and why
     asked: str = ""  # what whoever started this very run wants of it
     asked_by: str = ""
-    reproduction: Reproduction | None = None  # None: nobody wants one
+    reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
 
     @property

@@ -13,8 +13,8 @@ from runner.exec.child import BEAT_S, Child
 from runner.exec.stream import Heard, Line
 from runner.gateway.control.claim import gateway_for, settle
 from runner.gateway.control.link import Gateway, Terms
-from runner.gateway.control.messages import ProviderFailed, Refused, believable
-from runner.run.run_spec import Places, Provider
+from runner.gateway.control.messages import CallRefusal, ProviderFailure, believable
+from runner.run.run_spec import HostPaths, Provider
 from runner.text.plain import cut, redact
 from runner.workspaces.contract import Tenancy, Workspace
 
@@ -42,7 +42,7 @@ def ask_once(
     prompt: str,
     *,
     model: str,
-    places: Places,
+    places: HostPaths,
     timeout_s: float,
     workspace: str = "local",
     image: str = "",
@@ -134,7 +134,7 @@ class _Listener:
         for event in self._gateway.decode(message) if self._gateway is not None else ():
             if isinstance(event, contract.Usage):
                 self._meter(event)
-            elif isinstance(event, Refused | ProviderFailed):
+            elif isinstance(event, CallRefusal | ProviderFailure):
                 self._refused = event.detail
 
     def answer(self) -> ChatAnswer:

@@ -17,10 +17,10 @@ from runner.artifacts.keep import keep
 from runner.gateway.control import messages
 from runner.gateway.control.claim import MAX_HOSTS, host_reached
 from runner.run.context import RunContext
-from runner.run.limits import Verdict
+from runner.run.limits import ExceededLimit
 from runner.session import permission
 from runner.session.records import Batch
-from runner.session.text_tools import spoken_calls
+from runner.session.text_tools import calls_in
 from runner.session.tool_effects import Effect, effect_of
 from runner.text.plain import one_line, redact
 
@@ -49,7 +49,7 @@ class AgentListener:
         self._refusals = 0
         self.end: contract.TurnEnd | None = None
         self.parks = False
-        self.verdict: Verdict | None = None
+        self.verdict: ExceededLimit | None = None
         self.problem = ""
 
     def line(self, text: str) -> None:
@@ -61,9 +61,9 @@ class AgentListener:
         """Take one message of the gateway."""
         gateway = self._run.gateway
         if not text and self.verdict is None:
-            self.verdict, self.problem = Verdict.PROVIDER, "the run's gateway ended: retry"
+            self.verdict, self.problem = ExceededLimit.PROVIDER, "the run's gateway ended: retry"
         for event in gateway.decode(text) if gateway is not None else ():
-            self._beside(event)
+            self._take_gateway_event(event)
 
     def _react(self, event: contract.AgentEvent) -> None:
         match event:
@@ -98,18 +98,18 @@ class AgentListener:
             case _:
                 assert_never(event)
 
-    def _beside(self, event: messages.GatewayEvent) -> None:
+    def _take_gateway_event(self, event: messages.GatewayEvent) -> None:
         run_id = self._run.order.run_id
         match event:
             case BoardCall() | BadCall():
                 self._obey(event, self._reply_by_gateway)
             case contract.Usage():
                 self.batch.meter(event)
-            case messages.ProviderFailed():
+            case messages.ProviderFailure():
                 self._failed(event)
-            case messages.Refused(kind=kind, detail=detail):
+            case messages.CallRefusal(kind=kind, detail=detail):
                 self._refused(kind, detail)
-            case messages.HostAsked():
+            case messages.HostRequest():
                 reached = host_reached(run_id, event)
                 if len(self._hosts) < MAX_HOSTS and reached not in self._hosts:
                     self._hosts.add(reached)
@@ -159,7 +159,7 @@ class AgentListener:
             threads=bool(self._task.threads),
             investigates=self._task.investigates,
         )
-        for spoken in spoken_calls(text)[:_WORDS]:
+        for spoken in calls_in(text)[:_WORDS]:
             self._spoken[(spoken.tool, repr(spoken.input))] += 1
             count = self._spoken[(spoken.tool, repr(spoken.input))]
             call_id = f"w{call_id_of(self._task.turn, spoken.tool, spoken.input, count)}"
@@ -187,7 +187,7 @@ class AgentListener:
     def _permit(self, asked: contract.PermissionAsked) -> None:
         """Answer at once where the policy decides, else ask people and park."""
         run_id = self._run.order.run_id
-        command = self._run.secrecy.hush(one_line(redact(asked.command), 2_000))
+        command = self._run.secrecy.redact_private_skills(one_line(redact(asked.command), 2_000))
         # People's word counts for just what they were asked, which is known by how it was written down.
         marked = command + permission.mark(asked, command, self._run.order.card_id)
         meant = (asked.command or asked.tool,)
@@ -198,7 +198,7 @@ class AgentListener:
             read_only=self._task.read_only,
             refused=meant if marked in self._task.refused else (),
         )
-        if judged.verdict is permission.Verdict.ASK and not self.parks:
+        if judged.verdict is permission.PermissionDecision.ASK and not self.parks:
             self.batch.flush(now=True)
             question_id = QuestionId(f"{run_id}-q{self._run.history.next_question_id}")
             text = redact(permission.question(asked, judged.why))
@@ -208,21 +208,21 @@ class AgentListener:
             )
             self.parks = True
             return
-        if judged.verdict is permission.Verdict.DENY and self._refusals < _REFUSALS:
+        if judged.verdict is permission.PermissionDecision.DENY and self._refusals < _REFUSALS:
             self._refusals += 1
             self.batch.add(seen.PermissionRefused(run_id, one_line(asked.tool, 100), command, judged.why))
-        allowed = judged.verdict is permission.Verdict.ALLOW
+        allowed = judged.verdict is permission.PermissionDecision.ALLOW
         answer = self._dialogue.permit(asked.ask_id, allowed=allowed, why=judged.why)
         if answer is not None:
             self._write(answer)
 
-    def _failed(self, failure: messages.ProviderFailed) -> None:
+    def _failed(self, failure: messages.ProviderFailure) -> None:
         run_id, detail = self._run.order.run_id, one_line(redact(failure.detail), 600)
         self.batch.add(
             seen.ProviderFailed(run_id, failure.provider, failure.status, detail, failure.in_a_row)
         )
         if failure.final and self.verdict is None:
-            self.verdict = Verdict.PROVIDER
+            self.verdict = ExceededLimit.PROVIDER
             self.problem = detail
 
     def _refused(self, kind: str, detail: str) -> None:
@@ -231,7 +231,7 @@ class AgentListener:
             self._refusals += 1
             self.batch.add(seen.CallRefused(self._run.order.run_id, kind, detail))
         if self.verdict is None and kind in ("budget", "key", "model"):
-            self.verdict = Verdict.BUDGET if kind == "budget" else Verdict.PROVIDER
+            self.verdict = ExceededLimit.BUDGET if kind == "budget" else ExceededLimit.PROVIDER
             self.problem = detail
 
 
@@ -241,7 +241,7 @@ def attached(run: RunContext, effect: Effect) -> tuple[tuple[RunEvent, ...], Map
     if wanted is None:
         return (), effect.reply
     kind = PAGE if wanted.name.lower().endswith(_PAGES) else FILE
-    events = keep(run, wanted.name, kind, run.secrecy.hush(wanted.content))
+    events = keep(run, wanted.name, kind, run.secrecy.redact_private_skills(wanted.content))
     if any(isinstance(event, ArtifactDropped) for event in events):
         return events, {"ok": False, "error": "it is not kept: this run has left as much as it may"}
     return events, effect.reply

@@ -121,7 +121,7 @@ class Folder:
         if phrases or (self.root / _TOLD).exists():
             self._keep(_TOLD, json.dumps(list(phrases)))
 
-    def told_before(self) -> tuple[str, ...]:
+    def private_phrases(self) -> tuple[str, ...]:
         """Return the phrases that were stored last."""
         try:
             return tuple(map(str, json.loads((self.root / _TOLD).read_text(encoding="utf-8"))))

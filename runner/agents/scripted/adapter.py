@@ -25,7 +25,7 @@ class Scripted:
         """Return nothing: no provider is asked."""
         return ()
 
-    def begin(self, task: contract.Task, layout: contract.Layout) -> "Script":
+    def begin(self, task: contract.Task, layout: contract.Layout) -> "ScriptedDialogue":
         """Return the player with the scenario in its opening message. Raises ScenarioError."""
         scenario = find_scenario(task.scenarios, task.model)
         opening = {
@@ -45,11 +45,11 @@ class Scripted:
             "scenario": scenario,
         }
         argv = (layout.python, "-I", "-S", "-B", f"{layout.player}/player.py")
-        return Script(contract.Command(argv, json.dumps(opening).encode() + b"\n"))
+        return ScriptedDialogue(contract.Command(argv, json.dumps(opening).encode() + b"\n"))
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ScriptedDialogue:
     """The dialogue with one player."""
 
     command: contract.Command

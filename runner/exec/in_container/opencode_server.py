@@ -56,7 +56,7 @@ class Api:
             raise ConnectionError(f"no JSON for {method} {path}") from error
 
 
-class Events:
+class EventStream:
     """The server's event stream; `read` never blocks once the socket is readable."""
 
     def __init__(self, api: Api) -> None:
@@ -97,7 +97,7 @@ class Events:
         self._rest += chunk
 
 
-class Server:
+class OpencodeServer:
     """The server as a child."""
 
     def __init__(self, opening: dict[str, Any]) -> None:

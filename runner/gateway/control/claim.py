@@ -11,8 +11,8 @@ from ledger.events.agent import HostReached
 from ledger.ids import RunId
 from runner.agents.contract import Agent
 from runner.gateway.control.link import Gateway, Terms
-from runner.gateway.control.messages import MESSAGE_BYTES, HostAsked, Settled
-from runner.run.run_spec import Places, Provider, RunSpec
+from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, Settled
+from runner.run.run_spec import HostPaths, Provider, RunSpec
 from runner.text.plain import one_line
 
 SETTLE_S = 3.0
@@ -29,7 +29,7 @@ def gateway_of(
 
 @contextmanager
 def gateway_for(
-    agent: Agent, terms: Terms, places: Places, name: str, providers: Mapping[str, Provider]
+    agent: Agent, terms: Terms, places: HostPaths, name: str, providers: Mapping[str, Provider]
 ) -> Iterator[Gateway | None]:
     """Give a gateway for the time of a `with`; its folder has that name. Raises SpawnError.
 
@@ -61,17 +61,17 @@ def settle(gateway: Gateway) -> Iterator[str]:
             return
 
 
-def hosts_asked(gateway: Gateway, run_id: RunId) -> tuple[HostReached, ...]:
+def requested_hosts(gateway: Gateway, run_id: RunId) -> tuple[HostReached, ...]:
     """Return the hosts that commands asked for since the last turn, each once, at most MAX_HOSTS."""
     found: dict[HostReached, None] = {}
     while message := _next(gateway, 0.0):
         for event in gateway.decode(message):
-            if isinstance(event, HostAsked) and len(found) < MAX_HOSTS:
+            if isinstance(event, HostRequest) and len(found) < MAX_HOSTS:
                 found[host_reached(run_id, event)] = None
     return tuple(found)
 
 
-def host_reached(run_id: RunId, asked: HostAsked) -> HostReached:
+def host_reached(run_id: RunId, asked: HostRequest) -> HostReached:
     """Return the event of a requested host."""
     return HostReached(run_id, one_line(asked.host, 255), asked.port, asked.allowed, one_line(asked.why))
 

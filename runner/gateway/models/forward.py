@@ -10,11 +10,11 @@ from runner.agents.contract import Usage
 from runner.errors import RunnerError
 from runner.gateway.control.asgi import Headers, Send, answer
 from runner.gateway.control.link import Waits
-from runner.gateway.control.messages import Answering, Refused, Told, Warned
+from runner.gateway.control.messages import Answering, CallRefusal, GatewayMessage, Warned
 from runner.gateway.models import routes, sse
 from runner.gateway.models.limits import SETTINGS, Streaks
 from runner.gateway.models.meter import Meter
-from runner.gateway.models.protocol import Asked, loaded
+from runner.gateway.models.protocol import ModelRequest, loaded
 from runner.gateway.models.routes import Route
 from runner.run.run_spec import Provider
 from runner.text.plain import one_line, redact
@@ -39,7 +39,7 @@ class _FailedError(RunnerError):
 
 
 @dataclass(slots=True)
-class Call:
+class ModelCall:
     """A call under way. `sent`: it may have left; `accepted`: the provider bills it.
 
     `started`: the client has the beginning of an answer; `sends`: the client is slow to read.
@@ -47,7 +47,7 @@ class Call:
 
     route: Route
     provider: Provider
-    asked: Asked
+    asked: ModelRequest
     meter: Meter | None
     headers: Headers
     query: bytes
@@ -64,13 +64,13 @@ class Forward:
         self,
         waits: Waits,
         transport: httpx2.AsyncHTTPTransport,
-        say: Callable[[Told], None],
+        say: Callable[[GatewayMessage], None],
         streaks: Streaks,
     ) -> None:
         self._waits, self._transport, self._say, self._streaks = waits, transport, say, streaks
         self._silent: set[str] = set()
 
-    async def run(self, call: Call, send: Send) -> None:
+    async def run(self, call: ModelCall, send: Send) -> None:
         """Forward a call and return its answer. Raises CutError when the answer ends in the middle."""
         try:
             await self._attempt(call, send)
@@ -84,13 +84,13 @@ class Forward:
             status = failure.status if failure.status in _BAD_KEY else 502
             await answer(send, status, call.route.wire.error(status, "provider", told.detail))
 
-    def settle(self, call: Call, *, asked_in_vain: bool) -> None:
+    def settle(self, call: ModelCall, *, asked_in_vain: bool) -> None:
         """Report a call's usage, once."""
         cost = call.meter.settle(asked_in_vain=asked_in_vain) if call.meter else None
         if cost is not None:
             self._say(Usage(cost.usd, cost.input_tokens, cost.output_tokens, call.asked.turns))
 
-    async def _attempt(self, call: Call, send: Send) -> None:
+    async def _attempt(self, call: ModelCall, send: Send) -> None:
         asked, provider = call.asked, call.provider
         try:
             out = routes.request(provider, call.route.path, call.query, asked.sent, call.headers, self._waits)
@@ -115,7 +115,9 @@ class Forward:
             why = f"{type(error).__name__}: {error}"
             raise _FailedError(0, f"{provider.name} cannot be reached or hung up ({why})") from error
 
-    async def _take(self, call: Call, response: httpx2.Response, send: Send, limit: asyncio.Timeout) -> None:
+    async def _take(
+        self, call: ModelCall, response: httpx2.Response, send: Send, limit: asyncio.Timeout
+    ) -> None:
         status, name = response.status_code, call.provider.name
         if status in _BAD_KEY:  # the provider's own words may hold a part of the key
             raise _FailedError(status, "")
@@ -136,7 +138,7 @@ class Forward:
             self._answered(call, status, await passing.whole())
         await send({"type": "http.response.body", "body": b""})
 
-    def _ended(self, call: Call, *, cut: bool) -> None:
+    def _ended(self, call: ModelCall, *, cut: bool) -> None:
         """Judge a stream that came to an end."""
         if call.meter is None or cut:
             self.settle(call, asked_in_vain=False)
@@ -149,7 +151,7 @@ class Forward:
         else:
             self._succeed(call)
 
-    def _answered(self, call: Call, status: int, body: bytes) -> None:
+    def _answered(self, call: ModelCall, status: int, body: bytes) -> None:
         """Judge an answer that came in one piece."""
         given = loaded(body)
         if status >= 500 or status in (_RETRIED, 429):
@@ -160,7 +162,7 @@ class Forward:
             call.route.wire.read_whole(call.meter.reading, given)
             self._succeed(call)
 
-    def _succeed(self, call: Call) -> None:
+    def _succeed(self, call: ModelCall) -> None:
         self._streaks.succeeded(call.provider.name)
         meter, name = call.meter, call.provider.name
         if meter is not None and not meter.reading.figures and name not in self._silent:
@@ -168,7 +170,7 @@ class Forward:
             self._say(Warned(f"{name} does not tell what its answers use: cost and tokens are estimates"))
         self.settle(call, asked_in_vain=False)
 
-    def _fail_quietly(self, call: Call, status: int, detail: str) -> None:
+    def _fail_quietly(self, call: ModelCall, status: int, detail: str) -> None:
         """Count a failure that the client saw in the provider's own words."""
         self.settle(call, asked_in_vain=True)
         detail = one_line(redact(detail, [call.provider.key]), 300)
@@ -179,7 +181,7 @@ class Forward:
 class _Passing:
     """Transfer of one answer's bytes; each piece extends the timeout."""
 
-    call: Call
+    call: ModelCall
     response: httpx2.Response
     send: Send
     limit: asyncio.Timeout
@@ -195,12 +197,12 @@ class _Passing:
             await self._pass(chunk)
         return bytes(kept)
 
-    async def stream(self, say: Callable[[Told], None]) -> bool:
+    async def stream(self, say: Callable[[GatewayMessage], None]) -> bool:
         """Forward a stream; True when it exceeded the budget and was cut, between two events.
 
         Growth is reported now and then; pings of a provider that hangs are no sign of life.
         """
-        events, meter, wire = sse.Events(), self.call.meter, self.call.route.wire
+        events, meter, wire = sse.SseParser(), self.call.meter, self.call.route.wire
         clock = asyncio.get_running_loop().time
         told_at, told_bytes = clock(), 0
         async for chunk in self._chunks():
@@ -213,7 +215,7 @@ class _Passing:
                 if events.border and not meter.grow():
                     said = "the budget is used up: this answer was cut where it ran over"
                     await self._pass(chunk[: events.border] + wire.cut(said))
-                    say(Refused("budget", said))
+                    say(CallRefusal("budget", said))
                     return True
             await self._pass(chunk)
         return False

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from runner.gateway.control.messages import ProviderFailed
+from runner.gateway.control.messages import ProviderFailure
 
 SETTINGS = {
     "anthropic": "CARDINAL_ANTHROPIC_KEY",
@@ -23,7 +23,7 @@ class Reservation:
 
 
 @dataclass(slots=True)
-class Budget:
+class RunBudget:
     """Dollars left, and reservations of calls under way. `over`: a call was cut, nothing more is spent."""
 
     granted_usd: float = 0.0
@@ -85,7 +85,7 @@ class Budget:
 
 
 @dataclass(slots=True)
-class Pace:
+class RateLimiter:
     """Limit of events `per_minute`, in a burst at most; `clock` returns monotonic seconds."""
 
     per_minute: int
@@ -124,7 +124,7 @@ class Streaks:
         """A call was answered to its end."""
         self._in_a_row[provider] = 0
 
-    def failed(self, provider: str, status: int, detail: str) -> ProviderFailed:
+    def failed(self, provider: str, status: int, detail: str) -> ProviderFailure:
         """Count a failure and return its event. A refused key is final at once."""
         count = self._in_a_row[provider] = self._in_a_row.get(provider, 0) + 1
         if status in _BAD_KEY:
@@ -132,9 +132,9 @@ class Streaks:
         elif count >= self.most:
             said = f"{provider} failed {count} times in a row, last: {detail}"
         else:
-            return ProviderFailed(provider, status, detail, count, final=False)
+            return ProviderFailure(provider, status, detail, count, final=False)
         self._over[provider] = said.strip()
-        return ProviderFailed(provider, status, said.strip(), count, final=True)
+        return ProviderFailure(provider, status, said.strip(), count, final=True)
 
     def over(self, provider: str) -> str:
         """Return why this provider is not asked any more; empty while it is."""

@@ -9,7 +9,7 @@ _EVENT_BYTES = 16_000_000
 
 
 @dataclass(slots=True)
-class Events:
+class SseParser:
     """Finds the events in chunks. One over the cap is skipped, and only forwarded.
 
     `border` is the end of the last whole event in the newest chunk; 0 without one.

@@ -71,7 +71,7 @@ class NetworkRules:
     by: str = "column"
 
 
-class Reach:
+class NetworkAccess:
     """The network that may be asked for now: the column's grants, restricted by a stage."""
 
     def __init__(self, granted: NetworkRules) -> None:

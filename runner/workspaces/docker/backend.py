@@ -10,7 +10,7 @@ from pathlib import Path
 from ledger.ids import CardId, RunId
 from runner.agents.contract import Layout
 from runner.exec.child import Child
-from runner.run.run_spec import Places
+from runner.run.run_spec import HostPaths
 from runner.workspaces.bubblewrap import MIRROR, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Tenancy
@@ -43,7 +43,7 @@ class DockerWorkspace(Folder):
     layout = LAYOUT
     networks = ("none", "list", "full")  # all of it goes through the gateway
 
-    def __init__(self, engine: Engine, places: Places, tenancy: Tenancy) -> None:
+    def __init__(self, engine: Engine, places: HostPaths, tenancy: Tenancy) -> None:
         self._engine, self._tenancy = engine, tenancy
         # Cardinal without root can give files to nobody, so what runs inside has its own id.
         self._uid, self._gid = (os.geteuid(), os.getegid()) if os.geteuid() else (_AGENT_ID, _AGENT_ID)
@@ -164,18 +164,18 @@ class Docker:
             self._seen = (now, address, text)
         return text
 
-    def open(self, places: Places, tenancy: Tenancy) -> DockerWorkspace:
+    def open(self, places: HostPaths, tenancy: Tenancy) -> DockerWorkspace:
         """Return the card's place. Containers of older claims in it are removed."""
         return DockerWorkspace(Engine(self._address()), places, tenancy)
 
-    def sweep(self, places: Places, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
+    def sweep(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
         """Remove containers without a claim and old images of set-ups; nothing while no engine answers."""
         if self.problem():
             return ()
         engine, home = Engine(self._address()), sweeping.home_of(places.workspaces)
         return (*sweeping.remove_dead(engine, home, alive), *seeds.prune(engine, home))
 
-    def cards(self, places: Places) -> tuple[CardId, ...]:
+    def cards(self, places: HostPaths) -> tuple[CardId, ...]:
         """Return the cards that have a folder here."""
         return cards_in(places.workspaces)
 

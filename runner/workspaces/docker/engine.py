@@ -34,7 +34,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LabelledContainer:
     """A container of ours, by its labels."""
 
     container_id: str
@@ -113,13 +113,13 @@ class Engine:
             error=str(told.get("Error", "")),
         )
 
-    def find(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
+    def find(self, labels: Mapping[str, str]) -> tuple[LabelledContainer, ...]:
         """Return all containers with these labels, running or not."""
         wanted = [f"{name}={text}" for name, text in labels.items()]
         with self._told("list containers") as client:
             listed = client.containers(all=True, filters={"label": wanted})
         return tuple(
-            Found(
+            LabelledContainer(
                 one["Id"],
                 (one.get("Names") or [one["Id"][:12]])[0].lstrip("/"),
                 RunId((one.get("Labels") or {}).get("cardinal.run", "")),
