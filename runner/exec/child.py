@@ -12,7 +12,6 @@ from pathlib import Path
 
 from runner.errors import CommandTimeoutError, KilledError, SpawnError
 from runner.exec.launch import UNBOUNDED, ProcessLimits, launched
-from runner.exec.stop import DEFAULT_GRACE, StopGrace, Stopped, stop
 from runner.exec.stream import Closed, Flooded, Heard, Line, Stream
 from runner.text.plain import tail
 
@@ -39,6 +38,27 @@ class Ran:
     duration_s: float
     flooded: bool
     cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopGrace:
+    """The wait of each rung of the stop ladder: after the interrupt, the closed input, and SIGTERM."""
+
+    ask_s: float = 2.0
+    close_s: float = 1.0
+    term_s: float = 1.0
+
+
+DEFAULT_GRACE = StopGrace()
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The rung that stopped a child (gone, interrupt, close, term, kill), and the time that it took."""
+
+    rung: str
+    took_s: float
+    exit_code: int
 
 
 class Child:
@@ -128,17 +148,31 @@ class Child:
     def stop(
         self, interrupt: bytes | None = None, *, hurry: bool = False, grace: StopGrace = DEFAULT_GRACE
     ) -> Stopped:
-        """Stop it and return how; output meanwhile is kept for `hear`."""
-        return stop(
-            self._popen,
-            interrupt=interrupt,
-            write=self.write,
-            drain=lambda wait_s: self._ahead.extend(self._stream.hear(wait_s)),
-            term=self._term,
-            kill=self._kill,
-            hurry=hurry,
-            grace=grace,
-        )
+        """Stop it, gently first unless in a `hurry`, and return how; output meanwhile is kept for `hear`."""
+        began, rung = time.monotonic(), "gone"
+        if self._popen.poll() is None:
+            rung = "kill" if hurry else self._stop_gently(interrupt, grace)
+        if rung == "kill":
+            self._kill()
+            self._popen.wait(timeout=_EXIT_S)
+        return Stopped(rung, time.monotonic() - began, self._popen.returncode)
+
+    def _stop_gently(self, interrupt: bytes | None, grace: StopGrace) -> str:
+        """Return the rung of the ladder that stopped it; `kill` where only that is left."""
+        if interrupt is not None and self.write(interrupt) and self._ends_within(grace.ask_s):
+            return "interrupt"
+        self._close_input()
+        if self._ends_within(grace.close_s):
+            return "close"
+        self._term()
+        return "term" if self._ends_within(grace.term_s) else "kill"
+
+    def _ends_within(self, wait_s: float) -> bool:
+        """Wait for its end, reading its output meanwhile: a child that blocks on a full pipe cannot obey."""
+        until = time.monotonic() + wait_s
+        while self._popen.poll() is None and time.monotonic() < until:
+            self._ahead.extend(self._stream.hear(0.05))
+        return self._popen.poll() is not None
 
     def exit_code(self, wait_s: float = _EXIT_S) -> int:
         """Return its exit code, negative for a signal, waiting at most `wait_s`; then it is killed."""

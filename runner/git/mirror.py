@@ -120,9 +120,8 @@ class Mirror:
 
     def tree(self, commit: str) -> str:
         """Return the tree of a commit: equal for equal files."""
-        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{tree}}")
-        self._must("read a commit's files", found)
-        return found.out.strip()
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{tree}}")
+        return self._output("read a commit's files", *words).strip()
 
     def remember(self, name: str, commit: str) -> None:
         """Point refs/cardinal/`name` at a commit."""
@@ -166,8 +165,7 @@ class Mirror:
 
     def diff(self, base: str, head: str) -> DiffStat:
         """Return the change of `head` since it left `base`. Raises GitError without a common history."""
-        counted = self._git("rev-list", "--count", f"{base}..{head}")
-        self._must("count commits", counted)
+        count = self._output("count commits", "rev-list", "--count", f"{base}..{head}")
         # A name a line, quoted where it must be: between NULs all of them together would be one line, cut.
         stat = self.look(
             *("diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv"),
@@ -179,16 +177,14 @@ class Mirror:
             new += 1 if added == "-" else int(added)
             gone += 0 if removed == "-" else int(removed)
             paths.append(unquoted(path))
-        stored = self._git("rev-list", "--disk-usage", "--objects", head, f"^{base}")
-        self._must("measure the branch", stored)
-        sizes = (new + gone, int(stored.out.strip()), int(counted.out.strip()))
+        words = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
+        sizes = (new + gone, int(self._output("measure the branch", *words)), int(count))
         return DiffStat(len(paths), *sizes, tuple(paths), new)
 
     def patch(self, base: str, head: str) -> str:
         """Return the diff of `head` since it left `base`; binary files appear by name."""
-        shown = self._git("diff", "--no-color", "--no-ext-diff", "--no-textconv", f"{base}...{head}", "--")
-        self._must("show the change", shown)
-        return shown.out
+        words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", f"{base}...{head}", "--")
+        return self._output("show the change", *words)
 
     def lines_of(self, commit: str, path: str) -> int | None:
         """Return the number of lines of a file at a commit; None for a missing file.
@@ -202,9 +198,8 @@ class Mirror:
             return None
         if int(size.out.strip()) > _FILE_BYTES:
             return _MAX_LINES
-        text = self._git("cat-file", "blob", name)
-        self._must("read a file", text)
-        return len(text.out.removesuffix("\n").split("\n")) if text.out else 0
+        text = self._output("read a file", "cat-file", "blob", name)
+        return len(text.removesuffix("\n").split("\n")) if text else 0
 
     def differing(self, one: str, other: str) -> frozenset[str]:
         """Return the paths at which two commits differ."""
@@ -309,6 +304,12 @@ class Mirror:
         return (
             errors.UnsoundObjectsError(detail) if _UNSOUND.search(ran.tail) else errors.GitError(what, detail)
         )
+
+    def _output(self, what: str, *words: str) -> str:
+        """Return the output of a git command. Raises GitError, which says `what` failed."""
+        ran = self._git(*words)
+        self._must(what, ran)
+        return ran.out
 
     def _must(self, what: str, ran: Ran) -> None:
         if ran.exit_code != 0:

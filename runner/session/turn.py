@@ -7,8 +7,7 @@ from ledger.events.run import RunStopAsked
 from ledger.events.turn import SteeringHeard, TurnEnded, TurnStarted
 from runner.agents import contract
 from runner.agents.board_tools import offered
-from runner.exec.child import BEAT_S, SIGKILLED, Child
-from runner.exec.stop import DEFAULT_GRACE, StopGrace
+from runner.exec.child import BEAT_S, DEFAULT_GRACE, SIGKILLED, Child, StopGrace
 from runner.exec.stream import Closed, Flooded, Heard, Line
 from runner.gateway.control.claim import settle
 from runner.git.checkout import identity

@@ -82,21 +82,13 @@ class Engine:
 
     def kill(self, container_id: str, signal: str = "SIGKILL") -> None:
         """Send a signal to its init, whose death ends everything inside; a stopped container is ignored."""
-        with self._told("kill a container") as client:
-            try:
-                client.kill(container_id, signal)
-            except docker.errors.APIError as error:
-                if error.status_code not in {404, 409}:
-                    raise
+        with self._told("kill a container") as client, _unless_gone():
+            client.kill(container_id, signal)
 
     def remove(self, container_id: str) -> None:
         """Remove it with everything that runs in it, if it exists."""
-        with self._told("remove a container") as client:
-            try:
-                client.remove_container(container_id, force=True, v=True)
-            except docker.errors.APIError as error:
-                if error.status_code not in {404, 409}:  # 409: somebody else removes it now
-                    raise
+        with self._told("remove a container") as client, _unless_gone():
+            client.remove_container(container_id, force=True, v=True)
 
     def state(self, container_id: str) -> State:
         """Return the state of a container. Raises ContainerGoneError."""
@@ -151,12 +143,8 @@ class Engine:
 
     def remove_image(self, name: str) -> None:
         """Remove a name (or id) of an image; an image without names and containers goes."""
-        with self._told("remove an image") as client:
-            try:
-                client.remove_image(name)
-            except docker.errors.APIError as error:
-                if error.status_code not in {404, 409}:  # 409: a container still uses it
-                    raise
+        with self._told("remove an image") as client, _unless_gone():
+            client.remove_image(name)
 
     def unpack(self, container_id: str, archive: bytes) -> None:
         """Extract a tar archive, which must be our own, in a container's root."""
@@ -181,6 +169,16 @@ class Engine:
             if any(isinstance(cause, _TIMEOUTS) for cause in _causes(error)):
                 raise errors.EngineSlowError(what, limit_s) from error
             raise errors.EngineAwayError(self.address, str(_causes(error)[-1])) from error
+
+
+@contextmanager
+def _unless_gone() -> Iterator[None]:
+    """Ignore a missing object (404), and one in use, stopped or being removed (409)."""
+    try:
+        yield
+    except docker.errors.APIError as error:
+        if error.status_code not in {404, 409}:
+            raise
 
 
 # By process: RQ forks, and a connection must not cross a fork.
