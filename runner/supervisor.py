@@ -85,7 +85,7 @@ def _carry_on(
     log.obey()
     demand_checks(order)
     workspace = _place(order, log)
-    # A session of the card may repeat what it was told when other skills were attached.
+    # A session of the card may repeat private text of skills that were attached before.
     log.secrecy = secrecy_of(order.layers, order.skill_files, workspace.private_phrases())
     workspace.confide(log.secrecy.phrases)
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
@@ -121,7 +121,7 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
             work(run)
         _offer(run, start)
     except (errors.WorkspaceError, errors.RepositoryError) as error:
-        run.workspace.distrust(str(error))  # else every retry would begin with what failed this one
+        run.workspace.distrust(str(error))  # else every retry would begin with the same failure
         raise
     try:
         publish(run, start)

@@ -49,7 +49,7 @@ class Store:
         descriptor, fresh = tempfile.mkstemp(dir=folder, suffix=".new")
         with os.fdopen(descriptor, "wb") as file:
             file.write(raw)
-        # Also where it is there: a file that was damaged on the disk is mended by whoever has it anew.
+        # An existing file is replaced too, which repairs one that was damaged on the disk.
         Path(fresh).replace(folder / digest)
         return Stored(digest, len(raw))
 

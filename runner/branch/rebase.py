@@ -79,7 +79,7 @@ def _seen_by_head(run: RunContext) -> str:
 
 def _stand_on(run: RunContext, commit: str) -> None:
     """Remember the base of the work, for this run and for the next one in its workspace."""
-    run.workspace.stand_on(commit)  # first: what is seen is not looked at again
+    run.workspace.stand_on(commit)  # first: a seen commit is not looked at again
     run.mirror.remember(_seen(run), commit)
 
 

@@ -22,7 +22,7 @@ _SAID_BYTES = 400
 _LINE_BYTES = 20_000
 _PYTHON = "/opt/browser/bin/python"  # in the image
 _OUTPUT_BYTES = 20_000_000
-_SAVING_S = 20.0  # of its time, in which the program ends by itself and saves what it recorded
+_SAVING_S = 20.0  # reserved for the program to end by itself and save its recordings
 _LEAST_S = 5.0
 _NO_CONTAINER = (
     "A browser needs containers, and here commands run on this machine itself: whoever runs Cardinal installs"
@@ -156,9 +156,7 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
                 outcome = seen.outcome(str(error), killed=True)
             kept = keep_files(run, room, phase)
     except RunnerError as error:
-        if (
-            outcome is None or outcome.outcome != reproduction.KILLED
-        ):  # what was killed may leave nothing that can be kept
+        if outcome is None or outcome.outcome != reproduction.KILLED:  # a killed program may leave no files
             how = reproduction.KILLED if isinstance(error, KilledError) else reproduction.UNPLAYABLE
             outcome = ReplayResult(how, 0, one_line(redact(str(error)), 800))
     run.log.append(

@@ -55,7 +55,7 @@ TESTS: tuple[tuple[re.Pattern[str], ...], ...] = (
     # TAP: not ok 3 - adds the tax
     (re.compile(r"^\s*not ok \d+(?: -)? (?P<name>(?!.*# (?:TODO|SKIP))\S.*)$"),),
 )
-# A line that says what is wrong at a place of a file.
+# A line with a problem at a place of a file.
 PROBLEMS = re.compile(
     "|".join(
         (
@@ -67,8 +67,8 @@ PROBLEMS = re.compile(
         )
     )
 )
-FILE = re.compile(r"^(?:/|\./)?[\w.@-]+(?:/[\w.@-]+)*\.\w{1,8}$")  # eslint: what the lines below are about
-# A line that says what kind of error it was.
+FILE = re.compile(r"^(?:/|\./)?[\w.@-]+(?:/[\w.@-]+)*\.\w{1,8}$")  # eslint: the file of the lines below
+# A line with the kind of error.
 ERRORS = re.compile(
     r"^E\s+\S|\b(?:[A-Z]\w*(?:Error|Exception|Failure)|[a-z]\w+Error)\b|^panic: |\bpanicked at\b"
 )

@@ -15,7 +15,7 @@ from runner.text.plain import one_line
 
 GROWING_ROUNDS = 3  # in which the change only grew; fewer say nothing yet
 _SHOWN = 5
-_ADDED_MB = 20  # what a person adds on purpose is larger only where they are asked
+_ADDED_MB = 20  # beyond this size people are asked
 _MEGABYTE = 1_000_000
 _NAME_BYTES = 120
 

@@ -17,7 +17,7 @@ from runner.run.context import RunContext
 from runner.text.plain import redact, tail
 from runner.workspaces.contract import Workspace
 
-GAP_BYTES = 1_000  # for the line that tells what is left out
+GAP_BYTES = 1_000  # for the line that marks the gap
 _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "GIT_CONFIG_NOSYSTEM": "1"}
 _TAIL_BYTES = 4_000
 _MAX_S = 3600.0  # for one command, where the policy sets no time

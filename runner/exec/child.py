@@ -21,7 +21,7 @@ _TAIL_BYTES = 8_000
 _EXIT_S = 5.0
 BEAT_S = 0.25
 SIGKILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)  # exit codes: of itself, or inside of a sandbox
-FLOODED = 125  # the exit code of what wrote more than it may
+FLOODED = 125  # the exit code of a command that wrote too much
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +265,6 @@ def finish(
     finally:
         child.close()
     text = tail("\n".join(last), _TAIL_BYTES)
-    # It may have ended well before its flood was noticed: what came out is not whole all the same.
+    # It may have ended well before the flood was noticed: its output is incomplete all the same.
     status = FLOODED if flooded else exit_code
     return Ran(status, "".join(out), text, time.monotonic() - began, flooded, cut)

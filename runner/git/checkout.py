@@ -52,7 +52,7 @@ class Checkout:
         self._workspace, self._mirror, self._beat = workspace, mirror, beat
         self._env = identity(committer) | {
             "LC_ALL": "C",
-            "GIT_DIR": ".git",  # not what a broken one, or its config, leads to
+            "GIT_DIR": ".git",  # wherever a broken one, or its config, points
             "GIT_WORK_TREE": ".",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",

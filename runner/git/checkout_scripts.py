@@ -19,7 +19,7 @@ _SETTINGS = (
     ("core.packedGitWindowSize", "64m"),
     ("core.packedGitLimit", "512m"),
 )
-BOUNDS = ProcessLimits(memory_bytes=4_000_000_000)  # what an agent commits may name trees without end
+BOUNDS = ProcessLimits(memory_bytes=4_000_000_000)  # a commit of an agent may name trees without end
 _BOUND = "; ".join(BOUNDS.steps()) + "\n"
 _FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
 _WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "bundle")
@@ -82,7 +82,7 @@ must init --quiet --initial-branch="$4" .
 must {_FETCH} "$1" "+$2:refs/cardinal/head" "+refs/heads/$4:refs/remotes/origin/$4"
 must checkout --quiet --force --no-track -B "$3" refs/cardinal/head
 """
-# message; says what HEAD is then
+# message; prints the commit of HEAD
 LEFTOVERS = f"""
 {_LEFTOVERS}
 g rev-parse --verify --quiet --end-of-options "HEAD^{{commit}}" || true

@@ -9,7 +9,7 @@ from runner.errors import GitLimitError, KilledError
 from runner.exec.child import Child, Ran, finish
 from runner.exec.launch import ProcessLimits
 
-# Before every command; what a repository's own config says can never widen these.
+# Before every command; a repository's own config can never widen these.
 SETTINGS: Mapping[str, str] = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
@@ -50,7 +50,7 @@ _OUTPUT_BYTES = 64_000_000
 # A comparison holds all that differs in memory: an object of a few bytes can name trees without end. Fetching
 # and pushing look at every object of a repository.
 _MEMORY_BYTES, _TRANSFER_MEMORY_BYTES = 1_500_000_000, 6_000_000_000
-# What a server says begins with `remote:`.
+# A server's lines begin with `remote:`.
 _NO_MEMORY = re.compile(r"^(?:fatal|error): .*(?:out of memory|Cannot allocate memory)", re.IGNORECASE | re.M)
 _DIED = re.compile(r"^(?:fatal|error): .*died of signal (\d+)", re.M)
 LOCK_S = 120
@@ -106,8 +106,8 @@ def judge(command: str, ran: Ran, bounds: ProcessLimits) -> None:
         raise GitLimitError(command, f"{_OUTPUT_BYTES // 1_000_000} MB for its answer")
     if ran.exit_code == 0:
         return
-    died = _DIED.search(ran.tail)  # one of git's own helpers: it tells of that in words
-    # A shell tells of a signal by a code above 128; git's own codes are lower.
+    died = _DIED.search(ran.tail)  # one of git's own helpers: only its text shows it
+    # A shell reports a signal as a code above 128; git's own codes are lower.
     by = int(died[1]) if died else max(-ran.exit_code, ran.exit_code - 128)
     if by == signal.SIGKILL:
         raise KilledError(f"git {command}")

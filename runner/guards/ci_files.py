@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from runner.guards.path_patterns import folded
 
-# Each by its name, wherever it lies: what the usual tools read to know what to check, and how.
+# Configuration of the usual check tools, by name, in any folder.
 _WHOLE = re.compile(
     r"""
     (?:gnu)?makefile | .*\.mk | \.?justfile | taskfile\.ya?ml | rakefile | tox\.ini | noxfile\.py
@@ -52,7 +52,7 @@ _OF_TESTS = re.compile(
 _TEST_DEPENDENCY = re.compile(r"^\s*(?:test|androidTest)\w*(?:Implementation|Api|RuntimeOnly|CompileOnly)\b")
 _PARTS = re.compile(r"[;&|(){}`\n]")  # of a shell line: each begins with a program
 _WORDS = re.compile(r"""[\s<>"'=$,]+""")
-_WRITTEN = re.compile(r"""\d?>{1,2}\s*[^\s<>]+""")  # a file that takes what a command says is not run by it
+_WRITTEN = re.compile(r"""\d?>{1,2}\s*[^\s<>]+""")  # the target of a redirection is not run
 _ASSIGNED = re.compile(r"""^\s*(?:\w{1,100}=(?:"[^"]*"|'[^']*'|[^\s"'])*\s+){1,20}""")
 _ELSEWHERE = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd|-C|--(?:prefix|directory|cwd))\b")
 _TOLD_BY = re.compile(r"--.*|-c")  # settings, or a shell line

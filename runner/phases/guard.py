@@ -83,7 +83,7 @@ def ask_people(run: RunContext, head: str) -> None:
     asked = tuple(one for one in judged.findings if one.action == "ask")
     workflows = tuple(one for one in asked if one.guard == "protected" and is_workflow(one.path))
     others = tuple(one for one in asked if one not in workflows)
-    if judged.left_out:  # what is not listed may be of either kind, and each needs its own word
+    if judged.left_out:  # unlisted findings may be of either kind, and each kind needs its own answer
         workflows, others = workflows or asked[:1], others or asked[:1]
     of_ci = () if run.order.workflows else workflows
     for subject, some in ((Subject.WORKFLOWS, of_ci), (Subject.GUARD, others)):

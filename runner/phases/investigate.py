@@ -12,7 +12,7 @@ from runner.run.context import RunContext
 from runner.text.plain import one_line
 
 MAX_DISCARDED = 50  # paths that are named
-_BEFORE = "refs/cardinal/before"  # in its place: what set-up left there
+_BEFORE = "refs/cardinal/before"  # in its workspace: the state after set-up
 _MESSAGE = "Left behind"
 
 

@@ -29,7 +29,7 @@ ASIDE = "set-aside.patch"
 _ASIDE_BYTES = 10_000_000
 _SHOWN_CHARS = 300
 _SETUP_S = 900.0
-_KEEP_S = 420.0  # packing or unpacking what set-up left: nothing can renew the claim meanwhile
+_KEEP_S = 420.0  # to pack or unpack the result of set-up: nothing can renew the claim meanwhile
 log = logging.getLogger(__name__)
 _SETUP_OUTPUT_BYTES = 20_000_000
 
@@ -55,7 +55,7 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
         checks = order.validation
         if not run.agent.trusted:
             raise errors.UnsandboxedError(run.agent.name, run.workspace.locked)
-        if checks.setup or checks.fast or checks.full:  # commands of the repository, on what an agent wrote
+        if checks.setup or checks.fast or checks.full:  # the repository's commands, on an agent's work
             raise errors.UnsandboxedError("what the repository's policy runs", run.workspace.locked)
 
 
@@ -124,7 +124,7 @@ def _bring_back(run: RunContext, heads: Heads) -> bool:
         return False
     if not run.mirror.commit(handed[-1]):
         raise failed("repository", "the workspace is gone, and with it what the stages made: retry")
-    if not brought:  # it is what the run began at, or the ref was lost
+    if not brought:  # it is the start commit, or the ref was lost
         run.mirror.remember(head_name(run), handed[-1])
     order = run.order
     run.checkout.clone_from(f"refs/cardinal/{head_name(run)}", order.branch, order.base_branch)

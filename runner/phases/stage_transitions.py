@@ -85,7 +85,7 @@ def leave(run: RunContext, visit: StageVisit) -> None:
     else:
         begun = head = stands_at(run, visit)
         if stage.cleanup or run.checkout.commit() != head:
-            run.checkout.restore(head)  # it may not edit: what tidying up left is no work
+            run.checkout.restore(head)  # a read-only stage: changes by clean-up are no work
     head, paths, lines, added = _changed(run, begun, head)
     known = visit.snapshot.files if visit.snapshot is not None else ()
     files = tuple(dict.fromkeys((*known, *paths)))

@@ -32,7 +32,7 @@ def validate(run: RunContext, start: str) -> None:
         if _passed_already(run, head) or _pass(run):
             return
         bound_repairs(run)
-        # By the round that failed: what guards refused counts as an iteration, too.
+        # By the failed round: refusals of guards count as iterations too.
         failed_in = run.history.rounds.newest
         number = failed_in.iteration if failed_in is not None else run.history.iterations
         repair(run, number, run.history.rounds.told())

@@ -4,11 +4,13 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from runner.text.plain import cut, redact
 from runner.text.untrusted import delimit_untrusted, flat
 from runner.text.visible import clean, clean_line
 
+T = TypeVar("T")
 BODY_BYTES = 8_000
 FIELD_BYTES = 4_000
 COMMENT_BYTES = 2_000
@@ -88,7 +90,7 @@ class BriefingSource:
     reviews: tuple[ConversationMessage, ...] = ()
     feedback: tuple[Feedback, ...] = ()
     related: tuple[RelatedReport, ...] = ()
-    asked: str = ""  # what `asked_by`, who has write access, wants of this very run
+    asked: str = ""  # the request of `asked_by`, who has write access, for this very run
     asked_by: str = ""
 
 
@@ -127,12 +129,12 @@ class _Desk:
             self.omitted.append(f"{what}: {len(shown.encode()) - cap_bytes} bytes over {cap_bytes}")
         return kept
 
-    def newest(self, items: tuple[object, ...], cap: int, what: str) -> int:
-        """Return the index of the first item that is kept."""
+    def newest(self, items: tuple[T, ...], cap: int, what: str) -> tuple[T, ...]:
+        """Return the newest items, at most `cap`."""
         left = max(0, len(items) - cap)
         if left:
             self.omitted.append(f"{left} older {what}")
-        return left
+        return items[left:]
 
     def all_omitted(self) -> tuple[str, ...]:
         """Return the omissions; hidden text by its places."""
@@ -197,29 +199,24 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     if source.body.strip():
         body = desk.clean(source.body, BODY_BYTES, "description")
         yield f"## Description, by {source.author}\n" + fenced(body, trusted=source.author_trusted)
-    talk = source.conversation[desk.newest(source.conversation, COMMENTS, "comments") :]
-    if talk:
+    if talk := desk.newest(source.conversation, COMMENTS, "comments"):
         yield "## Conversation\n" + "\n\n".join(spoken(one, "a comment") for one in talk)
-    attempts = source.earlier[desk.newest(source.earlier, ATTEMPTS, "attempts") :]
-    if attempts:
+    if attempts := desk.newest(source.earlier, ATTEMPTS, "attempts"):
         yield "## Earlier runs\n" + "\n\n".join(
             f"{one.run_id}: {one.ending}\n"
             + desk.clean(one.report, FIELD_BYTES, f"report of {one.run_id}", tags=False)
             for one in attempts
         )
-    reports = source.related[desk.newest(source.related, RELATED, "reports of related issues") :]
-    if reports:
-        # An agent wrote them after reading who knows what: they are material, and order nothing.
+    if reports := desk.newest(source.related, RELATED, "reports of related issues"):
+        # An agent wrote them, perhaps after reading hostile text: they are material, no orders.
         yield "## Reports of related issues\n" + "\n\n".join(
             f"{one.name}, {one.relation}:\n"
             + fenced(desk.clean(one.report, FIELD_BYTES, f"report of {one.name}", tags=False), trusted=False)
             for one in reports
         )
-    reviews = source.reviews[desk.newest(source.reviews, COMMENTS, "reviews") :]
-    if reviews:
+    if reviews := desk.newest(source.reviews, COMMENTS, "reviews"):
         yield "## Reviews of the pull request\n" + "\n\n".join(spoken(one, "a review") for one in reviews)
-    threads = source.feedback[desk.newest(source.feedback, COMMENTS, "review threads") :]
-    if threads:
+    if threads := desk.newest(source.feedback, COMMENTS, "review threads"):
         yield "## Review threads to answer\n" + "\n\n".join(
             f"[{one.thread_id}] {flat(one.path)}{f':{one.line}' if one.line else ''}, by {one.author}:\n"
             + desk.clean(one.text, COMMENT_BYTES, f"thread {one.thread_id}")

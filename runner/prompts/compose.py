@@ -156,7 +156,7 @@ def result_on_base(order: RunSpec, history: History) -> str:
     said = f"Step {played.step}: {played.said}" if played.step else played.said
     errors = "\n".join(("Errors on the console:", *played.errors)) if played.errors else ""
     material = without_invisible("\n".join(part for part in (steps, said, errors) if part))
-    # No text can hold the digest of itself, so none can end what it stands in.
+    # No text can hold its own digest, so none can forge the closing tag.
     tag = f"untrusted-{digest_of(material)[:16]}"
     without = "" if order.kind == "first" or order.investigates else _ON_BASE_ONLY
     return (

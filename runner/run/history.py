@@ -223,7 +223,7 @@ class History:
     @_fold.register
     def _(self, event: BoardToolCalled) -> None:
         self.calls.add((event.session_id, event.call_id))
-        self.attached += event.tool == "attach"  # also what was not kept
+        self.attached += event.tool == "attach"  # dropped ones too
         if event.tool not in ("finish", "findings", "thread", "go_to_stage"):
             return
         given = json.loads(event.body)

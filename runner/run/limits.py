@@ -13,8 +13,8 @@ class ExceededLimit(StrEnum):
     """The watchdog that fires; the first in this order counts."""
 
     FLOOD = "flood"
-    PROVIDER = "provider"  # said by the gateway, not by what was used
-    DISK = "disk"  # said by the scales of the workspace
+    PROVIDER = "provider"  # from the gateway, not from usage
+    DISK = "disk"  # from the workspace's measurement
     SILENCE = "silence"
     BUDGET = "budget"
     TIME = "time"

@@ -25,7 +25,7 @@ class Limits:
     max_turns: int = 60
     budget_usd: float = 2.0
     output_bytes: int = 50_000_000
-    kept_bytes: int = 100_000_000  # of what a run leaves for people; what comes later is named, not kept
+    kept_bytes: int = 100_000_000  # of artifacts; later ones are named, not kept
     iterations: int = 5
     full_runs: int = 3
     files_changed: int = 40
@@ -233,13 +233,13 @@ class RunSpec:
     base: str = ""  # the base branch's commit as the claim found it
     policy: str = ""  # the digest of the policy file in force
     workflows: bool = False  # a maintainer allowed that files of CI change
-    failing: str = ""  # what the red checks of the pull request said, as Markdown
+    failing: str = ""  # output of the pull request's red checks, as Markdown
     mode: str = "fix"  # or investigate
     stages: tuple[StageSpec, ...] = ()  # empty: plan, then work
-    layers: tuple[Layer, ...] = ()  # profile and skills; the stack is made of these and of what is above
-    skill_files: tuple[SkillContent, ...] = ()  # what the agent can read of its skills
+    layers: tuple[Layer, ...] = ()  # profile, guides and skills, for the stack
+    skill_files: tuple[SkillContent, ...] = ()  # readable by the agent
     considered: tuple[SkillConsidered, ...] = ()  # every skill that it could have had, and why
-    asked: str = ""  # what whoever started this very run wants of it
+    asked: str = ""  # the request of the person who started this very run
     asked_by: str = ""
     reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`

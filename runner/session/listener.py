@@ -28,7 +28,7 @@ from runner.text.plain import one_line, redact
 _PAGES = (".html", ".htm", ".xhtml", ".xht", ".svg", ".xml", ".mht", ".mhtml")
 _TODOS = 40
 _REFUSALS = 20
-_WORDS = 10  # board calls in one thing said
+_WORDS = 10  # board calls in one text
 Reply = Callable[[str, Mapping[str, object]], None]
 Write = Callable[[bytes], object]
 Noted = contract.Session | contract.Text | contract.ToolEnd | contract.TodoShown | contract.Usage
@@ -188,7 +188,7 @@ class AgentListener:
         """Answer at once where the policy decides, else ask people and park."""
         run_id = self._run.order.run_id
         command = self._run.secrecy.redact_private_skills(one_line(redact(asked.command), 2_000))
-        # People's word counts for just what they were asked, which is known by how it was written down.
+        # An answer covers exactly the question, which is identified by its stored text.
         marked = command + permission.mark(asked, command, self._run.order.card_id)
         meant = (asked.command or asked.tool,)
         judged = permission.judge(

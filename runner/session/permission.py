@@ -20,7 +20,7 @@ CHOICES = (ALLOW_ONCE, ALLOW_CARD, DENY)
 _PARTS = re.compile(r"\|\||&&|[;|&\n()`]|\$\(")
 _MAX_WORDS = 12
 _SHOWN_BYTES = 4_000  # the whole of it stands in the comment: people allow nothing that they cannot read
-_MAX_PARTS = 200  # a line with more is not read to its end, so nobody can say what it does
+_MAX_PARTS = 200  # a longer line is not read to its end, so it cannot be judged
 
 
 class PermissionDecision(StrEnum):

@@ -201,7 +201,7 @@ class Turn:
         if stopped:
             return "stopped", self._overweight or self._hearing.problem
         if end is not None and not end.error and self._ended_at is not None and not self._closed:
-            return "done", ""  # it said so; only its program did not leave
+            return "done", ""  # by its own word; only its program did not exit
         if end is None or end.error or exit_code != 0:
             return "broken", self._problem(exit_code)
         return "done", ""

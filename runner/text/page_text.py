@@ -10,7 +10,7 @@ FOLDED, UNFOLDED = "(folded:)", "(end of what is folded)"
 ADDRESS = "…"  # of a link whose text is another one
 _MAX_FRAMES = 20  # quotes and lists in each other that are written as such
 _MAX_SMALL = 2  # of them in each other can be read
-_SMALL = frozenset(("code", "rt", "samp", "small", "sub", "sup", "tt"))  # smaller than what they are in
+_SMALL = frozenset(("code", "rt", "samp", "small", "sub", "sup", "tt"))  # smaller than their surroundings
 _SMALL_IN_PRE = _SMALL - {"code", "tt"}
 _DRAWN = frozenset(("mermaid", "geojson", "topojson", "stl"))  # GitHub shows a picture in their place
 _HEADS = "blockquote caption details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 p pre section table"
@@ -20,7 +20,7 @@ _BLOCKS = _APART | frozenset(_PARTS.split())
 _WITHOUT_END = frozenset(("br", "hr", "img", "input", "wbr"))
 _FIRST_WORDS = {"hr": "---", "details": FOLDED}
 _LEADS = {"blockquote": ("> ", "> "), "dd": ("  ", "  ")}
-# In inline code these stand for what rules about text would change: spaces, and the marks of formulas.
+# In inline code these stand for characters that text rules would change: spaces, and dollars.
 _AS_CODE, _AS_TEXT = str.maketrans(" $", "\x00\x01"), str.maketrans("\x00\x01", " $")
 _MARKS = {0: None, 1: None}  # of nobody else
 # What stands between dollars may be drawn by TeX, which can hide words.

@@ -3,8 +3,8 @@
 import re
 import unicodedata
 
-# Fillers, joiners of graphemes, Mongolian selectors, a note without a head, and what Unicode keeps free for
-# more of the kind (unicode.org/reports/tr44/#Default_Ignorable_Code_Point).
+# Fillers, joiners of graphemes, Mongolian selectors, a note without a head, and code points that are reserved
+# for more of the kind (unicode.org/reports/tr44/#Default_Ignorable_Code_Point).
 _BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\u2065\U0001d159"
     "\ufff0\ufff1\ufff2\ufff3\ufff4\ufff5\ufff6\ufff7\ufff8"

@@ -26,7 +26,7 @@ sup table tbody td tfoot th thead time tr tt ul var
 """
 _TAGS = set(_SHOWN.split())
 _UNSURE = "audio canvas datalist math noscript object script style svg template video"
-_EMPTIED = set(_UNSURE.split())  # what is in them may or may not be shown, and is left out
+_EMPTIED = set(_UNSURE.split())  # their contents may or may not be visible, and are left out
 _ATTRIBUTES = {
     "a": {"href"},
     "bdo": {"dir"},
@@ -47,7 +47,7 @@ _REOPENED = re.compile(
 _MAX_REOPENED = 150_000
 _NESTED = re.compile(r"<(/?)(?:blockquote|ul|ol)\b[^>]*>")
 _COMMENT = re.compile(r"<!--[\s\S]*?(?:-->|\Z)")
-# What a page is made of besides words: names of tags, what is marked where it stood, and what a block is in.
+# Markup of a page: tags, attributes of marked contents, and attributes of blocks.
 _MARKUP = re.compile(
     rf"</?(?:{'|'.join(_TAGS)})\b|\b(?:src|alt|width|height)=\"[^\"]*\""
     r"|\b(?:align|class|id|lang|open)=\"?[\w-]{0,40}\"?|<details open",

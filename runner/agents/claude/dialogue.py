@@ -21,7 +21,7 @@ _KINDS = {
     "Glob": "read",
     "Grep": "read",
 }
-# The input that tells most about a use of each tool; for others it is the first text.
+# The most telling input of each tool; for others the first text.
 _TELLING = ("command", "file_path", "notebook_path", "pattern", "description", "query", "url")
 # What the program puts around a provider's words, of no use to somebody who reads them on a card.
 _AROUND = re.compile(r"API Error: (?:\d{3} )?|\s*If it persists, check your inference gateway .*$", re.DOTALL)
@@ -109,7 +109,7 @@ class ClaudeDialogue:
     def _spoken(self, said: Any) -> Iterator[contract.AgentEvent]:
         message, subagent = said["message"], bool(said.get("parent_tool_use_id"))
         if said.get("error") or message.get("model") == _SYNTHETIC:
-            return  # the result says it again
+            return  # the result repeats it
         for block in message["content"]:
             if block["type"] == "tool_use":
                 yield from self._begun(block, by_subagent=subagent)
@@ -119,7 +119,7 @@ class ClaudeDialogue:
     def _begun(self, block: Any, *, by_subagent: bool) -> Iterator[contract.AgentEvent]:
         tool, wish = one_line(block["name"], _NAME_BYTES), dict(block["input"])
         if kind_of(tool) == "board":
-            return  # the gateway tells it
+            return  # the gateway reports it
         if tool == "TodoWrite":
             if not by_subagent:
                 yield _todos(wish["todos"])

@@ -12,7 +12,7 @@ from runner.agents.contract import Command, Layout, Phase, Task
 
 BOARD = "mcp__board"
 _TOOLS = ("Bash", "Edit", "Write", "Read", "Glob", "Grep", "NotebookEdit", "TodoWrite", "Task")
-_ASKS = ["Bash", "Edit", "Write", "NotebookEdit"]  # unasked it would run what it takes for read-only
+_ASKS = ["Bash", "Edit", "Write", "NotebookEdit"]  # else it runs commands that it takes for read-only
 _STREAM = (
     "claude",
     "--print",

@@ -25,7 +25,7 @@ _ABOUT_THE_BOARD = (
     ' "board card plan tick progress ask note thread finish block" and the limit 20;'
     " inside of exec they are in ALL_TOOLS."
 )
-# Full copies of what other messages say; words in pieces stay, since they are signs of life.
+# Copies of other messages; pieces of text stay, since they are signs of life.
 _UNHEARD = ["turn/diff/updated", "thread/tokenUsage/updated", "account/rateLimits/updated", "thread/started"]
 
 

@@ -7,7 +7,7 @@ from runner.agents.codex.settings import BOARD, line
 from runner.agents.contract import AgentEvent, PermissionAsked, Text, ToolEnd, ToolStart
 from runner.text.plain import cut, one_line
 
-LONGEST_CHARS = 64_000  # of a command: cut, it could hide what a policy refuses
+LONGEST_CHARS = 64_000  # of a command: truncated, it could hide a refused part
 _MAX = 1_000  # questions and patches that are remembered
 _ELICITATION = "mcpServer/elicitation/request"
 _TEXT_BYTES = 64_000
@@ -18,7 +18,7 @@ _PIECE = re.compile(
     r"""'([^']*)' | "([^"\\]*(?:\\.[^"\\]*)*)" | \\(.) | ([^\s'"\\]+) | (\s+)""", re.VERBOSE | re.DOTALL
 )
 _ESCAPED = re.compile(r'\\(["\\$`])')
-_SHELLS = ("bash", "sh", "zsh", "dash")  # another program behind `-c` is part of what is asked
+_SHELLS = ("bash", "sh", "zsh", "dash")  # another program before `-c` is part of the request
 
 
 class Asking:

@@ -43,7 +43,7 @@ _PERMISSION = {
     "*": "ask",
     **dict.fromkeys(("read", "glob", "grep", "list", "lsp", "todowrite", "todoread", "task"), "allow"),
     f"{_BOARD}_*": "allow",
-    "external_directory": "allow",  # of a place; what is done there asks for itself
+    "external_directory": "allow",  # access alone; each act there asks for itself
     **dict.fromkeys(("webfetch", "websearch", "codesearch", "question", "skill", "doom_loop"), "deny"),
 }
 
@@ -147,7 +147,7 @@ class OpenCodeDialogue:
     def _tool(self, said: Any) -> tuple[contract.AgentEvent, ...]:
         tool = _short(said["tool"], 60)
         if tool.startswith(f"{_BOARD}_"):
-            return ()  # the gateway tells of them
+            return ()  # the gateway reports them
         summary = self._summary(tool, said["input"], str(said.get("title", "")))
         if said["child"]:
             summary = f"subagent: {summary}"

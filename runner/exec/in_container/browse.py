@@ -210,7 +210,7 @@ class BrowserPlayer:
         self._field(name).uncheck(timeout=self.left_ms(STEP_S))
 
     def _press(self, key: str, _: str) -> None:
-        # The element that has the focus, else the body: `last`, for what has it is inside the body.
+        # The focused element, else the body: `last`, since the focused one is inside the body.
         self.page.locator(":focus").or_(self.page.locator("body")).last.press(
             key, timeout=self.left_ms(STEP_S)
         )

@@ -16,7 +16,7 @@ from runner.run.run_spec import HostPaths, Provider, RunSpec
 from runner.text.plain import one_line
 
 SETTLE_S = 3.0
-MAX_HOSTS = 200  # told apart at once: an agent could make names up all day
+MAX_HOSTS = 200  # a limit, since an agent could invent names all day
 
 
 def gateway_of(

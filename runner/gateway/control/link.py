@@ -75,7 +75,7 @@ class Gateway:
         listeners: list[socket.socket] = []
         try:
             folder.mkdir(mode=0o755, parents=True)
-            folder.chmod(0o755)  # the umask may have said otherwise, and another user comes through
+            folder.chmod(0o755)  # whatever the umask: another user must pass
             listeners = [_listen(folder, name) for name in (MODELS, NETWORK)]
             line, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             pid = fork(far, (listeners[0], listeners[1]), terms, providers)

@@ -129,7 +129,7 @@ def believable(told: Usage) -> Usage:
     A sum beyond all limits stays so: it must stop the run.
     """
     return Usage(
-        usd=min(max(0.0, told.usd), _MAX_USD),  # max() also drops what is not a number
+        usd=min(max(0.0, told.usd), _MAX_USD),  # max() also drops NaN
         input_tokens=min(max(0, told.input_tokens), _MAX_TOKENS),
         output_tokens=min(max(0, told.output_tokens), _MAX_TOKENS),
         turns=min(max(0, told.turns), _MAX_TURNS),

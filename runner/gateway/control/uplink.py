@@ -109,7 +109,7 @@ class Uplink:
             except BlockingIOError:
                 self._loop.add_writer(self._line.fileno(), self._send)
                 return
-            except OSError:  # the supervisor is gone; reading tells so
+            except OSError:  # the supervisor is gone; the next read notices
                 self._unsent.clear()
                 break
             self._unsent.popleft()

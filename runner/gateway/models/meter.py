@@ -15,12 +15,12 @@ _LONGEST_TOKENS = 128_000  # source: the models' pages of Anthropic and OpenAI
 _LEAST_TOKENS, _BESIDE_TOKENS = 2_500, 8_000  # an answer below is not worth its input
 _AMPLE_TOKENS = 32_000
 _PICTURE_TOKENS, _LARGEST_PICTURE_TOKENS = 2_000, 10_000
-_UNSEEN_TOKENS = 1_000  # what a provider adds, for its tools
+_UNSEEN_TOKENS = 1_000  # that a provider adds for its tools
 _WRITES = (
     (b'"1h"', 2.0),
     (b'"cache_control"', 1.25),
     (b"", 1.0),
-)  # Anthropic's price of what it is to remember
+)  # Anthropic's factors for writing to its cache
 _LEAST_SHARE, _MAX_SHARE = 0.02, 4.0
 _REMEMBERED = 20_000
 
@@ -94,7 +94,7 @@ class Meter:
             everything.text_bytes + everything.pictures * _LARGEST_PICTURE_TOKENS + everything.files * window
         )
         body = self.asked.body
-        if b"\\u00" in body:  # what is written with escapes means the same
+        if b"\\u00" in body:  # escaped characters mean the same
             body = json.dumps(self.asked.given).encode()
         write = next(factor for mark, factor in _WRITES if mark in body)
         self._input_tokens = sum(usual)
@@ -194,6 +194,6 @@ class Meter:
             return Cost(usd, exact.input_tokens, exact.output_tokens + more)
         if asked_in_vain and not written:
             return None
-        if not self.asked.streamed and not reading.ended:  # nobody heard how much of it was written
+        if not self.asked.streamed and not reading.ended:  # its length is unknown
             written = max(written, self.asked.limit_tokens or _UNSAID_TOKENS)
         return Cost(self._usual_usd + written * self._token_usd, self._input_tokens, written)

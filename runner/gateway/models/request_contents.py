@@ -148,7 +148,7 @@ def _searches(tool: object) -> int:
     if isinstance(kind, str) and kind.startswith(_SEARCHES):
         return 1
     here = isinstance(kind, str) and kind.startswith(_TOOLS)
-    if kind == "shell":  # the provider's machine, unless it says otherwise
+    if kind == "shell":  # on the provider's machine by default
         environment = tool.get("environment")
         here = isinstance(environment, dict) and environment.get("type") == "local"
     if not here:

@@ -22,7 +22,7 @@ _HOP_BY_HOP = frozenset(
         *(b"te", b"trailer", b"transfer-encoding", b"upgrade", b"http2-settings"),
     }
 )
-# What would name another payer than the operator, or change what the gateway must be able to read.
+# Headers that would name another payer, or make the answer unreadable for the gateway.
 _NOT_SENT = _HOP_BY_HOP | {
     *(b"host", b"content-length", b"expect", b"accept-encoding", b"cookie", b"forwarded"),
     *(b"authorization", b"x-api-key", b"api-key", b"openai-organization", b"openai-project"),

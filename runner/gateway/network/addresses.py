@@ -14,7 +14,7 @@ _PORTS = (80, 443)  # of a pattern that names none
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
-# Everything in the registries of special addresses, also what they call globally reachable: none of it is a
+# All registered special addresses, also those called globally reachable: none of them is a
 # host of somebody on the internet; and multicast and the old site-local ones, which they leave out.
 # Source: iana.org/assignments/iana-ipv4-special-registry and iana.org/assignments/iana-ipv6-special-registry.
 _SPECIAL = tuple(map(ipaddress.ip_network, (
@@ -30,7 +30,7 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _V4_AT_THE_END = tuple(map(ipaddress.IPv6Network, (
     "::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48",
 )))  # fmt: skip
-# Where clouds hand out credentials to whoever asks, by their own documentation.
+# Addresses at which clouds give credentials to any caller, by their own documentation.
 _METADATA = tuple(
     map(
         ipaddress.ip_network,

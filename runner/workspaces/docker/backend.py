@@ -45,7 +45,7 @@ class DockerWorkspace(Folder):
 
     def __init__(self, engine: Engine, places: HostPaths, tenancy: Tenancy) -> None:
         self._engine, self._tenancy = engine, tenancy
-        # Cardinal without root can give files to nobody, so what runs inside has its own id.
+        # Without root Cardinal cannot change a file's owner, so commands inside get its own id.
         self._uid, self._gid = (os.geteuid(), os.getegid()) if os.geteuid() else (_AGENT_ID, _AGENT_ID)
         self._name = folder_name(tenancy.card_id)
         super().__init__(places.workspaces / self._name, tenancy.card_id, self._uid, self._gid)

@@ -14,7 +14,7 @@ _TMP_MB, _TMP_FILES = 512, 100_000
 _SHM_MB = 64
 _VOLUME_MB, _VOLUME_FILES = 64, 10_000
 _LEAST_CPUS = 0.01
-_OOM_SCORE = 800  # what runs inside goes before anything of the host
+_OOM_SCORE = 800  # the kernel kills it before anything of the host
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def programs(state: Path, uid: int, gid: int) -> Path:
         (draft / name).write_bytes(content)
     (draft / "empty").mkdir()
     (draft / "blank").touch()
-    for path in (draft, *draft.rglob("*")):  # another user reads it, whatever the umask says
+    for path in (draft, *draft.rglob("*")):  # another user reads it, whatever the umask
         path.chmod(0o755 if path.is_dir() else 0o644)
     try:
         os.rename(draft, folder)

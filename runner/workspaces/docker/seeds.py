@@ -28,7 +28,7 @@ cd /workspace/repo
 tar --create --file=/seed/repo.tar --null --files-from=/tmp/names
 tar --create --file=/seed/home.tar --directory=/workspace/home .
 """
-# What is there already came with the checkout, and is newer than what was kept.
+# Existing files came with the checkout, and are newer than the kept ones.
 _UNPACK = """set -eu
 tar --extract --preserve-permissions --skip-old-files --file=/seed/repo.tar --directory=/workspace/repo
 tar --extract --preserve-permissions --skip-old-files --file=/seed/home.tar --directory=/workspace/home
@@ -70,7 +70,7 @@ def restore(engine: Engine, cell: Cell, name: str) -> bool:
         return False
     ran = finish(child, what="bringing back what set-up made", timeout_s=_PACK_S, beat=lambda: None)
     if ran.exit_code != 0:
-        engine.remove_image(name)  # set-up then runs again, and what it makes is kept anew
+        engine.remove_image(name)  # set-up then runs again, and its result is kept anew
     return ran.exit_code == 0
 
 
