@@ -89,7 +89,7 @@ class ScenarioError(RunnerError):
 
 
 class RepositoryError(RunnerError):
-    """The repository cannot be worked on; the message says what a person can do."""
+    """The repository cannot be worked on; the message names a person's next step."""
 
 
 class EmptyRepositoryError(RepositoryError):

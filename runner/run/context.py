@@ -97,7 +97,7 @@ class RunContext:
         self.log.obey()
 
     def overweight(self) -> str:
-        """Measure the workspace every few seconds, a large one less often; return what `weigh` says."""
+        """Measure the workspace every few seconds, a large one less often; return the result of `weigh`."""
         began = self.clock.monotonic()
         if began < self.scales.due_at:
             return ""

@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 
 
 class ScenarioModel(BaseModel):
-    """The base of what a scenario is made of: an unknown key is an error."""
+    """The base of all parts of a scenario: an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid")
 

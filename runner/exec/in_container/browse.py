@@ -1,10 +1,10 @@
-"""Play a card's steps in a browser against the repository's own app, and leave what was seen in `out/`.
+"""Plays a card's steps in a browser against the repository's own app, and leaves recordings in `out/`.
 
     python browse.py OUT < plan.json
 
-Runs in the container of a reproduction, with Playwright from its image, and nothing beside it but the app.
-Every step is told in one line of JSON on stdout as soon as it is over, so that whoever kills it knows
-how far it came. Every line has a key out of the plan, for the app can write there as well.
+Runs in the container of a reproduction, with Playwright from its image and the app beside it. Every finished
+step is reported at once as one line of JSON on stdout, so that a killed program shows how far it came. Every
+line has a key out of the plan, since the app can write there as well.
 """
 
 import contextlib

@@ -10,7 +10,7 @@ _ADVICE = "leave it as the base branch has it, so that the checks stay what they
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
-    """Yield what of the end state alters the checks; tests given to a runner are for the guard `tests`."""
+    """Yield the changes of the end state that alter the checks; test files belong to the guard `tests`."""
     rule = f"checks: {rules.action('checks')}"
     for one in change.touched:
         if not one.commit and (what := _what(one, rules)):
