@@ -162,8 +162,7 @@ def _start(run: RunContext, now: str) -> str:
 
 
 def set_up(run: RunContext, base: str) -> None:
-    """Run the repository's set-up once, or restore its result under the same key. Raises Finish when it
-    fails.
+    """Run the repository's set-up once, or restore its result under the same key. Raises Finish.
 
     Only the result on an untouched base is kept for others: on a branch the set-up may be the agent's.
     """

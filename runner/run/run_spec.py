@@ -88,8 +88,7 @@ class ValidationSpec:
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """Guard rules of the repository's policy. `actions` are allow, ask or deny by guard; the default is
-    allow.
+    """Guard rules of the repository's policy. `actions` are allow (the default), ask or deny by guard.
 
     `protect` and `allow` are patterns of paths.
     """
@@ -117,8 +116,7 @@ class ReviewThread:
 
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """One stage of a staged run. `text` is its persona, `digest` and `source` are those of the persona's
-    file.
+    """One stage of a staged run. `text` is its persona, `digest` and `source` are the persona file's.
 
     `next` are the possible next stages. `ends`: the run may end here. `approval`: a person must agree first.
     `model` is empty for the run's own. `tools` are never looser than the run's.

@@ -115,9 +115,7 @@ class _Listener:
         self._end: contract.TurnEnd | None = None
 
     def take(self, heard: Heard) -> bool:
-        """Take one piece of output; True once the agent is done. Raises ChatError when it ended without an
-        answer.
-        """
+        """Take one piece of output; True once the agent is done. Raises ChatError at an early end."""
         if not isinstance(heard, Line):
             raise ChatError(f"the agent ended without an answer: {redact(self._errors)[-300:]}")
         if heard.beside:

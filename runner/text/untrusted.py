@@ -48,9 +48,7 @@ def _is_hidden(char: str) -> bool:
 
 
 def _is_needed(text: str, at: int) -> bool:
-    """Whether a joiner stands between two symbols, or a variation selector behind one; others could encode
-    data.
-    """
+    """Whether a joiner stands between two symbols, or a selector behind one; others could hide data."""
     char = text[at]
     if char == _JOINER:
         after = text[at + 1 : at + 2]

@@ -49,9 +49,7 @@ _PERMISSION = {
 
 
 class OpenCode:
-    """Knows how OpenCode is set up; its models are named as in `anthropic/NAME`, `openai/NAME`, or as a
-    provider with OpenAI's chat interface calls them.
-    """
+    """The adapter of OpenCode; its models are `anthropic/NAME`, `openai/NAME`, or a chat provider's names."""
 
     name = "opencode"
     version = VERSION

@@ -112,8 +112,9 @@ class Player:
         self.wire.say({"type": "end"})
 
     def steps(self, turn: str) -> list[dict[str, Any]]:
-        """Return the steps of a turn: `repair-2` plays `repair`, `stage-2-verify` plays `verify-2` of the
-        stages, or `verify`; no `redirect` means `plan` again.
+        """Return a turn's steps: `repair-2` plays `repair`, `stage-2-verify` plays `verify-2` or `verify`.
+
+        Without `redirect` steps, a redirected turn plays `plan` again.
         """
         section = turn.split("-")[0]
         if section == "stage":

@@ -165,9 +165,7 @@ class OpencodeTurn:
             self._events = None
 
     def _answer(self, ask_id: str, message: dict[str, Any]) -> None:
-        """Pass an answer on. OpenCode refuses all requests of a session at once, so a refusal waits for the
-        others.
-        """
+        """Pass an answer on; OpenCode refuses all requests of a session at once, so refusals wait."""
         session = self._facts.asking.get(ask_id)
         if message.get("allowed"):
             self._facts.asking.pop(ask_id, None)

@@ -31,9 +31,7 @@ class BodyRoom:
         self._one_bytes, self._free_bytes = one_bytes, all_bytes
 
     async def read(self, receive: Receive) -> bytes:
-        """Return the body of a request; `done` frees its bytes. Raises OversizedBodyError and
-        ClientGoneError.
-        """
+        """Return a request's body; `done` frees its bytes. Raises OversizedBodyError, ClientGoneError."""
         body = bytearray()
         try:
             while True:

@@ -113,9 +113,7 @@ class Chat(_OpenAI):
         return {"stream_options": {**known, "include_usage": True}}
 
     def read_event(self, reading: Reading, payload: bytes) -> None:
-        """Add one chunk; usage comes with the last one. A reason to finish ends the answer as `[DONE]` does,
-        which not every provider sends.
-        """
+        """Add one chunk; usage comes with the last. Not every provider ends its stream with `[DONE]`."""
         if payload.strip() == b"[DONE]":
             reading.ended = True
             return

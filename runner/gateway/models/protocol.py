@@ -137,9 +137,7 @@ class Wire(ABC):
 
 
 def parsed(body: bytes) -> dict[str, Any]:
-    """Return a request's JSON object. Raises UnreadableCallError, also for a duplicate key: providers
-    differ in which one counts.
-    """
+    """Return a request's JSON object. Raises UnreadableCallError, also for a duplicate, ambiguous key."""
     if sum(map(body.count, _SEPARATORS)) > MAX_PARTS:  # each may become an object of many times its bytes
         raise UnreadableCallError(f"it has more than {MAX_PARTS:,} parts: send less at once")
     try:

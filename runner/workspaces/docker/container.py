@@ -84,9 +84,7 @@ class Container(Child):
         beside: int | None = None,
         keeps: bool = False,
     ) -> None:
-        """Start it. Raises SpawnError; the caller then removes the container. `keeps`: the caller always
-        does.
-        """
+        """Start it. Raises SpawnError; the caller then removes it. `keeps`: the caller always does."""
         self._engine, self._id, self._cell = engine, container_id, cell
         self._killed, self._removed = False, keeps
         self._asked: int | None = None
