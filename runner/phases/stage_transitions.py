@@ -129,7 +129,7 @@ def reopen(run: RunContext, why: str) -> None:
     editing = (one for one in reversed(log.visits) if may_edit(named(run.order.stages, one.stage)))
     visit = next(editing, log.visits[-1])
     run.log.append(
-        staged.StageReopened(run.order.run_id, visit.stage, visit.entry, why, run.checkout.commit()),
+        staged.StageReopened(run.order.run_id, visit.stage, visit.entry, why, run.checkout.commit())
     )
 
 
@@ -172,13 +172,7 @@ def _tidy(run: RunContext, visit: StageVisit, stage: StageSpec) -> None:
         run_id = run.order.run_id
         run.log.append(
             staged.StageTidied(
-                run_id,
-                visit.stage,
-                visit.entry,
-                command,
-                exit_code,
-                took_s,
-                tail(redact(said), _TAIL_BYTES),
+                run_id, visit.stage, visit.entry, command, exit_code, took_s, tail(redact(said), _TAIL_BYTES)
             ),
             UsageMetered(run_id, 0.0, 0, 0, 0, took_s),
         )

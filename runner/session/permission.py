@@ -51,12 +51,7 @@ _ALLOWED = Judgement(PermissionDecision.ALLOW)
 
 
 def judge(
-    asked: PermissionAsked,
-    tools: ToolSpec,
-    leave: Allowed,
-    *,
-    read_only: bool,
-    refused: Collection[str] = (),
+    asked: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool, refused: Collection[str] = ()
 ) -> Judgement:
     """Return the policy's decision about one use of a tool; `leave` and `refused` are people's."""
     judged = _by_policy(asked, tools, leave, read_only=read_only)

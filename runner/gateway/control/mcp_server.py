@@ -45,11 +45,7 @@ def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) ->
     """
     desk = _Desk(uplink, RateLimiter(CALLS_PER_MINUTE, clock), RateLimiter(1, clock))
     server = Server(
-        _NAME,
-        version="1",
-        instructions=_INSTRUCTIONS,
-        on_list_tools=desk.listed,
-        on_call_tool=desk.called,
+        _NAME, version="1", instructions=_INSTRUCTIONS, on_list_tools=desk.listed, on_call_tool=desk.called
     )
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:

@@ -36,11 +36,7 @@ class ModelPrice:
         self._rates: dict[object, tuple[float, float]] = {}
 
     def cost(
-        self,
-        figures: Mapping[str, Any],
-        form: tuple[str, str],
-        context: Mapping[str, str],
-        at: datetime,
+        self, figures: Mapping[str, Any], form: tuple[str, str], context: Mapping[str, str], at: datetime
     ) -> Cost | None:
         """Return the cost of a provider's usage `figures`; None for unusable ones."""
         for told in (figures, {name: figures[name] for name in _FLAT[form[0]] if name in figures}):
