@@ -1,12 +1,12 @@
 """The protocol with one `claude --print`: JSON lines out, messages and answers to its requests in."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runner.agents import contract
 from runner.agents.claude.settings import interruption, permitted, refused, said_by_user, unknown_request
+from runner.agents.json_lines import JsonLinesDialogue
 from runner.text.plain import cut, one_line
 
 _ERROR_BYTES = 600
@@ -25,7 +25,6 @@ _KINDS = {
 _TELLING = ("command", "file_path", "notebook_path", "pattern", "description", "query", "url")
 # What the program puts around a provider's words, of no use to somebody who reads them on a card.
 _AROUND = re.compile(r"API Error: (?:\d{3} )?|\s*If it persists, check your inference gateway .*$", re.DOTALL)
-_NOISE_BYTES = 500
 _TEXT_BYTES = 32_000
 _NAME_BYTES = 100
 _TODOS = 100
@@ -33,7 +32,7 @@ _KEPT = 1_000  # at most so many tools in use and asks are remembered
 _SYNTHETIC = "<synthetic>"  # the model's name where the program itself speaks
 
 
-class ClaudeDialogue:
+class ClaudeDialogue(JsonLinesDialogue):
     """One session, one prompt, and messages from people meanwhile."""
 
     def __init__(self, task: contract.Task, layout: contract.Layout, command: contract.Command) -> None:
@@ -48,17 +47,6 @@ class ClaudeDialogue:
     def command(self) -> contract.Command:
         """The program with its first prompt."""
         return self._command
-
-    def decode(self, line: str) -> tuple[contract.AgentEvent, ...]:
-        """Return the events of one line; unknown kinds have none."""
-        try:
-            return tuple(self._meaning(json.loads(line)))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return (contract.Noise(cut(line, _NOISE_BYTES)),)
-
-    def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
-        """Return None: board calls come through the gateway."""
-        return None
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
         """Return the decision; None when the program withdrew its request."""
@@ -81,7 +69,7 @@ class ClaudeDialogue:
         self._interrupted = True
         return interruption("cardinal-stop")
 
-    def _meaning(self, said: Any) -> Iterator[contract.AgentEvent]:
+    def _events(self, said: Any) -> Iterator[contract.AgentEvent]:
         match said["type"]:
             case "system":
                 yield from self._told(said)

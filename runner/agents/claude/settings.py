@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.agents.contract import Command, Layout, Phase, Task
+from runner.agents.json_lines import json_line
 
 BOARD = "mcp__board"
 _TOOLS = ("Bash", "Edit", "Write", "Read", "Glob", "Grep", "NotebookEdit", "TodoWrite", "Task")
@@ -96,7 +97,7 @@ def said_by_user(text: str) -> bytes:
     """Return a message of the user that cannot begin as a command of the program (`/clear`)."""
     shown = f"A person wrote: {text}" if text.lstrip().startswith("/") else text
     content = [{"type": "text", "text": shown}]
-    return _line({"type": "user", "message": {"role": "user", "content": content}})
+    return json_line({"type": "user", "message": {"role": "user", "content": content}})
 
 
 def permitted(ask_id: str, wish: Mapping[str, Any]) -> bytes:
@@ -112,19 +113,15 @@ def refused(ask_id: str, why: str) -> bytes:
 def unknown_request(ask_id: str) -> bytes:
     """Return an error for a request without a meaning here, so that the program does not wait."""
     answer = {"subtype": "error", "request_id": ask_id, "error": "not known here"}
-    return _line({"type": "control_response", "response": answer})
+    return json_line({"type": "control_response", "response": answer})
 
 
 def interruption(request_id: str) -> bytes:
     """Return the interruption; queued messages are dropped, or they would begin the next turn."""
     wish = {"subtype": "interrupt", "cancel_queued": True}
-    return _line({"type": "control_request", "request_id": request_id, "request": wish})
+    return json_line({"type": "control_request", "request_id": request_id, "request": wish})
 
 
 def _answer(ask_id: str, response: Mapping[str, Any]) -> bytes:
     answer = {"subtype": "success", "request_id": ask_id, "response": response}
-    return _line({"type": "control_response", "response": answer})
-
-
-def _line(message: Mapping[str, Any]) -> bytes:
-    return json.dumps(message).encode() + b"\n"
+    return json_line({"type": "control_response", "response": answer})

@@ -5,12 +5,12 @@ as tried out.
 """
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from runner.agents import contract
 from runner.agents.codex.items import LONGEST_CHARS, Asking, ended_item, started_item, typed
-from runner.agents.codex.settings import BOARD, PROVIDER, argv, line, not_offered, request
+from runner.agents.codex.settings import BOARD, PROVIDER, argv, not_offered, request
+from runner.agents.json_lines import JsonLinesDialogue, json_line
 from runner.text.plain import cut, one_line
 
 _INITIALIZE, _THREAD, _TURN, _FIRST_FREE = 1, 2, 3, 4
@@ -29,7 +29,7 @@ _ABOUT_THE_BOARD = (
 _UNHEARD = ["turn/diff/updated", "thread/tokenUsage/updated", "account/rateLimits/updated", "thread/started"]
 
 
-class CodexDialogue:
+class CodexDialogue(JsonLinesDialogue):
     """One thread, one turn: each step is sent after the answer to the previous one."""
 
     def __init__(self, task: contract.Task, layout: contract.Layout, *, model: str, version: str) -> None:
@@ -50,17 +50,6 @@ class CodexDialogue:
         }
         env = {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
         return contract.Command(self._argv, request(_INITIALIZE, "initialize", hello), env)
-
-    def decode(self, line: str) -> tuple[contract.AgentEvent, ...]:
-        """Return the events of one message, with the next step of the protocol where it is due."""
-        try:
-            return self._heard(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return (contract.Noise(cut(line, _NOISE_BYTES)),)
-
-    def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
-        """Return None: board calls come through the gateway."""
-        return None
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
         """Return the decision, or None. Its reason follows as a message once the refusal is settled."""
@@ -84,7 +73,7 @@ class CodexDialogue:
         self._next_id += 1
         return self._next_id - 1
 
-    def _heard(self, said: Any) -> tuple[contract.AgentEvent, ...]:
+    def _events(self, said: Any) -> tuple[contract.AgentEvent, ...]:
         if "method" in said:
             params = said.get("params") or {}
             if "id" in said:
@@ -104,7 +93,7 @@ class CodexDialogue:
         if number == _INITIALIZE:
             self._version = _version(result.get("userAgent"), self._version)
             self._unanswered.add(_THREAD)
-            return (contract.Send(line({"method": "initialized"})), contract.Send(self._open_thread()))
+            return (contract.Send(json_line({"method": "initialized"})), contract.Send(self._open_thread()))
         if number == _THREAD:
             self._thread_id = str(result["thread"]["id"])[:200]
             self._unanswered.add(_TURN)

@@ -3,8 +3,9 @@
 import re
 from typing import Any
 
-from runner.agents.codex.settings import BOARD, line
+from runner.agents.codex.settings import BOARD
 from runner.agents.contract import AgentEvent, PermissionAsked, Text, ToolEnd, ToolStart
+from runner.agents.json_lines import json_line
 from runner.text.plain import cut, one_line
 
 LONGEST_CHARS = 64_000  # of a command: truncated, it could hide a refused part
@@ -52,7 +53,7 @@ class Asking:
         if not allowed and why:
             self._whys[ask_id] = why
         key = "action" if method == _ELICITATION else "decision"
-        return line({"id": request_id, "result": {key: "accept" if allowed else "decline"}})
+        return json_line({"id": request_id, "result": {key: "accept" if allowed else "decline"}})
 
     def why(self, ask_id: str) -> str:
         """Return the reason of a refusal, once; empty without one."""

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 
 from runner.agents.contract import Layout, Phase, Task
+from runner.agents.json_lines import json_line
 
 _UNKNOWN_METHOD = -32601
 PROGRAM = "codex"
@@ -85,17 +86,12 @@ def _board(layout: Layout) -> dict[str, Value]:
     }
 
 
-def line(message: Mapping[str, object]) -> bytes:
-    """Return the message as one line of ASCII."""
-    return json.dumps(message).encode() + b"\n"
-
-
 def request(number: int, method: str, params: Mapping[str, object]) -> bytes:
     """Return a request that is answered under `number`."""
-    return line({"id": number, "method": method, "params": params})
+    return json_line({"id": number, "method": method, "params": params})
 
 
 def not_offered(request_id: object, method: str) -> bytes:
     """Return the answer to an unsupported request of the server, which would wait otherwise."""
     problem = {"code": _UNKNOWN_METHOD, "message": f"Cardinal does not offer {method[:100]}"}
-    return line({"id": request_id, "error": problem})
+    return json_line({"id": request_id, "error": problem})

@@ -1,10 +1,9 @@
 """The agent OpenCode: a bridge beside its server speaks JSON lines with us, and HTTP with it."""
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
 from runner.agents import contract
+from runner.agents.json_lines import JsonLinesDialogue, json_line
 from runner.text.plain import cut, one_line
 
 VERSION = "1.18.33"
@@ -66,7 +65,7 @@ class OpenCode:
         return OpenCodeDialogue(task, layout)
 
 
-class OpenCodeDialogue:
+class OpenCodeDialogue(JsonLinesDialogue):
     """The lines of `runner/exec/in_container/opencode_bridge.py`."""
 
     def __init__(self, task: contract.Task, layout: contract.Layout) -> None:
@@ -94,34 +93,21 @@ class OpenCodeDialogue:
         """The bridge. The repository's files for OpenCode are hidden: their plugins would run."""
         # The bridge has a second file beside it, so the interpreter may look there.
         argv = (self._layout.python, "-E", "-s", "-S", "-B", f"{self._layout.player}/opencode_bridge.py")
-        return contract.Command(argv, _line(self._opening), _QUIET, hides=_HIDES)
-
-    def decode(self, line: str) -> tuple[contract.AgentEvent, ...]:
-        """Return the events of a line of the bridge; anything else is noise."""
-        try:
-            said = json.loads(line)
-            return self._meaning(said)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-            return (contract.Noise(cut(line, _SUMMARY_BYTES)),)
-
-    def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
-        """Return None: board calls go through the gateway."""
-        del call_id, result
-        return None
+        return contract.Command(argv, json_line(self._opening), _QUIET, hides=_HIDES)
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
         """Return the answer; OpenCode shows `why` to the model and goes on."""
-        return _line({"permit": ask_id, "allowed": allowed, "why": why})
+        return json_line({"permit": ask_id, "allowed": allowed, "why": why})
 
     def steer(self, text: str) -> bytes | None:
         """Return the message; the model reads it after the tool that runs."""
-        return _line({"steer": text})
+        return json_line({"steer": text})
 
     def interrupt(self) -> bytes | None:
         """Return the interruption; a running command ends with it."""
-        return _line({"interrupt": True})
+        return json_line({"interrupt": True})
 
-    def _meaning(self, said: Any) -> tuple[contract.AgentEvent, ...]:
+    def _events(self, said: Any) -> tuple[contract.AgentEvent, ...]:
         match said["type"]:
             case "session":
                 return (contract.Session(str(said["session"])[:200], str(said["version"])[:50]),)
@@ -210,10 +196,6 @@ def _config(
 
 def _short(text: object, cap_bytes: int = _SUMMARY_BYTES) -> str:
     return one_line(str(text)[: 4 * cap_bytes], cap_bytes)  # cut first: a megabyte takes long to clean
-
-
-def _line(message: Mapping[str, object]) -> bytes:
-    return json.dumps(message).encode() + b"\n"
 
 
 AGENT = OpenCode()

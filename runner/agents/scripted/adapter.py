@@ -1,12 +1,12 @@
 """The scripted agent: a real subprocess that plays a scenario, for the demo, tests and trials of a policy."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from runner.agents import contract
 from runner.agents.board_tools import check_call
+from runner.agents.json_lines import JsonLinesDialogue, json_line
 from runner.agents.scripted.scenario import find_scenario
 
 VERSION = "1"
@@ -45,26 +45,21 @@ class Scripted:
             "scenario": scenario,
         }
         argv = (layout.python, "-I", "-S", "-B", f"{layout.player}/player.py")
-        return ScriptedDialogue(contract.Command(argv, json.dumps(opening).encode() + b"\n"))
+        return ScriptedDialogue(contract.Command(argv, json_line(opening)))
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptedDialogue:
+class ScriptedDialogue(JsonLinesDialogue):
     """The dialogue with one player."""
 
     command: contract.Command
 
-    def decode(self, line: str) -> tuple[contract.AgentEvent, ...]:
-        """Return the event of one line of the player; anything else is noise."""
-        try:
-            said = json.loads(line)
-            return (_meaning(said),)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-            return (contract.Noise(line[:500]),)
+    def _events(self, said: Any) -> tuple[contract.AgentEvent, ...]:
+        return (_event(said),)
 
     def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
         """Return the acknowledgement that the player waits for."""
-        return _line({"ack": call_id, "result": dict(result)})
+        return json_line({"ack": call_id, "result": dict(result)})
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
         """Return None: the player asks nobody."""
@@ -72,18 +67,14 @@ class ScriptedDialogue:
 
     def steer(self, text: str) -> bytes | None:
         """Return the message; the player hears it between two steps."""
-        return _line({"steer": text})
+        return json_line({"steer": text})
 
     def interrupt(self) -> bytes | None:
         """Return the interruption; a player that hangs ignores it."""
-        return _line({"interrupt": True})
+        return json_line({"interrupt": True})
 
 
-def _line(message: Mapping[str, object]) -> bytes:
-    return json.dumps(message).encode() + b"\n"
-
-
-def _meaning(said: Any) -> contract.AgentEvent:
+def _event(said: Any) -> contract.AgentEvent:
     if "tool" in said and "input" in said:
         return check_call(str(said["id"]), str(said["tool"]), said["input"])
     match said["type"]:
