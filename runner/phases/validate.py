@@ -35,7 +35,7 @@ def validate(run: RunContext, start: str) -> None:
         # By the failed round: refusals of guards count as iterations too.
         failed_in = run.history.rounds.newest
         number = failed_in.iteration if failed_in is not None else run.history.iterations
-        repair(run, number, run.history.rounds.told())
+        repair(run, number, run.history.rounds.newest_output())
 
 
 def demand_checks(order: RunSpec) -> None:

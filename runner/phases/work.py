@@ -100,7 +100,7 @@ def _detail_of(run: RunContext, phase: Phase) -> str:
     if phase is Phase.HEED:
         return words.words if words is not None else ""
     turn = run.history.turn
-    return _refused(run) if turn and turn.turn.startswith(GUARD_TURN) else run.history.rounds.told()
+    return _refused(run) if turn and turn.turn.startswith(GUARD_TURN) else run.history.rounds.newest_output()
 
 
 def repair(run: RunContext, iteration: int, failing: str) -> None:

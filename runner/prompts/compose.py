@@ -67,7 +67,7 @@ def compose(
         parts += [*whole(order.stack, skills), intro(order, history)]
     else:
         parts += [order.briefing] if session_id not in instructed.read else []
-        parts += news(order.stack, instructed.told.get(session_id, {}), skills)
+        parts += news(order.stack, instructed.delivered.get(session_id, {}), skills)
     if phase is Phase.REPAIR and turn.startswith(GUARD_TURN):
         parts += [f"{detail}\n\nThen end the turn."]
     else:

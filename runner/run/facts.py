@@ -179,7 +179,7 @@ class FailedRounds:
         stuck = 0 < first.failing <= now.failing and bool({*first.names} & {*now.names})
         return growing and stuck
 
-    def told(self) -> str:
+    def newest_output(self) -> str:
         """Return the newest failure for the agent: command, and its output between tags; empty for none."""
         failed = self.newest
         if failed is None:

@@ -20,7 +20,7 @@ from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, 
 from ledger.model.run_transitions import state_after
 from ledger.states import RunState
 from runner.run.facts import FailedRounds, Plan, Question, Refusals, StageLog, StageVisit, TurnRecord
-from runner.run.instructions import Instructed
+from runner.run.instructions import KnownInstructions
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -33,7 +33,7 @@ class History:
     version: int = 0
     state: RunState = RunState.QUEUED
     session_id: str = ""
-    instructed: Instructed = field(default_factory=Instructed)
+    instructed: KnownInstructions = field(default_factory=KnownInstructions)
     plan: Plan | None = None
     questions: list[Question] = field(default_factory=list)
     asked: int = 0  # with those that the board asked

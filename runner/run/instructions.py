@@ -83,17 +83,17 @@ class SkillContent:
 
 
 @dataclass(slots=True)
-class Instructed:
+class KnownInstructions:
     """The instructions that the sessions of a run know: a turn that ended by itself has delivered them.
 
-    `told` are the layers of each session, `read` the sessions that have the newest briefing, `briefed`.
+    `delivered` are the layers of each session, `read` the sessions that have the newest briefing, `briefed`.
     """
 
     digest: str = ""
     considered: tuple[SkillConsidered, ...] = ()
     layers: Digests = field(default_factory=dict)
     briefed: str = ""
-    told: dict[str, Digests] = field(default_factory=dict)
+    delivered: dict[str, Digests] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
     session_id: str = ""  # of the newest turn
 
@@ -110,7 +110,7 @@ class Instructed:
     def carry(self) -> None:
         """Note that the newest turn has carried everything to its session."""
         if self.session_id:
-            self.told[self.session_id] = self.layers
+            self.delivered[self.session_id] = self.layers
             self.read.add(self.session_id)
 
 
