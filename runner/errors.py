@@ -6,7 +6,7 @@ SILENT = "it did not say why"
 
 
 class RunnerError(CardinalError):
-    """The runner refused or could not do what was asked."""
+    """The runner refused or failed to do something."""
 
 
 class UnknownPartError(RunnerError):
@@ -64,7 +64,7 @@ class CommandTimeoutError(RunnerError):
 
 
 class KilledError(RunnerError):
-    """Something that the run needs was killed from outside; it may well go better another time."""
+    """A process that the run needs was killed from outside; another attempt may succeed."""
 
     def __init__(self, what: str, fate: str = "") -> None:
         self.what, self.fate = what, fate
@@ -89,7 +89,7 @@ class ScenarioError(RunnerError):
 
 
 class RepositoryError(RunnerError):
-    """The repository cannot be worked on; the message says what a person can do."""
+    """The repository cannot be worked on; the message names a person's next step."""
 
 
 class EmptyRepositoryError(RepositoryError):
@@ -110,7 +110,7 @@ class MissingBaseError(RepositoryError):
 
 
 class GoneRepositoryError(RepositoryError):
-    """The repository was deleted, renamed, or taken from the App's reach."""
+    """The repository was deleted, renamed, or is out of the App's reach."""
 
     def __init__(self, repository: str, detail: str) -> None:
         super().__init__(
@@ -119,14 +119,14 @@ class GoneRepositoryError(RepositoryError):
 
 
 class OversizedRepositoryError(RepositoryError):
-    """The repository or what the agent made is larger than the cap."""
+    """The repository, or the agent's work, is larger than the cap."""
 
     def __init__(self, what: str, cap_bytes: int) -> None:
         super().__init__(f"{what} is larger than {cap_bytes // 1_000_000} MB")
 
 
 class LongHistoryError(RepositoryError):
-    """The branch brings more commits than are read one by one."""
+    """The branch has more new commits than are read one by one."""
 
     def __init__(self, found: int, most: int) -> None:
         super().__init__(
@@ -136,7 +136,7 @@ class LongHistoryError(RepositoryError):
 
 
 class UnsoundObjectsError(RepositoryError):
-    """What was fetched does not pass git's own checks."""
+    """Fetched objects fail git's own checks."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"git refuses objects that are not sound: {detail}")
@@ -162,7 +162,7 @@ class MovedBranchError(RepositoryError):
 
 
 class GitLimitError(RepositoryError):
-    """git wanted more of the host than any command gets; `limit` says of what."""
+    """git exceeded a limit of the host; `limit` names it."""
 
     def __init__(self, what: str, limit: str) -> None:
         self.what, self.limit = what, limit
@@ -173,7 +173,7 @@ class GitLimitError(RepositoryError):
 
 
 class GitError(RepositoryError):
-    """git failed in a way that has no name of its own here."""
+    """git failed for a reason without a class here."""
 
     def __init__(self, what: str, detail: str) -> None:
         super().__init__(f"git could not {what}: {detail or SILENT}")

@@ -1,4 +1,4 @@
-"""Takes one claimed run through its stages, from wherever its events say that it stands."""
+"""Supervisor: takes one claimed run through its phases, from wherever its events end."""
 
 from collections.abc import Mapping
 
@@ -7,24 +7,11 @@ from sqlalchemy.exc import OperationalError
 from ledger.errors import StaleClaimError
 from ledger.events.run import CHECK, RunEnded, RunParked, RunStepped
 from ledger.states import RUN_HELD, Ending, RunState
-from runner import agents, workspaces
+from runner import agents, errors, workspaces
 from runner.agents.contract import Agent
 from runner.checks.browser_replay import play_after, play_before
-from runner.errors import (
-    BackendError,
-    CommandTimeoutError,
-    KilledError,
-    MovedBranchError,
-    NetworkError,
-    RepositoryError,
-    RunnerError,
-    ScenarioError,
-    SpawnError,
-    UnknownPartError,
-    UnsandboxedError,
-    WorkspaceError,
-)
-from runner.gateway.control.claim import gateway_for
+from runner.checks.places import tenancy
+from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases.guard import enforce_guards
@@ -40,11 +27,9 @@ from runner.run.exits import AwaitApproval, Finish, Park, StageExit, StopRequest
 from runner.run.log import RunLog
 from runner.run.run_spec import Clock, Provider, Remote, RunSpec
 from runner.run.secrecy import secrecy_of
-from runner.text.redact import redact
-from runner.text.truncate import cut, one_line
+from runner.text.plain import cut, one_line, redact
 from runner.workspaces.contract import Workspace
 from runner.workspaces.docker.errors import EngineTroubleError
-from runner.workspaces.tenant import tenancy
 
 _DETAIL_BYTES = 2_000
 
@@ -58,15 +43,15 @@ def execute(
     allow_unsandboxed: bool = False,
     providers: Mapping[str, Provider] | None = None,
 ) -> None:
-    """Carry a claimed run on until it ends, parks, or waits for approval; its state is in the ledger then.
+    """Carry a claimed run on until it ends, parks, or waits for approval; the ledger has its state then.
 
-    `providers` are those that the operator pays for, by name; their keys go to the run's gateway alone.
+    `providers` are those that the operator pays for, by name; only the run's gateway gets their keys.
 
-    Call it again after a crash or an answer, under a new claim: it goes on where the events stop. A run
-    that nobody holds (parked, ended …) is left alone. Raises StaleClaimError when the claim was taken over:
+    Call it again after a crash or an answer, under a new claim: it continues from the events. A run that
+    nobody holds (parked, ended …) is left alone. Raises StaleClaimError when the claim was taken over:
     nothing more was written and the agent is dead. Raises OperationalError when the ledger could not be
     written for long, and KilledError when git, the sandbox or the agent was killed from outside; the run can
-    be taken up again. Any other error has ended the run as `internal` and is raised again.
+    be taken up again. Any other error ends the run as `internal` and is raised again.
     """
     if log.history.state not in RUN_HELD:
         return
@@ -75,11 +60,11 @@ def execute(
             recheck(order, log, remote, clock, allow_unsandboxed=allow_unsandboxed)
             return
         _carry_on(order, log, remote, clock, providers or {}, allow_unsandboxed=allow_unsandboxed)
-    except (StaleClaimError, OperationalError, KilledError):
+    except (StaleClaimError, OperationalError, errors.KilledError):
         raise
     except StageExit as leave:
         _leave(order, log, leave)
-    except RunnerError as error:
+    except errors.RunnerError as error:
         _leave(order, log, failed(_reason(error), str(error)))
     except Exception as error:
         _leave(order, log, failed("internal", f"{type(error).__name__}: {error}"))
@@ -97,33 +82,15 @@ def _carry_on(
 ) -> None:
     log.secrecy = secrecy_of(order.layers, order.skill_files)
     agent = agents.load(order.agent)
-    stop = log.stop_asked()
-    if stop is not None:
-        raise StopRequested(stop.how, stop.by)
+    log.obey()
     demand_checks(order)
     workspace = _place(order, log)
-    # A session of the card may repeat what it was told when other skills were attached.
+    # A session of the card may repeat private text of skills that were attached before.
     log.secrecy = secrecy_of(order.layers, order.skill_files, workspace.private_phrases())
     workspace.confide(log.secrecy.phrases)
-
-    def beat() -> None:
-        log.beat()
-        asked = log.stop_asked()
-        if asked is not None:
-            raise StopRequested(asked.how, asked.by)
-
-    mirror = Mirror(order.places.mirrors, order.repository, remote, beat)
-    checkout = Checkout(workspace, mirror.path, order.committer, beat)
-    granted = gateway_for(
-        agent,
-        order.tools,
-        order.places,
-        f"{order.run_id}-{order.generation}",
-        models=_models(order, agent),
-        private_hosts=order.private_hosts,
-        providers=providers,
-    )
-    with granted as gateway:
+    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
+    checkout = Checkout(workspace, mirror.path, order.committer, log.beat_and_obey)
+    with gateway_of(order, agent, _models(order, agent), providers) as gateway:
         run = RunContext(order, log, clock, agent, workspace, mirror, checkout, gateway)
         try:
             carry_out(run, allow_unsandboxed=allow_unsandboxed)
@@ -133,14 +100,14 @@ def _carry_on(
 
 
 def _models(order: RunSpec, agent: Agent) -> tuple[str, ...]:
-    """Return the models that the gateway lets through: the column's, its stages', and those beside them."""
+    """Return the models that the gateway allows: the column's, its stages', and the policy's others."""
     stages = (agent.models(stage.model) for stage in order.stages if stage.model)
     named = (*agent.models(order.model), *(model for models in stages for model in models), *order.models)
     return tuple(dict.fromkeys(named))
 
 
 def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
-    """Take a run through its stages to its ending. Raises Leave for every other way out, and RunnerError."""
+    """Take a run through its phases to its ending. Raises StageExit for every other exit, and RunnerError."""
     if run.order.investigates:
         investigate(run, allow_unsandboxed=allow_unsandboxed)
         return
@@ -153,12 +120,12 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
         else:
             work(run)
         _offer(run, start)
-    except (WorkspaceError, RepositoryError) as error:
-        run.workspace.distrust(str(error))  # else every retry would begin with what failed this one
+    except (errors.WorkspaceError, errors.RepositoryError) as error:
+        run.workspace.distrust(str(error))  # else every retry would begin with the same failure
         raise
     try:
         publish(run, start)
-    except MovedBranchError:  # once: who pushes all the time is asked to retry
+    except errors.MovedBranchError:  # once: who pushes all the time is asked to retry
         take_in_again(run)
         _offer(run, start)
         publish(run, start)
@@ -176,8 +143,9 @@ def _place(order: RunSpec, log: RunLog) -> Workspace:
 
 
 def _offer(run: RunContext, start: str) -> None:
-    """Return once guards and checks let the work pass: what guards refuse costs no checks, and what was
-    repaired for a check is looked at again. What passed is shown in the browser, where a card has steps.
+    """Return once guards and checks pass. Guards come first, and again after a repair for the checks.
+
+    Then a card with steps is played in the browser.
     """
     enforce_guards(run, start)
     validate(run, start)
@@ -187,7 +155,7 @@ def _offer(run: RunContext, start: str) -> None:
 
 
 def _commits_kept(order: RunSpec, log: RunLog, remote: Remote, workspace: Workspace) -> int:
-    """Return how many commits a run that is being stopped made; its own parts would obey the order again."""
+    """Return how many commits a stopped run made; its own parts would raise StopRequested again."""
     if workspace.fresh:
         return 0
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat)
@@ -195,19 +163,24 @@ def _commits_kept(order: RunSpec, log: RunLog, remote: Remote, workspace: Worksp
     return checkout.commits_since(mirror.recall(f"{order.run_id}-start"))
 
 
-def _reason(error: RunnerError) -> str:
+def _reason(error: errors.RunnerError) -> str:
     match error:
-        case UnknownPartError() | BackendError() | NetworkError() | UnsandboxedError():
+        case (
+            errors.UnknownPartError()
+            | errors.BackendError()
+            | errors.NetworkError()
+            | errors.UnsandboxedError()
+        ):
             return "spawn_failed"
-        case ScenarioError() | SpawnError() | EngineTroubleError():
+        case errors.ScenarioError() | errors.SpawnError() | EngineTroubleError():
             return "spawn_failed"
-        case RepositoryError() | WorkspaceError() | CommandTimeoutError():
+        case errors.RepositoryError() | errors.WorkspaceError() | errors.CommandTimeoutError():
             return "repository"
     return "internal"
 
 
 def _leave(order: RunSpec, log: RunLog, leave: StageExit) -> None:
-    """Write how the run leaves its supervisor; a run that was let go on meanwhile stays queued."""
+    """Write the run's exit to the log; a run that was requeued meanwhile stays queued."""
     run_id, history = order.run_id, log.history
     last_known = one_line(f"{history.state}: {history.last_line}" if history.last_line else history.state)
     match leave:

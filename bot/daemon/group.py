@@ -12,7 +12,7 @@ from types import FrameType
 
 from bot.daemon.child import ProcessRole, become, next_dead, reap
 from ledger.errors import CardinalError
-from runner.exec.parent_death import with_parent
+from runner.exec.launch import with_parent
 
 GROUND_READY_S = 10.0
 STOP_S = 8.0  # between SIGTERM and SIGKILL

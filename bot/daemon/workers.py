@@ -24,7 +24,7 @@ from rq.worker import BaseWorker, WorkerStatus
 from bot.scheduler.queues import TIME_LIMIT_S, QueuedCall, QueueName, WakeUp, mark_key, queue
 from ledger.errors import CardinalError
 from runner import workspaces
-from runner.exec.parent_death import with_parent
+from runner.exec.launch import with_parent
 
 log = logging.getLogger(__name__)
 

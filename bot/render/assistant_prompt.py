@@ -7,8 +7,7 @@ from bot.render.markdown.escape import cut
 from ledger.views.cards import CardRow
 from ledger.views.messages import MessageRow
 from rules.card.prompt_template import fill
-from runner.text.invisible import without_invisible
-from runner.text.untrusted import delimit_untrusted
+from runner.text.untrusted import delimit_untrusted, without_invisible
 from runner.text.visible import strip_hidden
 
 BODY_LIMIT = 8_000

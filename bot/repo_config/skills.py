@@ -17,7 +17,7 @@ from rules.policy.repository import Skills
 from rules.policy.skill import SkillFile, SkillFileError, parse
 from rules.runs.skills import OPERATOR, ConsideredSkill, Offer, SkillContext, choose, named_in
 from runner.run.instructions import Layer, LayerKind, SkillContent
-from runner.text.invisible import without_invisible
+from runner.text.untrusted import without_invisible
 from runner.text.visible import clean, strip_hidden
 
 if TYPE_CHECKING:

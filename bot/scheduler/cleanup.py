@@ -20,14 +20,13 @@ from ledger.queue import leases
 from ledger.states import RUN_HELD, CardState, RunState
 from ledger.views import cards, runs
 from runner import workspaces
-from runner.checks.clean_checkout import PURPOSES
+from runner.checks.places import LOOK, PURPOSES
 from runner.errors import RunnerError
 from runner.git import cleanup
 from runner.phases.recheck import PREFIX
 from runner.run.run_spec import HostPaths
 from runner.workspaces.card_folder import folder_name
 from runner.workspaces.contract import Backend, Tenancy
-from runner.workspaces.tenant import LOOK
 
 if TYPE_CHECKING:
     from bot.bootstrap import Services

@@ -18,9 +18,8 @@ from ledger.log import event_store
 from ledger.log.event_store import EventFactory
 from ledger.queue import leases
 from ledger.views import cards, ci
-from runner.text.invisible import without_invisible
-from runner.text.redact import redact
-from runner.text.truncate import tail
+from runner.text.plain import redact, tail
+from runner.text.untrusted import without_invisible
 
 if TYPE_CHECKING:
     from bot.bootstrap import Services

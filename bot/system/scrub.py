@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from runner.text.redact import REDACTED, redact
+from runner.text.plain import REDACTED, redact
 
 _USER = re.compile(r"(?<=://)[^\s/?#\"'<>`\\]+(?=@)")  # to the last @, as addresses are read
 _QUERY = re.compile(r"(?<=[?&;#])([A-Za-z0-9_.%\[\]~-]{1,60}=)[^\s&;#\"'<>`\\]+")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from runner.text.truncate import cut, one_line
+from runner.text.plain import cut, one_line
 
 _TEXT_BYTES = 8_000
 _LINE_BYTES = 500

@@ -1,21 +1,33 @@
-"""Keeps what a run leaves for people: briefing, logs of checks, patch and report, each once."""
+"""Keeps artifacts of a run for people, each once: briefing, logs, patch, report, files of a browser."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.events.run import RunEvent
 from runner.artifacts.store import Store, Stored
+from runner.errors import OversizedRepositoryError, WorkspaceError
 from runner.run.context import RunContext
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
+from runner.workspaces.contract import Workspace
 
+SIZE, SHAPE = "size", "shape"
+MAX_BYTES = 40_000_000  # of all files of one reproduction
+MAX_STEPS = 40
+_MB = 1_000_000
+_PNG, _ZIP, _WEBM = b"\x89PNG\r\n\x1a\n", b"PK\x03\x04", b"\x1aE\xdf\xa3"
 SHARE = "share"
 
 
 def keep(run: RunContext, name: str, kind: str, text: str) -> tuple[RunEvent, ...]:
-    """Put a text into the store and return the event that tells it; nothing where the run has it already."""
+    """Store a text and return its event; nothing where the run has it already."""
     return artifact_events(run, name, kind, Store(run.order.places.artifacts).keep(text))
 
 
 def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
-    """Return the event about a file that was just put into the store."""
+    """Return the event of a file that was just stored."""
     run_id, known = run.order.run_id, run.history.artifacts
     name = one_line(name, 200)
     if known.get((name, stored.digest)) is not None:
@@ -28,12 +40,12 @@ def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tu
 
 
 def patch(run: RunContext, base: str, head: str) -> tuple[RunEvent, ...]:
-    """Keep what the branch changes against its base, as git shows it. Raises RepositoryError."""
+    """Keep the branch's diff against its base. Raises RepositoryError."""
     return keep(run, f"{run.order.branch}.patch", "patch", run.mirror.patch(base, head))
 
 
 def report(run: RunContext) -> tuple[RunEvent, ...]:
-    """Keep the final report, as the agent gave it."""
+    """Keep the agent's final report."""
     said = run.history.finish or {}
     lists = (("What changed", "changed"), ("What to check", "check"), ("Open questions", "open_questions"))
     parts = [f"# Report of {run.order.run_id}", str(said.get("done") or "Nothing was reported.")]
@@ -41,3 +53,65 @@ def report(run: RunContext) -> tuple[RunEvent, ...]:
         rows = [f"* {item}" for item in said.get(key) or ()]
         parts += [f"## {title}", "\n".join(rows)] if rows else []
     return keep(run, "report.md", "report", "\n\n".join(parts) + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A file that may exist. `begins` is its magic number; empty for text, which is redacted."""
+
+    file: str
+    kind: str
+    cap_bytes: int
+    begins: bytes = b""
+
+
+FILES = (
+    Expected("console.txt", "console", 2 * _MB),
+    Expected("app.txt", "log", 2 * _MB),
+    Expected("final.png", "screenshot", 2 * _MB, _PNG),
+    Expected("trace.zip", "trace", 20 * _MB, _ZIP),
+    Expected("video.webm", "video", 15 * _MB, _WEBM),
+    *(Expected(f"step-{number:02}.png", "screenshot", 2 * _MB, _PNG) for number in range(1, MAX_STEPS + 2)),
+)
+
+
+def keep_files(run: RunContext, room: Workspace, phase: str) -> tuple[str, ...]:
+    """Store the files of a replay and return their kinds, one for each.
+
+    Only these names, only plain files, only up to their caps: a larger or malformed file is dropped with an
+    event, never truncated. Text is redacted, private skills included.
+    """
+    kept, left = [], MAX_BYTES
+    with tempfile.TemporaryDirectory(dir=run.order.places.workspaces.parent, prefix="browser-") as folder:
+        for one in FILES:
+            run.log.beat()
+            copy = Path(folder) / "file"
+            name = f"{phase}-{one.file}"
+            try:
+                room.collect(one.file, copy, min(one.cap_bytes, left))
+            except WorkspaceError:  # it is not there, or it is no plain file
+                continue
+            except OversizedRepositoryError:
+                run.log.append(ArtifactDropped(run.order.run_id, name, "", SIZE))
+                continue
+            raw = copy.read_bytes()
+            left -= len(raw)
+            for event in _stored(run, one, name, raw):
+                run.log.append(event)
+                kept += [one.kind] if isinstance(event, ArtifactKept) else []
+    return tuple(kept)
+
+
+def _stored(
+    run: RunContext, one: Expected, name: str, raw: bytes
+) -> Iterator[ArtifactKept | ArtifactDropped]:
+    if not raw:
+        return
+    if not raw.startswith(one.begins):
+        yield ArtifactDropped(run.order.run_id, name, "", SHAPE)
+        return
+    content = raw if one.begins else run.secrecy.redact_private_skills(raw.decode("utf-8", "replace"))
+    stored = Store(run.order.places.artifacts).keep(content, one.cap_bytes)
+    for event in artifact_events(run, name, one.kind, stored):
+        if isinstance(event, ArtifactKept | ArtifactDropped):
+            yield event

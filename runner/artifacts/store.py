@@ -1,4 +1,4 @@
-"""The store of artifacts: files by the SHA-256 of their bytes, which nobody can change unseen."""
+"""Store of artifacts: files by the SHA-256 of their bytes, so that no change goes unnoticed."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 
 from runner.errors import OversizedRepositoryError
-from runner.text.redact import redact
+from runner.text.plain import redact
 
 CAP_BYTES = 10_000_000  # of one file; from a longer text the middle is taken out
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -33,8 +33,9 @@ class Store:
         self._root = root
 
     def keep(self, content: str | bytes, cap_bytes: int = CAP_BYTES) -> Stored:
-        """Write a text without what looks like a secret, or bytes as they are; what is there already is only
-        made younger. Raises OversizedRepositoryError for bytes that are too many: they are never cut.
+        """Write a redacted text, or bytes as they are; an existing file only gets a new date.
+
+        Raises OversizedRepositoryError for too many bytes; text is truncated instead.
         """
         if isinstance(content, str):
             raw = shortened(redact(content).encode("utf-8", "replace"), cap_bytes)
@@ -48,12 +49,12 @@ class Store:
         descriptor, fresh = tempfile.mkstemp(dir=folder, suffix=".new")
         with os.fdopen(descriptor, "wb") as file:
             file.write(raw)
-        # Also where it is there: a file that was damaged on the disk is mended by whoever has it anew.
+        # An existing file is replaced too, which repairs one that was damaged on the disk.
         Path(fresh).replace(folder / digest)
         return Stored(digest, len(raw))
 
     def read(self, digest: str) -> bytes | None:
-        """Return a file's bytes; None where there is none, or where the disk has changed it."""
+        """Return a file's bytes; None for a missing or damaged file."""
         if not _DIGEST.fullmatch(digest):
             return None
         try:
@@ -63,9 +64,9 @@ class Store:
         return raw if hashlib.sha256(raw).hexdigest() == digest else None
 
     def opened(self, digest: str) -> FileIO | None:
-        """Return a file at its beginning, for the caller to close; None as for `read`. It is not held whole.
+        """Return a file at its beginning, for the caller to close; None as for `read`. It is not loaded.
 
-        There is no buffer: a web server can send from where the descriptor itself stands.
+        It is unbuffered: a web server can send from the descriptor itself.
         """
         if not _DIGEST.fullmatch(digest):
             return None
@@ -81,18 +82,18 @@ class Store:
             return file
 
     def remove(self, digest: str) -> None:
-        """Remove a file; one that is gone needs nothing."""
+        """Remove a file, if it exists."""
         self._file(digest).unlink(missing_ok=True)
 
     def young(self, digest: str, age_s: float) -> bool:
-        """Return whether the file was written within the last seconds; False where there is none."""
+        """Return whether the file was written within that time; False for a missing one."""
         try:
             return time.time() - self._file(digest).stat().st_mtime < age_s
         except FileNotFoundError:
             return False
 
     def older_than(self, age_s: float) -> Iterator[str]:
-        """Yield the names of all files that were not written lately, also of half-written ones."""
+        """Yield the names of all older files, half-written ones included."""
         for file in sorted(self._root.glob("??/*")):
             try:
                 if time.time() - file.stat().st_mtime >= age_s:
@@ -105,7 +106,7 @@ class Store:
 
 
 def shortened(raw: bytes, cap_bytes: int) -> bytes:
-    """Return the beginning and the end of what is too long, with the gap told between them."""
+    """Return a text over the cap as its beginning and end, with the gap marked."""
     if len(raw) <= cap_bytes:
         return raw
     half = cap_bytes // 2

@@ -1,17 +1,23 @@
-"""The way out of a workspace: its HEAD comes into the host's mirror as a bundle, object by object checked,
-and every commit of it becomes Cardinal's own.
+"""Export of a workspace: HEAD goes into the host's mirror as a bundle, and its commits become Cardinal's own.
+
+Commits get the name, trailers and the time of the log at which their turn ended. So the same commits are
+rewritten to the same ones, also by the next claim after a crash.
 """
 
-from runner.branch.rebase import note_head
-from runner.branch.rewrite_authors import stamp
+from collections import Counter
+from dataclasses import replace
+
+from runner.branch.rebase import note_head, seen
+from runner.errors import LongHistoryError
+from runner.git.commits import Commit, git_time, own
 from runner.run.context import RunContext
+from runner.run.run_spec import Committer
 
 _BUNDLE_CAP_BYTES = 500_000_000
 
 
 def export_commit(run: RunContext) -> str:
-    """Return the commit that leaves; the mirror has it as refs/cardinal/<run>-head then, and the workspace's
-    HEAD is the same one.
+    """Export HEAD; return its commit, which mirror (refs/cardinal/<run>-head) and workspace then share.
 
     Raises WorkspaceError, OversizedRepositoryError, LongHistoryError, UnsoundObjectsError or GitError.
     """
@@ -33,5 +39,99 @@ def export_commit(run: RunContext) -> str:
 
 
 def head_name(run: RunContext) -> str:
-    """Return the name under which the mirror knows what was brought out last."""
+    """Return the mirror's name for the newest export."""
     return f"{run.order.run_id}-head"
+
+
+def stamp(run: RunContext, head: str) -> str:
+    """Return `head` with all new commits made Cardinal's own; people's stay theirs, also when rebased.
+
+    Raises LongHistoryError or GitError.
+    """
+    order, mirror = run.order, run.mirror
+    card = f"{order.issue_repository or order.repository}#{order.number}"
+    gone = rebased(run, head)
+    signed, theirs = set(map(_signed, gone)), Counter(_likeness(run, one) for one in gone)
+    made: dict[str, str] = {}
+    ended = run.history.turn_ended_at or run.history.began_at
+    fresh = mirror.commits(head, *published(run), mirror.recall(_stamped(run)))
+    for left, one in zip(reversed(range(len(fresh))), fresh, strict=True):
+        when = git_time(ended, left)  # a second apart: GitHub lists commits by their time
+        kept = replace(one, parents=tuple(made.get(parent, parent) for parent in one.parents))
+        likeness = _likeness(run, one) if _signed(one) in signed else None
+        if likeness and theirs[likeness]:
+            theirs[likeness] -= 1  # once: a second of the kind is the agent's
+            kept = replace(kept, committer=_name(order.committer), committed=when)
+        else:
+            kept = own(kept, order.committer, order.run_id, card, when)
+        made[one.commit] = mirror.make_commit(kept)
+    stamped = made.get(head, head)
+    mirror.remember(_stamped(run), stamped)
+    return stamped
+
+
+def _stamped(run: RunContext) -> str:
+    """Return the mirror's name for the newest rewritten commit, which is not rewritten again."""
+    return f"{run.order.run_id}-stamped"
+
+
+def published(run: RunContext) -> tuple[str, ...]:
+    """Return commits that GitHub has with their history, whatever its branches are moved to."""
+    order, mirror = run.order, run.mirror
+    base, start = mirror.head(order.base_branch), mirror.recall(f"{order.run_id}-start")
+    return tuple(dict.fromkeys(filter(None, (base, seen(run), start))))
+
+
+def peoples(run: RunContext) -> tuple[Commit, ...]:
+    """Return the commits of GitHub's branch that the work is based on."""
+    known = seen(run)
+    return run.mirror.commits(known, run.mirror.head(run.order.base_branch)) if known else ()
+
+
+def rebased(run: RunContext, head: str) -> tuple[Commit, ...]:
+    """Return people's commits that are not in `head` any more, because of a rebase."""
+    known, base = seen(run), run.mirror.head(run.order.base_branch)
+    return run.mirror.commits(known, base, head) if known else ()
+
+
+def missing(run: RunContext, head: str) -> tuple[Commit, ...]:
+    """Return people's commits that `head` has neither unchanged nor rebased.
+
+    Merges, Cardinal's own commits and commits that the base has by now do not count.
+    """
+    gone, committer = rebased(run, head), run.order.committer
+    if not gone:
+        return ()
+    signed = set(map(_signed, gone))
+    there = Counter(
+        _likeness(run, one) for one in run.mirror.commits(head, *published(run)) if _signed(one) in signed
+    )
+    left = Counter(_likeness(run, one) for one in gone) - there
+    if left:
+        left -= Counter(_likeness(run, one) for one in _new_in_base(run) if _signed(one) in signed)
+    ours = _name(committer)
+    return tuple(
+        one for one in gone if left[_likeness(run, one)] and one.author != ours and len(one.parents) == 1
+    )
+
+
+def _new_in_base(run: RunContext) -> tuple[Commit, ...]:
+    """Return the base's commits that people's branch did not have; none where there are too many."""
+    try:
+        return run.mirror.commits(run.mirror.head(run.order.base_branch), seen(run))
+    except LongHistoryError:  # people are asked about each commit that may be among them
+        return ()
+
+
+def _name(committer: Committer) -> str:
+    return f"{committer.name} <{committer.email}>"
+
+
+def _signed(commit: Commit) -> tuple[str, str, str]:
+    return commit.author, commit.authored, commit.message
+
+
+def _likeness(run: RunContext, commit: Commit) -> tuple[str, ...]:
+    """Return the invariants of a rebase: author, time, message, lines. A merge equals only itself."""
+    same = run.mirror.change_digest(commit.commit) if len(commit.parents) == 1 else commit.commit
+    return *_signed(commit), same

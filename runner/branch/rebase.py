@@ -1,4 +1,4 @@
-"""Keeps the run's branch on top of what people did meanwhile; what git cannot settle is a question."""
+"""Keeps the run's branch on top of what people pushed; conflicts become a question."""
 
 from ledger.events.run import Progressed
 from ledger.model.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject
@@ -8,11 +8,10 @@ _SHOWN = 10
 
 
 def take_in_pushes(run: RunContext, known: str) -> bool:
-    """Put the work on what people pushed to the branch, which stands at `known` (empty: is not there), and
-    remember up to which commit that is done. Return whether there was anything new.
+    """Rebase the work on people's pushes, up to `known` (empty: no branch); return whether there were any.
 
-    Where people wrote the branch anew, what they dropped is dropped from the work, too. A push carries a
-    lease on that commit, so nothing is overwritten that was not taken in. Raises Park.
+    Commits that people dropped in a rewrite are dropped from the work too. The push carries a lease on
+    `known`, so it overwrites nothing else. Raises Park.
     """
     order = run.order
     if not known or known == seen(run):
@@ -38,20 +37,20 @@ def take_in_pushes(run: RunContext, known: str) -> bool:
 
 
 def note_head(run: RunContext) -> None:
-    """Remember up to which push the work stands that is brought out: a checkout of it is no newer."""
+    """Remember the pushes on which the newest export is based."""
     base = run.mirror.head(run.order.base_branch)
     run.mirror.remember(_seen_by_head(run), seen(run) or base)
 
 
 def go_back_to_head(run: RunContext) -> None:
-    """Forget what was taken in since the work was brought out last: the checkout is that one again."""
+    """Forget the pushes since the newest export: the checkout is that one again."""
     then = run.mirror.recall(_seen_by_head(run))
     if then and seen(run):
         _stand_on(run, then)
 
 
 def take_in_base(run: RunContext, head: str) -> None:
-    """Put the branch on `head` of its base, unless people said to go on without. Raises Park."""
+    """Rebase the branch on `head` of its base, unless people said to go on without. Raises Park."""
     asked = run.history.newest(Subject.REBASE)
     if asked is not None and asked.code is Code.WITHOUT_REBASE:
         return
@@ -66,7 +65,7 @@ def take_in_base(run: RunContext, head: str) -> None:
 
 
 def seen(run: RunContext) -> str:
-    """Return GitHub's newest head of the branch that the work stands on; empty when there is none."""
+    """Return GitHub's newest head of the branch that the work is based on; empty without one."""
     return run.mirror.recall(_seen(run))
 
 
@@ -79,14 +78,15 @@ def _seen_by_head(run: RunContext) -> str:
 
 
 def _stand_on(run: RunContext, commit: str) -> None:
-    """Remember what of GitHub's branch is taken in, for this run and for the next one in its place."""
-    run.workspace.stand_on(commit)  # first: what is seen is not looked at again
+    """Remember the base of the work, for this run and for the next one in its workspace."""
+    run.workspace.stand_on(commit)  # first: a seen commit is not looked at again
     run.mirror.remember(_seen(run), commit)
 
 
 def _written_anew(run: RunContext, known: str) -> str:
-    """Return the head that the work stands on when GitHub's does not go on from it, which is people's doing;
-    else empty, also when all of the work is there, after a push that a crash came behind.
+    """Return the old head where people rewrote GitHub's branch; else empty.
+
+    Empty as well when all of the work is there, as after a crash right behind the push.
     """
     before = run.workspace.stood_on()
     if not before or any(run.mirror.goes_on_from(known, one) for one in (before, run.checkout.commit())):
@@ -95,6 +95,6 @@ def _written_anew(run: RunContext, known: str) -> str:
 
 
 def _put_on(run: RunContext, commit: str, *dropped: str) -> str:
-    """Rebase on `commit`; return the conflicting paths as a person reads them, empty when there are none."""
+    """Rebase on `commit`; return the conflicting paths for people, empty without any."""
     conflicts = run.checkout.put_on(commit, f"Unfinished work before run {run.order.run_id}", *dropped)
     return ", ".join(conflicts[:_SHOWN]) + (" …" if len(conflicts) > _SHOWN else "")

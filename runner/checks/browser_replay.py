@@ -1,38 +1,119 @@
-"""Plays a card's steps in a browser: on the base before the agent begins, on the head after the gate."""
+"""Replay of a card's steps in a browser: on the base before the agent, on the head after the gate."""
 
 import json
 import secrets
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ledger.events.reproduction import (
-    AFTER,
-    BEFORE,
-    KILLED,
-    UNPLAYABLE,
-    ReproductionPlayed,
-    ReproductionSkipped,
-)
-from runner.artifacts.browser import keep_files
-from runner.checks.browser_report import Browsed, ReplayResult, listed
-from runner.checks.clean_checkout import BROWSER, clean_room
-from runner.checks.commands import note_hosts, start_command
+from ledger.events import reproduction
+from runner.artifacts.keep import keep_files
+from runner.checks.places import BROWSER, clean_room, note_hosts, start_command
 from runner.errors import CommandTimeoutError, KilledError, RunnerError, WorkspaceError
 from runner.exec.child import SIGKILLED, Child, finish
 from runner.run.context import RunContext, Scales
 from runner.run.run_spec import ReproductionSpec
-from runner.text.redact import redact
-from runner.text.truncate import one_line, tail
+from runner.text.plain import one_line, redact, tail
 from runner.workspaces.contract import Workspace
 
+MAX_ERRORS = 10
+_SAID_BYTES = 400
+_LINE_BYTES = 20_000
 _PYTHON = "/opt/browser/bin/python"  # in the image
 _OUTPUT_BYTES = 20_000_000
-_SAVING_S = 20.0  # of its time, in which the program ends by itself and saves what it recorded
+_SAVING_S = 20.0  # reserved for the program to end by itself and save its recordings
 _LEAST_S = 5.0
 _NO_CONTAINER = (
     "A browser needs containers, and here commands run on this machine itself: whoever runs Cardinal installs"
     " Docker, builds the images with `scripts/images`, and sets `CARDINAL_WORKSPACE=docker`."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """Result of a replay; `step` is the failed step, from 1, or 0."""
+
+    outcome: str
+    step: int
+    said: str
+
+
+@dataclass(slots=True)
+class Browsed:
+    """Progress of a replay, read from the browser program's lines.
+
+    The program is Cardinal's own but runs beside the app, which can write to the same output: only lines with
+    the key count, and only their shape is trusted.
+    """
+
+    steps: int
+    key: str  # that every line of the program's own has, and the app cannot know
+    ready: bool = False
+    done: bool = False
+    passed: int = 0
+    failed: str = ""  # how the step after those did not come true
+    problem: str = ""
+    errors: tuple[str, ...] = ()
+    error_count: int = 0
+
+    def take(self, line: str) -> None:
+        """Take one line of output; foreign lines are ignored."""
+        if len(line) > _LINE_BYTES:
+            return
+        try:
+            told = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(told, dict) or told.get("key") != self.key:
+            return
+        if "ready" in told:
+            self.ready = told["ready"] is True
+            self.problem = "" if self.ready else _short(told.get("said"))
+        elif "step" in told:
+            self._step(told)
+        elif isinstance(told.get("errors"), list):
+            self.errors = tuple(_short(one) for one in told["errors"][-MAX_ERRORS:])
+            count = told.get("error_count")
+            self.error_count = max(len(self.errors), count) if type(count) is int else len(self.errors)
+        self.done = self.done or told.get("done") is True
+
+    def _step(self, told: dict[str, Any]) -> None:
+        if told["step"] != self.passed + 1 or self.failed or self.passed >= self.steps:
+            return
+        said = _short(told.get("said"))
+        if said or told.get("said") != "":
+            self.failed = said or "it did not work"
+        else:
+            self.passed += 1
+
+    def outcome(self, problem: str = "", *, killed: bool = False) -> ReplayResult:
+        """Return the result; `problem` is why the program did not end by itself, if so.
+
+        A step that failed before the program was `killed` counts as failed; the text has both.
+        """
+        if self.failed:
+            return ReplayResult(
+                reproduction.FAILED,
+                self.passed + 1,
+                f"{self.failed}; then {problem}" if killed else self.failed,
+            )
+        if self.passed == self.steps and self.steps:
+            return ReplayResult(reproduction.PASSED, 0, "")
+        where = f" during step {self.passed + 1}" if self.ready else ""
+        if killed:
+            return ReplayResult(reproduction.KILLED, 0, f"{_short(problem)}{where}")
+        said = self.problem or problem or "the browser's program ended without a word"
+        return ReplayResult(reproduction.UNPLAYABLE, 0, f"{_short(said)}{where}")
+
+
+def listed(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return steps as an event stores them."""
+    return tuple(map(_short, texts))
+
+
+def _short(text: object) -> str:
+    return one_line(redact(str(text)), _SAID_BYTES)
 
 
 def play_before(run: RunContext, base: str) -> None:
@@ -42,24 +123,24 @@ def play_before(run: RunContext, base: str) -> None:
         return
     why = wanted.absent or (_NO_CONTAINER if run.workspace.image == "local" else "")
     if why:
-        run.log.append(ReproductionSkipped(run.order.run_id, why))
+        run.log.append(reproduction.ReproductionSkipped(run.order.run_id, why))
     else:
-        _play(run, wanted, BEFORE, base)
+        _play(run, wanted, reproduction.BEFORE, base)
 
 
 def play_after(run: RunContext, start: str) -> None:
-    """Play them on what the gate let pass, once for each such commit. Raises StopRequested."""
+    """Play the steps on the commit that passed the gate, once per commit. Raises StopRequested."""
     wanted = run.order.reproduction
-    played = [one for one in run.history.played if isinstance(one, ReproductionPlayed)]
+    played = [one for one in run.history.played if isinstance(one, reproduction.ReproductionPlayed)]
     if wanted is None or not played:
         return
     head = run.checkout.commit()
-    if head not in ("", start) and all((one.phase, one.head) != (AFTER, head) for one in played):
-        _play(run, wanted, AFTER, head)
+    if head not in ("", start) and all((one.phase, one.head) != (reproduction.AFTER, head) for one in played):
+        _play(run, wanted, reproduction.AFTER, head)
 
 
 def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> None:
-    """Play the steps in a clean room and record how it went; whatever goes wrong there ends no run."""
+    """Play the steps on a clean checkout and record the result; a failure there ends no run."""
     began = time.monotonic()
     seen, image = Browsed(len(wanted.steps), secrets.token_hex(16)), ""
     kept: tuple[str, ...] = ()
@@ -75,11 +156,11 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
                 outcome = seen.outcome(str(error), killed=True)
             kept = keep_files(run, room, phase)
     except RunnerError as error:
-        if outcome is None or outcome.outcome != KILLED:  # what was killed may leave nothing that can be kept
-            how = KILLED if isinstance(error, KilledError) else UNPLAYABLE
+        if outcome is None or outcome.outcome != reproduction.KILLED:  # a killed program may leave no files
+            how = reproduction.KILLED if isinstance(error, KilledError) else reproduction.UNPLAYABLE
             outcome = ReplayResult(how, 0, one_line(redact(str(error)), 800))
     run.log.append(
-        ReproductionPlayed(
+        reproduction.ReproductionPlayed(
             run_id=run.order.run_id,
             phase=phase,
             head=head,
@@ -97,15 +178,11 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
 
 
 def _in_room(run: RunContext, room: Workspace, wanted: ReproductionSpec, seen: Browsed, began: float) -> str:
-    """Set up, then browse; return why the program did not get to its end, or nothing.
-
-    Raises KilledError when somebody else ended it.
-    """
+    """Set up, then browse; return why the program ended early, or nothing. Raises KilledError."""
     weighed = replace(run, workspace=room, scales=Scales())
 
     def beat() -> None:
-        run.log.beat()
-        run.obey()
+        run.log.beat_and_obey()
         overweight = weighed.overweight()
         if overweight:
             raise WorkspaceError("the reproduction", overweight)
@@ -141,7 +218,7 @@ def _in_room(run: RunContext, room: Workspace, wanted: ReproductionSpec, seen: B
 
 
 def _mind_kill(child: Child, exit_code: int, what: str) -> None:
-    """Raise KilledError when the kernel or somebody outside ended it, on its own or with its container."""
+    """Raise KilledError when the kernel or somebody outside killed the program or its container."""
     if child.fate or exit_code in SIGKILLED:
         raise KilledError(what, child.fate)
 

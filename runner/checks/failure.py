@@ -1,12 +1,84 @@
-"""Reads a failing check's output: what failed, what it looks like, and the part of it that helps. Pure."""
+"""Reads a failing check's output: failing tests, signature, and the useful part of it. Pure.
 
-from collections.abc import Iterator, Sequence
+Each pattern takes one line without colours, of at most 500 characters, in linear time.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from runner.checks import failure_signature
-from runner.checks.failure_patterns import BEGINS, ENDS, ERRORS, FILE, PROBLEMS, TESTS
-from runner.text.truncate import cut, one_line, tail
+from runner.text.plain import cut, one_line, tail
 
+_LINE_CHARACTERS = 500
+_SIGNATURE_LINES = 80  # of an output in which nothing is recognised: its end
+# Terminal sequences: colours and cursor moves, titles and links, single letters.
+_TERMINAL = re.compile(r"\x1b(?:\[[0-9;?:]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_=>c78])")
+_NOISE: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\d{4}-\d\d-\d\d[T _]\d\d[:.]\d\d[:.]\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"), "<time>"),
+    (re.compile(r"\b0x[0-9A-Fa-f]+\b"), "<address>"),
+    (re.compile(r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b"), "<id>"),
+    (re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"), "<id>"),
+    # The folders are chance, the file in them is not.
+    (
+        re.compile(r"(?:/private)?/(?:tmp|var/tmp|var/folders|run/user|dev/shm)/(?:[^\s/:'\"()]+/)*"),
+        "<temp>/",
+    ),
+    (re.compile(r"\btmp[.\w-]{4,}"), "<temp>"),
+    (re.compile(r"\b\d+(?:[.,]\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|m|mins?|minutes?)\b"), "<time>"),
+    (re.compile(r"(?<![A-Za-z_\d])\d+(?:[.,]\d+)*(?![A-Za-z_\d])"), "#"),  # but those that belong to a name
+    (re.compile(r"([=\-_.*~#·])\1{2,}"), r"\1"),  # rules are as wide as the terminal
+)
+_PATH = r"[^\s:()][^:()]{0,200}\.\w{1,8}"
+# A line that names a failing test. Of a row the first shape that finds one counts: they say it twice.
+TESTS: tuple[tuple[re.Pattern[str], ...], ...] = (
+    # pytest: FAILED tests/test_cart.py::test_total - AssertionError: assert 3 == 4
+    (re.compile(r"^(?:FAILED|ERROR) (?P<name>[^\s:]+\.py(?:::.+?)?)(?: - .*)?$"),),
+    # unittest: FAIL: test_total (tests.test_cart.Carts.test_total)
+    (re.compile(r"^(?:FAIL|ERROR): (?P<name>\S+ \(\S+\).*)$"),),
+    (
+        re.compile(r"^\s{0,4}● (?!Console$)(?P<name>\S.*)$"),  # jest:   ● Cart › adds the tax
+        re.compile(r"^\s*FAIL\s+(?P<name>\S+ > .+)$"),  # vitest:  FAIL  src/cart.test.ts > Cart > adds
+        re.compile(
+            r"^\s*[✕×✗✖]\s+(?P<name>(?!\d+ problems?\b)\S.*?)(?:\s\(?[\d.]+\s?m?s\)?)?$"
+        ),  # node, jest --verbose
+    ),
+    # go:     --- FAIL: TestCart/empty (0.00s)
+    (re.compile(r"^\s*--- FAIL: (?P<name>\S+)"),),
+    (re.compile(r"^FAIL\s+(?P<name>\S+ \[(?:build|setup) failed\])$"),),
+    # cargo: test cart::adds ... FAILED
+    (re.compile(r"^test (?P<name>\S.*) \.\.\. FAILED$"),),
+    # rspec ./spec/cart_spec.rb:12 # Cart adds the tax
+    (re.compile(r"^rspec (?P<name>\./\S+(?: # .*)?)$"),),
+    # TAP: not ok 3 - adds the tax
+    (re.compile(r"^\s*not ok \d+(?: -)? (?P<name>(?!.*# (?:TODO|SKIP))\S.*)$"),),
+)
+# A line with a problem at a place of a file.
+PROBLEMS = re.compile(
+    "|".join(
+        (
+            rf"^{_PATH}\(\d+,\d+\): error \S",  # tsc
+            rf"^{_PATH}:\d+(?::\d+)?:? (?!.*\b(?:warning|note)\b:?).*\S",  # ruff, mypy, gcc, go vet
+            r"^\s+\d+:\d+\s+error\s+\S",  # eslint, under its file's name
+            r"^error(?:\[\w+\])?: (?!could not compile|test failed|aborting|process didn't)",  # rustc
+            r"^[A-Z]{1,4}\d{3,5} (?:\[\*\] )?\S",  # ruff, with a picture of the place below
+        )
+    )
+)
+FILE = re.compile(r"^(?:/|\./)?[\w.@-]+(?:/[\w.@-]+)*\.\w{1,8}$")  # eslint: the file of the lines below
+# A line with the kind of error.
+ERRORS = re.compile(
+    r"^E\s+\S|\b(?:[A-Z]\w*(?:Error|Exception|Failure)|[a-z]\w+Error)\b|^panic: |\bpanicked at\b"
+)
+# Where the details of one failure begin, and where they surely end.
+BEGINS = re.compile(
+    r"^_{3,} .+ _{3,}$|^(?:FAIL|ERROR): |^\s{0,4}● |^\s*--- FAIL: |^---- .+ stdout ----$|^error(?:\[\w+\])?: "
+    r"|^\s{1,4}\d+\) \S|^\s*FAIL\s+\S+ > |^\s+\w+_test\.go:\d+: |^panic: "
+    r"|^Traceback \(most recent call last\)|^\s*not ok \d+"
+)
+ENDS = re.compile(r"^={5,}|^Ran \d+ tests? in |^failures:$|^Failed examples:$|^Tests:\s")
 USEFUL_BYTES = 6_000
 MAX_NAMES = 20
 _NAME_BYTES = 200
@@ -25,9 +97,9 @@ _MAX_ERRORS = 100
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a failing command said. `failing` counts failing tests, else problems; 0: it does not say.
+    """A failing command's output. `failing` counts failing tests, else problems; 0: unknown.
 
-    `names` are the first of them, each on one line; `useful` is what helps to repair it, failing tests first.
+    `names` are the first of them, each on one line; `useful` helps to repair it, failing tests first.
     """
 
     failing: int
@@ -37,14 +109,14 @@ class Failure:
 
 
 def read(command: str, output: str) -> Failure:
-    """Return what the output of `command` says, as far as its shape is known; else its end."""
-    lines = [failure_signature.plain(line) for line in _window(output).split("\n")]
+    """Return the failure in the output of `command`, where its format is known; else the output's end."""
+    lines = [plain(line) for line in _window(output).split("\n")]
     tests, problems = _tests(lines), _problems(lines)
     found = tests or problems
     errors = [line for line in lines if ERRORS.search(line)][:_MAX_ERRORS] if found else []
     names = tuple(one_line(name, _NAME_BYTES) for name in found[:MAX_NAMES])
-    signature = failure_signature.signature(command, found, errors, lines)
-    return Failure(len(found), names, _useful(lines, tests, problems), signature)
+    same = signature(command, found, errors, lines)
+    return Failure(len(found), names, _useful(lines, tests, problems), same)
 
 
 def _window(output: str) -> str:
@@ -80,7 +152,7 @@ def _problems(lines: Sequence[str]) -> list[str]:
 
 
 def _useful(lines: Sequence[str], tests: Sequence[str], problems: Sequence[str]) -> str:
-    """Return names first, then details, then the end of the output, as much as fits."""
+    """Return names, then details, then the end of the output, as far as they fit."""
     if not tests and not problems:
         return tail("\n".join(lines).strip("\n"), _UNKNOWN_BYTES)
     parts = [_listed("Failing", tests), _listed("Problems", () if tests else problems)]
@@ -108,7 +180,7 @@ def _listed(title: str, found: Sequence[str]) -> str:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the details of each failure, as the program printed them; twice the same is once."""
+    """Yield the details of each failure once, as the program printed them."""
     shown: set[str] = set()
     block: list[str] = []
     for line in (*lines, "====="):
@@ -124,7 +196,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _shortened(block: Sequence[str]) -> str:
-    """Return a block with its beginning, which names it, and its end, which mostly says why."""
+    """Return the beginning of a block, which names it, and its end, which mostly says why."""
     if len(block) > _BLOCK_LINES:
         block = [*block[:_BLOCK_HEAD], "…", *block[_BLOCK_HEAD - _BLOCK_LINES :]]
     text = "\n".join(block).strip("\n")
@@ -132,3 +204,29 @@ def _shortened(block: Sequence[str]) -> str:
         return text
     half = _BLOCK_BYTES // 2
     return f"{cut(text, half)}\n{tail(text, half)}"
+
+
+def plain(line: str) -> str:
+    """Return a line of output without colours and cursor moves, truncated."""
+    shown = line.rsplit("\r", 1)[-1] if "\r" in line.rstrip("\r") else line  # a bar that was drawn over
+    return _TERMINAL.sub("", shown[: 4 * _LINE_CHARACTERS])[:_LINE_CHARACTERS].rstrip()
+
+
+def normal(line: str) -> str:
+    """Return a line without volatile parts; digits stay in names and codes."""
+    for shape, stands_for in _NOISE:
+        line = shape.sub(stands_for, line)
+    return " ".join(line.split())
+
+
+def signature(command: str, names: Iterable[str], errors: Iterable[str], lines: Iterable[str]) -> str:
+    """Return the SHA-256 of a failure: of its names and errors, else of the end of the output.
+
+    Order does not count: tests in parallel fail in any.
+    """
+    known = sorted({normal(name) for name in names})
+    said = {normal(error) for error in errors}
+    if not known:
+        last = [line for line in map(normal, lines) if line.strip("=-_.*~#· ")]
+        said |= set(last[-_SIGNATURE_LINES:])
+    return hashlib.sha256(json.dumps([command, known, sorted(said)]).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The bounds of a run's repairs: when people are asked instead of the agent being let go on."""
+"""Limits of a run's repairs, beyond which people are asked."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from ledger.events.run import QuestionAsked
 from ledger.model.limit_answers import GO_ON, PUBLISH, STOP, Size, Subject
 from runner.git.mirror import DiffStat
 from runner.guards.report import listed
-from runner.run.check_history import FailedRounds
 from runner.run.context import RunContext
+from runner.run.facts import FailedRounds
 from runner.run.run_spec import Limits
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 GROWING_ROUNDS = 3  # in which the change only grew; fewer say nothing yet
 _SHOWN = 5
-_ADDED_MB = 20  # what a person adds on purpose is larger only where they are asked
+_ADDED_MB = 20  # beyond this size people are asked
 _MEGABYTE = 1_000_000
 _NAME_BYTES = 120
 
 
 def bound_size(run: RunContext, change: DiffStat) -> None:
-    """Raise Park when the change is over the limits of its size and nobody said that it may be."""
+    """Raise Park when the change is over its size limits and nobody agreed to that."""
     over = oversize(change, run.order.limits, run.published(Subject.SIZE))
     if over.said:
         said = f"The change is large: {over.said}. Its checks have not passed yet."
@@ -30,17 +30,16 @@ def bound_size(run: RunContext, change: DiffStat) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Oversize:
-    """By how much a change is over the limits of its size; `said` is empty when it is not."""
+    """Excess of a change over its size limits; `said` is empty without one."""
 
     size: Size
     said: str
 
 
 def oversize(change: DiffStat, limits: Limits, agreed: Iterable[QuestionAsked] = ()) -> Oversize:
-    """Return by how much a change is over the limits of its size.
+    """Return the excess of a change over its size limits.
 
-    `agreed` are the questions about its size that people said yes to: each is leave for a change up to twice
-    as large as it named.
+    `agreed` are questions about its size that people agreed to: each allows twice the size that it named.
     """
     asked = tuple(agreed)
     files = _over(change.files_changed, limits.files_changed, [one.files_changed for one in asked])
@@ -55,12 +54,12 @@ def oversize(change: DiffStat, limits: Limits, agreed: Iterable[QuestionAsked] =
 
 
 def _over(found: int, most: int, agreed: list[int]) -> int:
-    """Return what was found where that is more than the limit and than twice what was agreed to, else 0."""
+    """Return the value where it exceeds both the limit and twice what was agreed to, else 0."""
     return found if most and found > max([most, *(2 * number for number in agreed)]) else 0
 
 
 def bound_repairs(run: RunContext) -> None:
-    """Raise Park when another repair leads nowhere, or there were as many as the policy allows."""
+    """Raise Park when another repair is hopeless, or the policy's number of repairs is reached."""
     rounds, limits = run.history.rounds, run.order.limits
     why = _hopeless(rounds, limits)
     iteration = run.history.iterations
@@ -71,7 +70,7 @@ def bound_repairs(run: RunContext) -> None:
 
 
 def bound_refusals(run: RunContext, judged: GuardsJudged) -> None:
-    """Raise Park when the agent is to undo what guards refuse, and its iterations are used up."""
+    """Raise Park when guards refuse the change and its iterations are used up."""
     if run.history.iterations > run.order.limits.iterations * run.allowance.times(Subject.REPAIRS):
         said = f"The guardrails refuse the change: {listed(run.history.guards.denied, judged.left_out)}."
         why = f"{said} The attempts to get it right are used up."
@@ -79,7 +78,7 @@ def bound_refusals(run: RunContext, judged: GuardsJudged) -> None:
 
 
 def ask_about_standstill(run: RunContext, iteration: int) -> None:
-    """Park: the agent was given what failed in that iteration, and the files are as they were then."""
+    """Park: since that iteration's failure the agent has changed no file."""
     newest = run.history.rounds.newest
     again = newest is None or newest.iteration == iteration
     why = (
@@ -92,7 +91,7 @@ def ask_about_standstill(run: RunContext, iteration: int) -> None:
 
 
 def describe_failure(rounds: FailedRounds) -> str:
-    """Return what failed last, as a person reads it: command, failing tests, size of the change."""
+    """Return the newest failure for people: command, failing tests, size of the change."""
     failed = rounds.newest
     if failed is None:
         return ""

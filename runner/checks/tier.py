@@ -1,23 +1,23 @@
-"""Runs the commands of one tier and writes the evidence: what ran, where it stood, how it ended."""
+"""Runs the commands of one tier and records the evidence: command, commit, result."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ledger.events.bounds import RoundFailed
 from ledger.events.run import CommandChecked, UsageMetered, ValidationEnded
 from runner.artifacts.keep import artifact_events
-from runner.artifacts.store import Store, Stored
+from runner.artifacts.store import CAP_BYTES, Store, Stored
 from runner.checks import failure
-from runner.checks.commands import note_hosts, start_command
-from runner.checks.log import CheckLog
+from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
 from runner.run.context import RunContext
-from runner.text.redact import redact
-from runner.text.truncate import tail
+from runner.text.plain import redact, tail
 from runner.workspaces.contract import Workspace
 
+GAP_BYTES = 1_000  # for the line that marks the gap
 _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "GIT_CONFIG_NOSYSTEM": "1"}
 _TAIL_BYTES = 4_000
 _MAX_S = 3600.0  # for one command, where the policy sets no time
@@ -26,7 +26,7 @@ TIMED_OUT = 124  # as timeout(1) says it
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One round of checks: `name` is fast or full, `head` the commit that is checked, `base` GitHub's.
+    """One round of checks: `name` is fast or full, `head` the checked commit, `base` GitHub's.
 
     The mirror has both. `clean`: it is the gate, on a clean checkout where the agent never was.
     """
@@ -49,8 +49,8 @@ def run_tier(
 ) -> bool:
     """Run `set_up`, then `commands`, in order until one fails, then `tidy`; return whether all passed.
 
-    Either is an event then, so that a round that was cut short, also while it was tidied up, is none; of a
-    failure also what it looks like, so that the next one can be compared.
+    The result becomes an event at the very end, so an interrupted round leaves none. A failure has its
+    signature, to be compared with the next one.
     """
     run_id = run.order.run_id
     for number, command in enumerate((*set_up, *commands)):
@@ -106,8 +106,9 @@ def _failed(
 
 
 def _check(run: RunContext, room: Workspace, tier: Tier, command: str) -> tuple[CommandChecked, str, Stored]:
-    """Run one command and return its outcome with its redacted output, and what the store has of that; one
-    that takes too long or writes too much has failed like any other.
+    """Run one command; return its result, its redacted output, and the stored log.
+
+    A command that takes too long or writes too much counts as failed.
     """
     cap_bytes = run.order.limits.output_bytes
     child = start_command(run, room, command, cap_bytes=cap_bytes, env=_ENVIRONMENT, of_column=tier.clean)
@@ -145,3 +146,40 @@ def _check(run: RunContext, room: Workspace, tier: Tier, command: str) -> tuple[
         image=room.image,
     )
     return checked, output.text(), log
+
+
+class CheckLog:
+    """Collects lines; over the cap, the beginning and the end are kept, with the gap marked."""
+
+    def __init__(self, cap_bytes: int = CAP_BYTES) -> None:
+        self._half = cap_bytes // 2
+        self._begun: list[str] = []
+        self._last: deque[str] = deque()
+        self._begun_bytes = self._last_bytes = self._cut_bytes = 0
+        self._text: str | None = None
+
+    def add(self, line: str) -> None:
+        """Add one line."""
+        self._text = None
+        size = len(line.encode("utf-8", "replace")) + 1
+        if not self._last and self._begun_bytes + size <= self._half:
+            self._begun.append(line)
+            self._begun_bytes += size
+            return
+        self._last.append(line)
+        self._last_bytes += size
+        while self._last_bytes > self._half:
+            gone = len(self._last.popleft().encode("utf-8", "replace")) + 1
+            self._last_bytes -= gone
+            self._cut_bytes += gone
+
+    def text(self) -> str:
+        """Return the collected output, redacted."""
+        if self._text is None:
+            gap = [f"[{self._cut_bytes} bytes are left out]"] if self._cut_bytes else []
+            self._text = redact("\n".join((*self._begun, *gap, *self._last, "")))
+        return self._text
+
+    def keep(self, store: Store) -> Stored:
+        """Store the redacted output; the digest of the stored file is the evidence."""
+        return store.keep(self.text(), CAP_BYTES + GAP_BYTES)

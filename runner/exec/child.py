@@ -1,4 +1,4 @@
-"""One child of the supervisor: bytes in without blocking, lines out, an end that is always reached."""
+"""One child process of the supervisor: non-blocking input, lines of output, and an end in every case."""
 
 import contextlib
 import os
@@ -12,9 +12,8 @@ from pathlib import Path
 
 from runner.errors import CommandTimeoutError, KilledError, SpawnError
 from runner.exec.launch import UNBOUNDED, ProcessLimits, launched
-from runner.exec.stop import DEFAULT_GRACE, StopGrace, Stopped, stop
 from runner.exec.stream import Closed, Flooded, Heard, Line, Stream
-from runner.text.truncate import tail
+from runner.text.plain import tail
 
 _UNSENT_CAP_BYTES = 4_000_000
 _TAIL_LINES = 400
@@ -22,15 +21,15 @@ _TAIL_BYTES = 8_000
 _EXIT_S = 5.0
 BEAT_S = 0.25
 SIGKILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)  # exit codes: of itself, or inside of a sandbox
-FLOODED = 125  # the exit code of what wrote more than it may
+FLOODED = 125  # the exit code of a command that wrote too much
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A command that ended. `out` is its stdout as far as the cap allows; `tail` the end of both outputs.
+    """A finished command. `out` is its stdout up to the cap, `tail` the end of both outputs.
 
-    `flooded`: it wrote more than it may and was killed; the exit code is FLOODED then. `cut`: a line of its
-    stdout was too long to be kept, or there was no room for it.
+    `flooded`: it wrote too much and was killed, with the exit code FLOODED. `cut`: a line of stdout was too
+    long, or there was no room for it.
     """
 
     exit_code: int
@@ -41,8 +40,29 @@ class Ran:
     cut: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StopGrace:
+    """The wait of each rung of the stop ladder: after the interrupt, the closed input, and SIGTERM."""
+
+    ask_s: float = 2.0
+    close_s: float = 1.0
+    term_s: float = 1.0
+
+
+DEFAULT_GRACE = StopGrace()
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The rung that stopped a child (gone, interrupt, close, term, kill), and the time that it took."""
+
+    rung: str
+    took_s: float
+    exit_code: int
+
+
 class Child:
-    """A started program. It dies with this process, and `close` leaves nothing of it behind."""
+    """A started program. It dies with this process; `close` leaves nothing of it behind."""
 
     def __init__(
         self,
@@ -56,9 +76,9 @@ class Child:
         expendable: bool = False,
         beside: int | None = None,
     ) -> None:
-        """Start `argv`. Raises SpawnError when that fails. `expendable`: the first to go without memory.
+        """Start `argv`. Raises SpawnError. `expendable`: the kernel kills it first when memory runs out.
 
-        `beside` is a descriptor whose messages are heard together with the child's output.
+        `beside` is a descriptor whose messages are read together with the child's output.
         """
         try:
             self._popen = subprocess.Popen(
@@ -89,35 +109,35 @@ class Child:
 
     @property
     def fate(self) -> str:
-        """What befell it from outside, as a person reads it; empty for an end of its own."""
+        """The external cause of its end, for people; empty where it ended by itself."""
         return ""
 
     @property
     def was_killed(self) -> bool:
-        """Whether it ended by a SIGKILL that did not come from here: by a person's, or for want of memory."""
+        """Whether a SIGKILL from elsewhere ended it: a person's, or the kernel's for lack of memory."""
         return self._popen.poll() == -signal.SIGKILL and not self._struck
 
     @property
     def output_bytes(self) -> int:
-        """How much it wrote so far."""
+        """The size of its output so far."""
         return self._stream.read_bytes
 
     def write(self, message: bytes) -> bool:
-        """Queue bytes for its stdin; False when nobody reads there any more, or too much waits already."""
+        """Queue bytes for its stdin; False when it reads no more, or too much is queued."""
         if self._stdin.closed or len(self._unsent) > _UNSENT_CAP_BYTES:
             return False
         self._unsent += message
         return self._send()
 
     def end_input(self) -> None:
-        """Close its stdin once everything is sent, waiting a little for a slow reader."""
+        """Close its stdin after sending everything, waiting a little for a slow reader."""
         until = time.monotonic() + _EXIT_S
         while self._unsent and time.monotonic() < until and self._send():
             self._ahead.extend(self._stream.hear(0.02))
         self._close_input()
 
     def hear(self, wait_s: float) -> tuple[Heard, ...]:
-        """Return what it said next, waiting at most `wait_s`."""
+        """Return its next output, waiting at most `wait_s`."""
         self._send()
         if self._ahead:
             heard = tuple(self._ahead)
@@ -128,17 +148,31 @@ class Child:
     def stop(
         self, interrupt: bytes | None = None, *, hurry: bool = False, grace: StopGrace = DEFAULT_GRACE
     ) -> Stopped:
-        """Bring it to its end and return how; what it says meanwhile is kept for `hear`."""
-        return stop(
-            self._popen,
-            interrupt=interrupt,
-            write=self.write,
-            drain=lambda wait_s: self._ahead.extend(self._stream.hear(wait_s)),
-            term=self._term,
-            kill=self._kill,
-            hurry=hurry,
-            grace=grace,
-        )
+        """Stop it, gently first unless in a `hurry`, and return how; output meanwhile is kept for `hear`."""
+        began, rung = time.monotonic(), "gone"
+        if self._popen.poll() is None:
+            rung = "kill" if hurry else self._stop_gently(interrupt, grace)
+        if rung == "kill":
+            self._kill()
+            self._popen.wait(timeout=_EXIT_S)
+        return Stopped(rung, time.monotonic() - began, self._popen.returncode)
+
+    def _stop_gently(self, interrupt: bytes | None, grace: StopGrace) -> str:
+        """Return the rung of the ladder that stopped it; `kill` where only that is left."""
+        if interrupt is not None and self.write(interrupt) and self._ends_within(grace.ask_s):
+            return "interrupt"
+        self._close_input()
+        if self._ends_within(grace.close_s):
+            return "close"
+        self._term()
+        return "term" if self._ends_within(grace.term_s) else "kill"
+
+    def _ends_within(self, wait_s: float) -> bool:
+        """Wait for its end, reading its output meanwhile: a child that blocks on a full pipe cannot obey."""
+        until = time.monotonic() + wait_s
+        while self._popen.poll() is None and time.monotonic() < until:
+            self._ahead.extend(self._stream.hear(0.05))
+        return self._popen.poll() is not None
 
     def exit_code(self, wait_s: float = _EXIT_S) -> int:
         """Return its exit code, negative for a signal, waiting at most `wait_s`; then it is killed."""
@@ -149,7 +183,7 @@ class Child:
             return self._popen.wait(timeout=_EXIT_S)
 
     def close(self) -> None:
-        """Kill what is left of it and give back its pipes."""
+        """Kill it if it still runs, and close its pipes."""
         self._kill()
         self._popen.wait(timeout=_EXIT_S)
         self._stream.close()
@@ -196,11 +230,10 @@ def finish(
     line: Callable[[str], None] = lambda _: None,
     spoken: Callable[[str], None] = lambda _: None,
 ) -> Ran:
-    """Hear `child` to its end and return what it did; `beat` is called all the while and may raise to stop
-    it. `line` gets each line of both outputs, `spoken` of its stdout alone.
+    """Run `child` to its end and return the result. `beat` is called all the while and may raise to stop it.
 
-    Raises CommandTimeoutError after `timeout_s`, and KilledError when somebody else killed it. The child is
-    gone in every case.
+    `line` gets each line of both outputs, `spoken` those of stdout. Raises CommandTimeoutError, and
+    KilledError when it was killed from outside. The child is gone in every case.
     """
     began = time.monotonic()
     out, kept = [""], 0
@@ -232,6 +265,6 @@ def finish(
     finally:
         child.close()
     text = tail("\n".join(last), _TAIL_BYTES)
-    # It may have ended well before its flood was noticed: what came out is not whole all the same.
+    # It may have ended well before the flood was noticed: its output is incomplete all the same.
     status = FLOODED if flooded else exit_code
     return Ran(status, "".join(out), text, time.monotonic() - began, flooded, cut)

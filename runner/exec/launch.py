@@ -1,17 +1,20 @@
-"""Starting a program so that SIGKILL follows its parent's death, without forking Cardinal.
+"""Starts of programs and forks that the kernel kills when their parent dies.
 
-A fork of a large process copies its page tables and closes its ledgers first. `subprocess` needs none (it
-uses vfork) as long as no Python code runs between fork and exec, so a small shell prepares the program.
+A fork of a large process copies its page tables and closes its ledgers first. `subprocess` avoids it (with
+vfork) as long as no Python code runs between fork and exec, so a small shell prepares the program.
 """
 
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+_PR_SET_PDEATHSIG = 1  # source: linux/prctl.h
 _EXPENDABLE = 800
 _TRY_S = 60
 _FILE_UNIT_BYTES, _MEMORY_UNIT_BYTES = 512, 1024  # source: POSIX and dash(1), ulimit
@@ -22,10 +25,10 @@ _CHECK = '[ "$PPID" = "$1" ] || exit 125; shift; unset PWD OLDPWD SHLVL _'
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """What a program and each program that it starts may use; None: as much as there is.
+    """Limits of a program and of each program that it starts; None is no limit.
 
-    `file_bytes` is the size of every file that it writes, `memory_bytes` its address space, `cpu_s` its time
-    on a processor. Source: setrlimit(2).
+    `file_bytes` limits each file that it writes, `memory_bytes` its address space, `cpu_s` its processor
+    time. Source: setrlimit(2).
     """
 
     file_bytes: int | None = None
@@ -33,7 +36,7 @@ class ProcessLimits:
     cpu_s: int | None = None
 
     def steps(self) -> Iterator[str]:
-        """Yield the shell commands that set them."""
+        """Yield the shell commands that set the limits."""
         if self.file_bytes is not None:
             yield f"ulimit -f {self.file_bytes // _FILE_UNIT_BYTES}"
         if self.memory_bytes is not None:
@@ -52,7 +55,7 @@ def launch_problem() -> str:
 
 @cache
 def problem_of(setpriv: str) -> str:
-    """Return why this `setpriv` cannot start programs, or nothing; tried once per process."""
+    """Return why this `setpriv` cannot start programs, or nothing; cached per process."""
     if not setpriv:
         return "setpriv is not installed: install util-linux 2.33 or newer"
     command = (*_follow(setpriv), "/bin/sh", "-c", ":")
@@ -74,17 +77,16 @@ def launched(
     bounds: ProcessLimits = UNBOUNDED,
     expendable: bool = False,
 ) -> tuple[str, ...]:
-    """Return the command that becomes `argv` and gets SIGKILL once the thread that starts it is gone.
+    """Return the command that becomes `argv` and gets SIGKILL when the thread that started it dies.
 
-    `env` and `cwd` are those of the start; variables that a shell keeps for itself (IFS, OPTIND, PWD …) do
-    not reach `argv`. An `expendable` program is what the kernel kills first when memory runs out, rather than
-    Cardinal (source: proc(5), oom_score_adj).
-
-    Raises OSError when `argv` cannot be started here.
+    Start it with the same `env` and `cwd`; the shell's own variables (IFS, OPTIND, PWD …) do not reach
+    `argv`. The kernel kills an `expendable` program first when memory runs out (source: proc(5),
+    oom_score_adj). Raises OSError when `argv` cannot be started here.
     """
     if problem := launch_problem():
         raise OSError(problem)
-    if shutil.which(_located(argv[0], cwd), path=env.get("PATH", os.defpath)) is None:
+    program = str(cwd / argv[0]) if "/" in argv[0] else argv[0]
+    if shutil.which(program, path=env.get("PATH", os.defpath)) is None:
         raise FileNotFoundError(f"there is no program {argv[0]}")
     steps = [_CHECK]
     if expendable:
@@ -98,9 +100,25 @@ def _setpriv() -> str:
     return shutil.which("setpriv") or ""
 
 
-def _located(program: str, cwd: Path) -> str:
-    return str(cwd / program) if "/" in program else program
-
-
 def _follow(setpriv: str) -> tuple[str, ...]:
     return (setpriv, "--pdeathsig", "KILL", "--")
+
+
+def with_parent(*, expendable: bool = False) -> Callable[[], None]:
+    """Return a function for a forked child to call first: SIGKILL then follows its parent's death.
+
+    `expendable` is as in `launched`. The C library is loaded here: loading it after the fork can deadlock.
+    """
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    parent = os.getpid()
+
+    def arrange() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it died before prctl
+            os._exit(1)
+        if expendable:
+            score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+            os.write(score, str(_EXPENDABLE).encode())
+            os.close(score)
+
+    return arrange

@@ -1,4 +1,4 @@
-"""The runner's only thread: it reads a child's output, frames lines, and stays bounded whatever comes."""
+"""The runner's only thread: reads a child's output and frames lines, in bounded memory."""
 
 import os
 import queue
@@ -16,8 +16,9 @@ _OFFER_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line, without its end. `error` tells stderr from stdout; `cut` says that it was longer than the
-    cap. `beside` marks a whole message of the descriptor that is heard beside the child; empty: its end.
+    """One line without its end. `error`: from stderr; `cut`: it was longer than the cap.
+
+    `beside` marks a whole message of the descriptor beside the child; an empty one is its end.
     """
 
     text: str
@@ -28,7 +29,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Flooded:
-    """More came than the child may write; nothing is read any more."""
+    """The child wrote more than it may; nothing more is read."""
 
     read_bytes: int
 
@@ -43,7 +44,7 @@ Heard = Line | Flooded | Closed
 
 @dataclass(slots=True)
 class Framer:
-    """Cuts chunks of bytes into lines; keeps at most `cap_bytes` of a line and drops the rest of it."""
+    """Cuts bytes into lines; keeps at most `cap_bytes` of each."""
 
     error: bool
     cap_bytes: int = LINE_BYTES
@@ -59,7 +60,7 @@ class Framer:
         self._keep(rest)
 
     def finish(self) -> Iterator[Line]:
-        """Yield what came after the last line's end, if anything did."""
+        """Yield the last line, if it has no end."""
         if self._rest or self._cut:
             yield self._line()
 
@@ -77,7 +78,7 @@ class Framer:
 class Stream:
     """Reads stdout and stderr of one child until both end, the cap is reached, or it is closed.
 
-    `beside` is a descriptor that keeps message borders (SOCK_SEQPACKET); it does not count for cap and end.
+    `beside` is a descriptor of messages (SOCK_SEQPACKET); it does not count for cap and end.
     """
 
     def __init__(self, out: IO[bytes], err: IO[bytes], *, cap_bytes: int, beside: int | None = None) -> None:
@@ -91,14 +92,14 @@ class Stream:
         self._thread.start()
 
     def hear(self, wait_s: float) -> tuple[Heard, ...]:
-        """Return what came next, waiting at most `wait_s`; empty when nothing did."""
+        """Return the next output, waiting at most `wait_s`; empty without any."""
         try:
             return self._waiting.get(timeout=wait_s)
         except queue.Empty:
             return ()
 
     def close(self) -> None:
-        """Stop reading. The pipes stay with their owner, who closes them after this."""
+        """Stop reading. The owner of the pipes closes them afterwards."""
         self._abandoned.set()
         self._thread.join(timeout=5)
 
@@ -118,7 +119,7 @@ class Stream:
         self._offer((Closed(),))
 
     def _overhear(self, descriptor: int) -> bool:
-        """Offer one message from beside; False once nobody speaks there any more."""
+        """Offer one message from beside; False at its end."""
         try:
             message = os.read(descriptor, _CHUNK_BYTES)
         except ConnectionResetError:  # it died with words of ours unread

@@ -39,20 +39,20 @@ def identity(committer: Committer) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class PathList:
-    """Names as git lists them, a line each. `more`: there are others that could not be read."""
+    """Names as git lists them, one per line. `more`: further ones could not be read."""
 
     names: tuple[str, ...]
     more: bool = False
 
 
 class Checkout:
-    """The repository in one workspace."""
+    """The repository in one workspace. Its methods raise WorkspaceError."""
 
     def __init__(self, workspace: Workspace, mirror: Path, committer: Committer, beat: Beat) -> None:
         self._workspace, self._mirror, self._beat = workspace, mirror, beat
         self._env = identity(committer) | {
             "LC_ALL": "C",
-            "GIT_DIR": ".git",  # not what a broken one, or its config, leads to
+            "GIT_DIR": ".git",  # wherever a broken one, or its config, points
             "GIT_WORK_TREE": ".",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -62,22 +62,19 @@ class Checkout:
         }
 
     def clone(self, branch: str, base_branch: str, heads: Heads) -> None:
-        """Check out `branch` from the mirror, or start it at the base. Raises WorkspaceError."""
+        """Check out `branch` from the mirror, or start it at the base."""
         self._take("clone", scripts.CLONE, branch, base_branch, heads)
 
     def clone_from(self, ref: str, branch: str, base_branch: str) -> None:
-        """Check out a ref of the mirror, and nothing else that is there, as `branch` of an empty place.
-
-        Raises WorkspaceError.
-        """
+        """Check out a ref of the mirror, and nothing else, as `branch` of an empty workspace."""
         given = (self._workspace.mirror_at(self._mirror), ref, branch, base_branch)
         self._must("clone", self._script("clone", scripts.CLONE_FROM, *given, mirrored=True))
 
     def fetch(self, branch: str, base_branch: str, heads: Heads) -> None:
-        """Bring the remote-tracking refs of both branches to `heads`, from the mirror.
+        """Set the remote-tracking refs of both branches to `heads`, from the mirror.
 
-        In a start of its own, for the mirror is shown: other git commands may run what the agent set up.
-        Raises WorkspaceError.
+        It is a command of its own, since it sees the mirror: other git commands may run programs that the
+        agent configured.
         """
         self._take("fetch", scripts.FETCH, branch, base_branch, heads)
 
@@ -93,15 +90,12 @@ class Checkout:
         return PathList(tuple(sorted(row for row in rows if _NAMES_DEPENDENCIES.search(row))), listed.more)
 
     def commits_since(self, base: str) -> int:
-        """Return how many commits HEAD has that `base` has not; 0 when either is not there."""
+        """Return how many commits HEAD has beyond `base`; 0 when either is missing."""
         counted = self._git("rev-list", "--count", f"{base}..HEAD")
         return int(counted.out.strip()) if counted.exit_code == 0 and base else 0
 
     def commit_leftovers(self, message: str) -> str:
-        """Commit what is uncommitted, and return the commit that HEAD is then, or empty.
-
-        Raises WorkspaceError.
-        """
+        """Commit uncommitted changes, and return the commit of HEAD, or empty."""
         ran = self._script("commit", scripts.LEFTOVERS, message)
         self._must("commit", ran)
         said = ran.out.strip()
@@ -110,12 +104,10 @@ class Checkout:
         return said
 
     def put_on(self, onto: str, message: str, *dropped: str) -> tuple[str, ...]:
-        """Commit what is uncommitted and put HEAD's own commits on `onto`, unless it has that already; the
-        conflicting paths when that cannot be, with everything committed as it was.
+        """Commit uncommitted changes and rebase HEAD on `onto`; return the conflicting paths.
 
-        `dropped`: a commit that `onto` was written anew from, and the base: what these have is left out.
-
-        Raises WorkspaceError when git fails for another reason.
+        With a conflict, everything stays committed as it was. `dropped` are the commit that `onto` was
+        rewritten from, and the base: their commits are left out.
         """
         ran = self._script("rebase", scripts.PUT_ON, message, onto, *dropped)
         if ran.exit_code != scripts.CONFLICT:
@@ -127,40 +119,41 @@ class Checkout:
         return paths
 
     def mark(self, ref: str, message: str) -> None:
-        """Commit what is uncommitted and point `ref`, a full name, at it. Raises WorkspaceError."""
+        """Commit uncommitted changes and point `ref`, a full name, at them."""
         self.commit_leftovers(message)
         self._must("update-ref", self._git("update-ref", ref, "HEAD"))
 
     def changed_since(self, ref: str, message: str) -> PathList:
-        """Commit what is uncommitted and return the paths that differ from `ref`. Raises WorkspaceError."""
+        """Commit uncommitted changes and return the paths that differ from `ref`."""
         self.commit_leftovers(message)
         words = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
         listed = self._listed("diff", *words, "--ignore-submodules=none", ref, "HEAD", "--")
         return PathList(tuple(map(unquoted, listed.names)), listed.more)
 
     def adopt(self, ref: str) -> None:
-        """Let HEAD be what a ref of the mirror is, whose files are the same. Raises WorkspaceError."""
+        """Move HEAD to a ref of the mirror that has the same files."""
         self._must(
             "reset",
             self._script("reset", scripts.ADOPT, self._workspace.mirror_at(self._mirror), ref, mirrored=True),
         )
 
     def restore(self, commit: str) -> None:
-        """Go back to `commit`: what validation commands left behind or committed is not the agent's work."""
+        """Go back to `commit`: files and commits of validation commands are not the agent's work."""
         self._must("reset", self._script("reset", scripts.RESTORE, commit))
 
     def export(self, target: Path, base: str, cap_bytes: int) -> None:
-        """Write a bundle of HEAD to `target` on the host, without what `base` has.
+        """Write a bundle of HEAD without the history of `base` to `target` on the host.
 
-        Raises WorkspaceError or OversizedRepositoryError.
+        Raises OversizedRepositoryError too.
         """
         out = f"{self._workspace.layout.out}/{_BUNDLE}"
         self._must("bundle", self._script("bundle", scripts.EXPORT, out, base, exporting=True))
         self._workspace.collect(_BUNDLE, target, cap_bytes)
 
     def set_aside(self, commit: str, target: Path, cap_bytes: int) -> None:
-        """Write to `target` on the host what the files here differ in from `commit`, as a patch, without
-        reading `.git`. Raises WorkspaceError or OversizedRepositoryError.
+        """Write the difference of these files to `commit` as a patch to `target` on the host.
+
+        It does not read `.git`. Raises OversizedRepositoryError too.
         """
         given = (self._workspace.layout.out, _PATCH, self._workspace.mirror_at(self._mirror), commit)
         command = scripts.command(scripts.SET_ASIDE, *given, prologue="")
@@ -168,7 +161,7 @@ class Checkout:
         self._workspace.collect(_PATCH, target, cap_bytes)
 
     def _take(self, what: str, script: str, branch: str, base_branch: str, heads: Heads) -> None:
-        """Take both commits by id: the mirror is shared, and another card may move its branches meanwhile."""
+        """Fetch both commits by id: other cards may move the mirror's branches meanwhile."""
         given = (self._workspace.mirror_at(self._mirror), branch, base_branch, heads.branch, heads.base)
         self._must(what, self._script(what, script, *given, mirrored=True))
 
@@ -181,7 +174,7 @@ class Checkout:
         return self._run(words[0], scripts.git(*words))
 
     def _listed(self, *words: str) -> PathList:
-        """Return the lines that git says, without those that are longer than any name: they are cut."""
+        """Return the lines of a git command, without truncated ones, which are longer than any name."""
         ran = self._git(*words)
         if not ran.flooded:
             self._must(words[0], ran)

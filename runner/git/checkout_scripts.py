@@ -1,4 +1,4 @@
-"""The fixed shell texts of Cardinal's own git commands: those that belong together share one start."""
+"""Shell scripts of Cardinal's own git commands; commands that belong together share one start."""
 
 from runner.exec.launch import ProcessLimits
 
@@ -19,7 +19,7 @@ _SETTINGS = (
     ("core.packedGitWindowSize", "64m"),
     ("core.packedGitLimit", "512m"),
 )
-BOUNDS = ProcessLimits(memory_bytes=4_000_000_000)  # what an agent commits may name trees without end
+BOUNDS = ProcessLimits(memory_bytes=4_000_000_000)  # a commit of an agent may name trees without end
 _BOUND = "; ".join(BOUNDS.steps()) + "\n"
 _FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
 _WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "bundle")
@@ -82,7 +82,7 @@ must init --quiet --initial-branch="$4" .
 must {_FETCH} "$1" "+$2:refs/cardinal/head" "+refs/heads/$4:refs/remotes/origin/$4"
 must checkout --quiet --force --no-track -B "$3" refs/cardinal/head
 """
-# message; says what HEAD is then
+# message; prints the commit of HEAD
 LEFTOVERS = f"""
 {_LEFTOVERS}
 g rev-parse --verify --quiet --end-of-options "HEAD^{{commit}}" || true
@@ -134,7 +134,7 @@ g diff --cached --no-color --no-ext-diff --no-textconv "$4" -- > "$1/$2"
 
 
 def command(script: str, *given: str, prologue: str = _PROLOGUE) -> tuple[str, ...]:
-    """Return what runs `script` with what is given to it."""
+    """Return the command that runs `script` with its arguments."""
     return ("/bin/sh", "-c", prologue + script, "cardinal", *given)
 
 
@@ -144,7 +144,7 @@ def git(*words: str) -> tuple[str, ...]:
 
 
 def failed_at(exit_code: int, what: str) -> str:
-    """Return the git command at which a script ended; `what` where it was none of them."""
+    """Return the git command at which a script ended; `what` for none of them."""
     if exit_code == _UNUSABLE:
         return "opening .git"
     return f"git {next((word for word, code in _CODES.items() if code == exit_code), what)}"

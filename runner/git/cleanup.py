@@ -1,4 +1,4 @@
-"""What runs leave in the mirrors: refs, and the files of exports that a killed claim was busy with."""
+"""Leftovers of runs in the mirrors: refs, and files of interrupted exports."""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -8,8 +8,7 @@ from ledger.ids import RunId
 from runner.errors import GitError
 from runner.exec.child import Ran
 from runner.git.cli import run_git
-from runner.text.redact import redact
-from runner.text.truncate import one_line
+from runner.text.plain import one_line, redact
 
 MAX_RUNS = 500  # whose refs are removed at once, of one mirror
 _REFS = "refs/cardinal/"
@@ -19,14 +18,14 @@ LOCK_S = 10  # a mirror that a fetch holds for longer has its turn the next time
 
 
 def exports(mirrors: Path) -> Iterator[tuple[Path, RunId, int]]:
-    """Yield what is there of exports, each with the run and the generation of the claim that made it."""
+    """Yield the files of exports, each with its run and the generation of its claim."""
     for path in sorted(path for shape in _EXPORTS for path in mirrors.glob(shape)):
         run_id, _, generation = path.stem.rpartition("-")
         yield path, RunId(run_id), int(generation) if generation.isdigit() else 0
 
 
 def remove(export: Path) -> None:
-    """Remove one of them; one that is gone needs nothing."""
+    """Remove an export, if it exists."""
     if export.is_dir():
         shutil.rmtree(export, ignore_errors=True)
     else:
@@ -34,7 +33,7 @@ def remove(export: Path) -> None:
 
 
 def mirrors_in(folder: Path) -> tuple[Path, ...]:
-    """Return the mirrors that are there."""
+    """Return the mirrors in a folder."""
     return tuple(sorted(head.parent for head in folder.glob("*.git/HEAD")))
 
 
@@ -58,13 +57,7 @@ def _refs(mirror: Path) -> Iterator[tuple[RunId, str]]:
 def _git(mirror: Path, *words: str, given: bytes = b"", lock: Path | None = None) -> Ran:
     """Run one git command there, waiting for nobody but where it writes. Raises GitError."""
     ran = run_git(
-        words,
-        folder=mirror,
-        beat=lambda: None,
-        timeout_s=_GIT_S,
-        lock=lock,
-        lock_s=LOCK_S,
-        given=given,
+        words, folder=mirror, beat=lambda: None, timeout_s=_GIT_S, lock=lock, lock_s=LOCK_S, given=given
     )
     if ran.exit_code != 0:
         raise GitError(words[0], one_line(redact(ran.tail)))

@@ -1,6 +1,4 @@
-"""git on the host: only on Cardinal's own bare mirrors, with nothing of the host's settings, and never a
-prompt.
-"""
+"""git on the host: only in Cardinal's own bare mirrors, without the host's settings, and without prompts."""
 
 import re
 import signal
@@ -11,7 +9,7 @@ from runner.errors import GitLimitError, KilledError
 from runner.exec.child import Child, Ran, finish
 from runner.exec.launch import ProcessLimits
 
-# Before every command; what a repository's own config says can never widen these.
+# Before every command; a repository's own config can never widen these.
 SETTINGS: Mapping[str, str] = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
@@ -52,7 +50,7 @@ _OUTPUT_BYTES = 64_000_000
 # A comparison holds all that differs in memory: an object of a few bytes can name trees without end. Fetching
 # and pushing look at every object of a repository.
 _MEMORY_BYTES, _TRANSFER_MEMORY_BYTES = 1_500_000_000, 6_000_000_000
-# What a server says begins with `remote:`.
+# A server's lines begin with `remote:`.
 _NO_MEMORY = re.compile(r"^(?:fatal|error): .*(?:out of memory|Cannot allocate memory)", re.IGNORECASE | re.M)
 _DIED = re.compile(r"^(?:fatal|error): .*died of signal (\d+)", re.M)
 LOCK_S = 120
@@ -75,14 +73,11 @@ def run_git(
     given: bytes = b"",
     transfers: bool = False,
 ) -> Ran:
-    """Run one git command on the host and return what it did, whatever its exit code.
+    """Run one git command on the host and return its result, whatever its exit code.
 
-    `given` is what it reads; the caller sees to it that an answer to less of it is noticed. `lock`: a file
-    that only one such command holds at a time, waited for at most `lock_s`; git is not begun when that is
-    over. What `transfers` a whole repository gets more memory.
-
-    Raises SpawnError, CommandTimeoutError, KilledError, and GitLimitError when git wanted more memory, time
-    or room for its answer than it gets.
+    `given` is its input; the caller must notice an answer to less of it. `lock`: a file that one command
+    holds at a time, waited for at most `lock_s`. `transfers`: of a whole repository, with more memory. Raises
+    SpawnError, CommandTimeoutError, KilledError, and GitLimitError at a limit of memory, time or output.
     """
     queue = () if lock is None else ("flock", "--no-fork", "--timeout", str(lock_s), str(lock))
     bounds = _bounds(timeout_s, transfers)
@@ -111,8 +106,9 @@ def judge(command: str, ran: Ran, bounds: ProcessLimits) -> None:
         raise GitLimitError(command, f"{_OUTPUT_BYTES // 1_000_000} MB for its answer")
     if ran.exit_code == 0:
         return
-    died = _DIED.search(ran.tail)  # one of git's own helpers: it tells of that in words
-    by = int(died[1]) if died else _signal_of(ran.exit_code)
+    died = _DIED.search(ran.tail)  # one of git's own helpers: only its text shows it
+    # A shell reports a signal as a code above 128; git's own codes are lower.
+    by = int(died[1]) if died else max(-ran.exit_code, ran.exit_code - 128)
     if by == signal.SIGKILL:
         raise KilledError(f"git {command}")
     if by == signal.SIGXCPU:
@@ -121,8 +117,3 @@ def judge(command: str, ran: Ran, bounds: ProcessLimits) -> None:
         raise GitLimitError(command, f"{_FILE_BYTES // 1_000_000} MB in one file")
     if _NO_MEMORY.search(ran.tail):
         raise GitLimitError(command, f"{(bounds.memory_bytes or 0) // 1_000_000} MB of memory")
-
-
-def _signal_of(exit_code: int) -> int:
-    """Return the signal that ended a command, also as a shell tells of it: git's own codes are lower."""
-    return -exit_code if exit_code < 0 else max(0, exit_code - 128)

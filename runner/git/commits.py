@@ -1,4 +1,4 @@
-"""Commits as git stores them: read field by field, written byte by byte, with what Cardinal signs. Pure."""
+"""Commits as git stores them: parsed, written, and made Cardinal's own. Pure."""
 
 import re
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34,
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit; names are `Name <address>`, times git's own: seconds and zone."""
+    """One commit; names are `Name <address>`, times in git's format: seconds and zone."""
 
     commit: str
     tree: str
@@ -30,7 +30,7 @@ class Commit:
 
 
 def parsed(commit: str, text: str) -> Commit:
-    """Return the commit that `git cat-file commit` shows; unknown headers are passed over."""
+    """Return the commit in the output of `git cat-file commit`; unknown headers are skipped."""
     head, _, message = text.partition("\n\n")
     found: dict[str, list[str]] = {}
     for line in head.split("\n"):
@@ -43,7 +43,7 @@ def parsed(commit: str, text: str) -> Commit:
 
 
 def written(commit: Commit) -> bytes:
-    """Return the object that git stores for it: nothing but these fields, so no header hides anything."""
+    """Return the git object of a commit: only these fields, so no header hides anything."""
     rows = [
         f"tree {commit.tree}",
         *(f"parent {parent}" for parent in commit.parents),
@@ -54,7 +54,7 @@ def written(commit: Commit) -> bytes:
 
 
 def own(commit: Commit, committer: Committer, run_id: str, card: str, when: str) -> Commit:
-    """Return the commit as Cardinal's own: its name and time, trailers that name run and card."""
+    """Return the commit as Cardinal's own, with trailers for run and card."""
     name = f"{committer.name} <{committer.email}>"
     said = _OURS.sub("", commit.message.replace("\0", ""))[:_MESSAGE_CHARS].strip() or f"Work of run {run_id}"
     _, _, last = said.rpartition("\n\n")
@@ -65,12 +65,12 @@ def own(commit: Commit, committer: Committer, run_id: str, card: str, when: str)
 
 
 def git_time(at: datetime, earlier_s: int = 0) -> str:
-    """Return a time as git writes it in a commit, so many seconds earlier, in UTC."""
+    """Return a time in git's format, that many seconds earlier, in UTC."""
     return f"{int(at.timestamp()) - earlier_s} +0000"
 
 
 def unquoted(path: str) -> str:
-    """Return a path that git wrote in quotes because of odd bytes; those that are no UTF-8 stay escaped.
+    """Return a path without git's quotes; bytes that are no UTF-8 stay escaped.
 
     Source: git-config(1), core.quotePath.
     """

@@ -1,4 +1,4 @@
-"""Bare mirrors on the host: the only place where the host looks at what an agent made, and pushes from."""
+"""Bare mirrors on the host: the only place where the host reads an agent's work, and pushes from."""
 
 import hashlib
 import re
@@ -7,26 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.errors import (
-    EmptyRepositoryError,
-    GitError,
-    GoneRepositoryError,
-    LongHistoryError,
-    MissingBaseError,
-    MovedBranchError,
-    OversizedRepositoryError,
-    PushRefusedError,
-    RepositoryError,
-    UnsoundObjectsError,
-)
+from runner import errors
 from runner.exec.child import Ran
 from runner.git import commits
 from runner.git.cli import run_git
 from runner.git.commits import Commit, unquoted
 from runner.git.tree_entries import check_entries
 from runner.run.run_spec import Remote
-from runner.text.redact import redact
-from runner.text.truncate import one_line
+from runner.text.plain import one_line, redact
 
 _FETCH_S = 600.0
 _LOOK_S = 60.0
@@ -48,9 +36,9 @@ Beat = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class DiffStat:
-    """How much a branch changes against its base; a binary file counts as one line, which is added.
+    """The size of a branch's change against its base; a binary file counts as one added line.
 
-    `added_bytes` are those of all new objects as they are stored, also of what a later commit takes away.
+    `added_bytes` counts all new objects as stored, also those removed by a later commit.
     """
 
     files_changed: int
@@ -63,16 +51,14 @@ class DiffStat:
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """Where GitHub's branch and base stood when a claim looked; `branch` is empty when it was not there."""
+    """Heads of GitHub's branch and base at a claim's fetch; `branch` is empty when it did not exist."""
 
     branch: str
     base: str
 
 
 class Mirror:
-    """The host's bare copy of one repository. Branches of GitHub are under refs/heads, runs under
-    refs/cardinal.
-    """
+    """The host's bare copy of one repository; refs/heads are GitHub's, refs/cardinal those of runs."""
 
     def __init__(self, folder: Path, repository: str, remote: Remote, beat: Beat) -> None:
         name = re.sub(r"[^A-Za-z0-9._-]", "_", repository)
@@ -81,7 +67,7 @@ class Mirror:
         self._repository, self._remote, self._beat = repository, remote, beat
 
     def fetch(self, base_branch: str) -> str:
-        """Bring all branches up to date and return the head of the base.
+        """Fetch all branches and return the head of the base.
 
         Raises EmptyRepositoryError, MissingBaseError, GoneRepositoryError, UnsoundObjectsError or GitError.
         """
@@ -100,18 +86,18 @@ class Mirror:
         if not base:
             found = self._git("for-each-ref", "--count=1", "refs/heads")
             raise (
-                MissingBaseError(self._repository, base_branch)
+                errors.MissingBaseError(self._repository, base_branch)
                 if found.out.strip()
-                else EmptyRepositoryError(self._repository)
+                else errors.EmptyRepositoryError(self._repository)
             )
         return base
 
     def head(self, branch: str) -> str:
-        """Return the commit of a branch as GitHub had it at the last fetch; empty when there is none."""
+        """Return the commit of a GitHub branch at the last fetch; empty without one."""
         return self.commit(f"refs/heads/{branch}")
 
     def fetch_heads(self, branch: str, base_branch: str) -> Heads:
-        """Bring all branches up to date and return where these two stand. Raises what `fetch` does."""
+        """Fetch all branches and return these two heads. Raises the errors of `fetch`."""
         base = self.fetch(base_branch)
         return Heads(self.head(branch), base)
 
@@ -121,33 +107,32 @@ class Mirror:
         return found.out.strip() if found.exit_code == 0 else ""
 
     def goes_on_from(self, head: str, commit: str) -> bool:
-        """Whether `commit` is in the history of `head`; one that is not here is in none."""
+        """Whether `commit` is in the history of `head`; a missing commit is in none."""
         return self._git("merge-base", "--is-ancestor", "--", commit, head).exit_code == 0
 
     def fork(self, base: str, head: str) -> str:
-        """Return the newest commit that both go on from. Raises GitError where there is none."""
+        """Return the newest common commit. Raises GitError without one."""
         found = self._git("merge-base", base, head)
         if found.exit_code == 1:
-            raise GitError("compare the branch with its base", "no commit is in the history of both")
+            raise errors.GitError("compare the branch with its base", "no commit is in the history of both")
         self._must("merge-base", found)
         return found.out.strip()
 
     def tree(self, commit: str) -> str:
-        """Return the name of all the files of a commit together: the same files have the same."""
-        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{tree}}")
-        self._must("read a commit's files", found)
-        return found.out.strip()
+        """Return the tree of a commit: equal for equal files."""
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{tree}}")
+        return self._output("read a commit's files", *words).strip()
 
     def remember(self, name: str, commit: str) -> None:
-        """Point refs/cardinal/`name` at a commit, so that it stays and is known later."""
+        """Point refs/cardinal/`name` at a commit."""
         self._must("write a ref", self._git("update-ref", f"refs/cardinal/{name}", commit))
 
     def recall(self, name: str) -> str:
-        """Return what `remember` was told, or empty."""
+        """Return the commit of refs/cardinal/`name`, or empty."""
         return self.commit(f"refs/cardinal/{name}")
 
     def take_bundle(self, bundle: Path, name: str) -> str:
-        """Bring HEAD of a bundle into refs/cardinal/`name`, checking every object; return the commit.
+        """Fetch HEAD of a bundle into refs/cardinal/`name`, checking every object; return the commit.
 
         Raises UnsoundObjectsError, GitLimitError or GitError. A bundle is unpacked in a quarantine first: git
         2.39 does not check the objects of a bundle, whatever fetch.fsckObjects says, but those of a
@@ -173,15 +158,14 @@ class Mirror:
         if fetched.exit_code != 0:
             detail = self._said(fetched)
             raise (
-                UnsoundObjectsError(detail)
+                errors.UnsoundObjectsError(detail)
                 if _UNSOUND.search(fetched.tail)
-                else GitError("take the export", detail)
+                else errors.GitError("take the export", detail)
             )
 
     def diff(self, base: str, head: str) -> DiffStat:
-        """Return what `head` changes since it left `base`. Raises GitError when they share no history."""
-        counted = self._git("rev-list", "--count", f"{base}..{head}")
-        self._must("count commits", counted)
+        """Return the change of `head` since it left `base`. Raises GitError without a common history."""
+        count = self._output("count commits", "rev-list", "--count", f"{base}..{head}")
         # A name a line, quoted where it must be: between NULs all of them together would be one line, cut.
         stat = self.look(
             *("diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv"),
@@ -193,21 +177,19 @@ class Mirror:
             new += 1 if added == "-" else int(added)
             gone += 0 if removed == "-" else int(removed)
             paths.append(unquoted(path))
-        stored = self._git("rev-list", "--disk-usage", "--objects", head, f"^{base}")
-        self._must("measure the branch", stored)
-        sizes = (new + gone, int(stored.out.strip()), int(counted.out.strip()))
+        words = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
+        sizes = (new + gone, int(self._output("measure the branch", *words)), int(count))
         return DiffStat(len(paths), *sizes, tuple(paths), new)
 
     def patch(self, base: str, head: str) -> str:
-        """Return what `head` changes since it left `base`, as git shows it; of binary files the names."""
-        shown = self._git("diff", "--no-color", "--no-ext-diff", "--no-textconv", f"{base}...{head}", "--")
-        self._must("show the change", shown)
-        return shown.out
+        """Return the diff of `head` since it left `base`; binary files appear by name."""
+        words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", f"{base}...{head}", "--")
+        return self._output("show the change", *words)
 
     def lines_of(self, commit: str, path: str) -> int | None:
-        """Return how many lines a file has at a commit; None where there is no file of that name.
+        """Return the number of lines of a file at a commit; None for a missing file.
 
-        One that is larger than _FILE_BYTES counts as having as many lines as anybody says.
+        A file larger than _FILE_BYTES has _MAX_LINES.
         """
         name = f"{commit}:{path}"
         size = self._git("cat-file", "-s", name)
@@ -216,9 +198,8 @@ class Mirror:
             return None
         if int(size.out.strip()) > _FILE_BYTES:
             return _MAX_LINES
-        text = self._git("cat-file", "blob", name)
-        self._must("read a file", text)
-        return len(text.out.removesuffix("\n").split("\n")) if text.out else 0
+        text = self._output("read a file", "cat-file", "blob", name)
+        return len(text.removesuffix("\n").split("\n")) if text else 0
 
     def differing(self, one: str, other: str) -> frozenset[str]:
         """Return the paths at which two commits differ."""
@@ -226,20 +207,16 @@ class Mirror:
         return frozenset(map(unquoted, self.look("diff", *words, one, other, "--").splitlines()))
 
     def commits(self, head: str, *known: str) -> tuple[Commit, ...]:
-        """Return the commits of `head` that none of `known` has, the oldest first. Raises LongHistoryError
-        for more than a thousand.
-        """
+        """Return the commits of `head` without those of `known`, oldest first. Raises LongHistoryError."""
         wanted = (head, *(f"^{commit}" for commit in known if commit))
         listed = self.look("rev-list", "--topo-order", "--reverse", *wanted, "--").split()
         if len(listed) > _MAX_COMMITS:
-            raise LongHistoryError(len(listed), _MAX_COMMITS)
+            raise errors.LongHistoryError(len(listed), _MAX_COMMITS)
         return tuple(commits.parsed(one, self.look("cat-file", "commit", one)) for one in listed)
 
     def change_digest(self, commit: str) -> str:
-        """Return the digest of the lines that a commit changes, wherever they stand; of one that cannot be
-        read it is the commit itself, which is like no other.
-        """
-        words = (
+        """Return the digest of a commit's changed lines, wherever they stand; its id if unreadable."""
+        words = [
             "-p",
             "-U0",
             "--root",
@@ -248,7 +225,7 @@ class Mirror:
             "--no-renames",
             "--no-ext-diff",
             "--no-textconv",
-        )
+        ]
         shown = self.read("diff-tree", *words, "--no-commit-id", commit)
         if shown is None:
             return commit
@@ -256,30 +233,27 @@ class Mirror:
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
     def make_commit(self, commit: Commit) -> str:
-        """Store a commit as it is described, and return its id: the same for the same description."""
+        """Store a commit and return its id."""
         return self.look(
             "hash-object", "-t", "commit", "-w", "--stdin", given=commits.written(commit)
         ).strip()
 
     def look(self, *words: str, given: bytes = b"") -> str:
-        """Return what one git command says here, whole. Raises GitError when it fails or says too much."""
+        """Return the whole output of one git command. Raises GitError when it fails or is too long."""
         ran = self._git(*words, given=given)
         self._must(words[0], ran)
         if ran.cut:
-            raise GitError(words[0], "a line is too long to be read")
+            raise errors.GitError(words[0], "a line is too long to be read")
         return ran.out
 
     def read(self, *words: str) -> str | None:
-        """Return what one git command shows of a file; None for one with lines that are too long to be read.
-
-        Raises GitError when it fails.
-        """
+        """Return the output of one git command; None where a line is too long. Raises GitError."""
         ran = self._git(*words)
         self._must(words[0], ran)
         return None if ran.cut else ran.out
 
     def push(self, head: str, branch: str, known: str) -> None:
-        """Put `branch` on GitHub at `head`, only if it still stands at `known` (empty: is not there).
+        """Set GitHub's `branch` to `head`, if it is still at `known` (empty: missing).
 
         Raises MovedBranchError, PushRefusedError, GoneRepositoryError or GitError.
         """
@@ -293,15 +267,15 @@ class Mirror:
             return
         said = pushed.out + pushed.tail
         if _MOVED.search(said):
-            raise MovedBranchError(branch)
+            raise errors.MovedBranchError(branch)
         if "[remote rejected]" in said or "GH006" in said or "GH013" in said:
-            raise PushRefusedError(branch, self._said(pushed))
+            raise errors.PushRefusedError(branch, self._said(pushed))
         raise self._named("push", pushed)
 
     def _check_size(self) -> None:
         size = sum(pack.stat().st_size for pack in (self.path / "objects").glob("pack/*.pack"))
         if size > _SIZE_CAP_BYTES:
-            raise OversizedRepositoryError(self._repository, _SIZE_CAP_BYTES)
+            raise errors.OversizedRepositoryError(self._repository, _SIZE_CAP_BYTES)
 
     def _git(
         self,
@@ -323,15 +297,23 @@ class Mirror:
             transfers=online,
         )
 
-    def _named(self, what: str, ran: Ran) -> RepositoryError:
+    def _named(self, what: str, ran: Ran) -> errors.RepositoryError:
         detail = self._said(ran)
         if _GONE.search(ran.tail):
-            return GoneRepositoryError(self._repository, detail)
-        return UnsoundObjectsError(detail) if _UNSOUND.search(ran.tail) else GitError(what, detail)
+            return errors.GoneRepositoryError(self._repository, detail)
+        return (
+            errors.UnsoundObjectsError(detail) if _UNSOUND.search(ran.tail) else errors.GitError(what, detail)
+        )
+
+    def _output(self, what: str, *words: str) -> str:
+        """Return the output of a git command. Raises GitError, which says `what` failed."""
+        ran = self._git(*words)
+        self._must(what, ran)
+        return ran.out
 
     def _must(self, what: str, ran: Ran) -> None:
         if ran.exit_code != 0:
-            raise GitError(what, self._said(ran))
+            raise errors.GitError(what, self._said(ran))
 
     @staticmethod
     def _said(ran: Ran) -> str:

@@ -1,4 +1,4 @@
-"""How many files a commit names, counted without naming them: trees within trees multiply."""
+"""Counts the files of a commit without listing them: trees within trees multiply."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,17 +14,16 @@ Look = Callable[..., str]
 
 @dataclass(slots=True)
 class _Tree:
-    """A new tree: how many files it names, and which other new trees, as often as it names them."""
+    """A new tree: its number of files, and its subtrees among the new trees, with repetitions."""
 
     files: int = 0
     trees: list[str] = field(default_factory=list)
 
 
 def check_entries(look: Look, commit: str, most_listed: int = MAX_LISTED) -> None:
-    """Raise GitLimitError when what `commit` brings to the branches of this repository names too many files.
+    """Raise GitLimitError when the new trees of `commit` name too many files.
 
-    `look` runs git there. A folder that is there already counts as one file. Source: git-diff-tree(1), on
-    --stdin with trees.
+    `look` runs git there. A known folder counts as one file. Source: git-diff-tree(1), on --stdin with trees.
     """
     words = ("rev-list", "--objects", "--no-object-names", "--filter=object:type=tree")
     listed = look(*words, "--filter-provided-objects", commit, "--not", "--branches").split()
@@ -45,7 +44,7 @@ def check_entries(look: Look, commit: str, most_listed: int = MAX_LISTED) -> Non
 
 
 def _read(look: Look, names: list[str], most_listed: int) -> dict[str, _Tree]:
-    """Return what each of the trees names. Raises GitLimitError when it is too much to be kept in memory."""
+    """Return the entries of each tree. Raises GitLimitError when they do not fit into memory."""
     trees, same, listed = {name: _Tree() for name in names}, {name: name for name in names}, 0
     for start in range(0, len(names), _AT_ONCE):
         given = "".join(f"{_EMPTY_TREE} {name}\n" for name in names[start : start + _AT_ONCE])

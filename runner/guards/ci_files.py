@@ -1,4 +1,4 @@
-"""Which files decide what the checks of a repository do: whole files, and sections of others. Pure."""
+"""Files that decide what the checks of a repository do: whole files, and sections of others. Pure."""
 
 import configparser
 import json
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from runner.guards.path_patterns import folded
 
-# Each by its name, wherever it lies: what the usual tools read to know what to check, and how.
+# Configuration of the usual check tools, by name, in any folder.
 _WHOLE = re.compile(
     r"""
     (?:gnu)?makefile | .*\.mk | \.?justfile | taskfile\.ya?ml | rakefile | tox\.ini | noxfile\.py
@@ -52,49 +52,15 @@ _OF_TESTS = re.compile(
 _TEST_DEPENDENCY = re.compile(r"^\s*(?:test|androidTest)\w*(?:Implementation|Api|RuntimeOnly|CompileOnly)\b")
 _PARTS = re.compile(r"[;&|(){}`\n]")  # of a shell line: each begins with a program
 _WORDS = re.compile(r"""[\s<>"'=$,]+""")
-_WRITTEN = re.compile(r"""\d?>{1,2}\s*[^\s<>]+""")  # a file that takes what a command says is not run by it
+_WRITTEN = re.compile(r"""\d?>{1,2}\s*[^\s<>]+""")  # the target of a redirection is not run
 _ASSIGNED = re.compile(r"""^\s*(?:\w{1,100}=(?:"[^"]*"|'[^']*'|[^\s"'])*\s+){1,20}""")
 _ELSEWHERE = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd|-C|--(?:prefix|directory|cwd))\b")
 _TOLD_BY = re.compile(r"--.*|-c")  # settings, or a shell line
-_RUNNERS = frozenset(
-    [
-        "sh",
-        "bash",
-        "dash",
-        "zsh",
-        "ksh",
-        "source",
-        ".",
-        "python",
-        "python3",
-        "pypy3",
-        "node",
-        "deno",
-        "bun",
-        "ruby",
-        "perl",
-        "php",
-        "lua",
-        "tsx",
-        "ts-node",
-        "exec",
-        "env",
-        "time",
-        "nice",
-        "timeout",
-        "sudo",
-        "xargs",
-        "if",
-        "then",
-        "else",
-        "do",
-        "while",
-        "until",
-        "!",
-        "run",
-        "npx",
-    ]
-)
+_RUNNERS = frozenset({
+    "sh", "bash", "dash", "zsh", "ksh", "source", ".", "python", "python3", "pypy3", "node", "deno", "bun",
+    "ruby", "perl", "php", "lua", "tsx", "ts-node", "exec", "env", "time", "nice", "timeout", "sudo",
+    "xargs", "if", "then", "else", "do", "while", "until", "!", "run", "npx",
+})  # fmt: skip
 _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
 Sections = dict[str, object]
 
@@ -127,7 +93,7 @@ def _fits(path: str, line: str) -> bool:
 
 
 def _run_by(words: list[str]) -> Iterator[str]:
-    """Yield what a command runs or is told by: what it only looks at, as `test -f` does, decides nothing."""
+    """Yield the files that a command runs, or is configured by; files that it only reads decide nothing."""
     before = "exec"  # at the beginning stands a program
     for at, word in enumerate(words):
         if not word:
@@ -142,22 +108,22 @@ def _run_by(words: list[str]) -> Iterator[str]:
 
 
 def by_lines(path: str) -> bool:
-    """Whether a file decides by some of its lines alone."""
+    """Whether only some lines of a file decide."""
     return _LINES.fullmatch(folded(path)) is not None
 
 
 def decides(line: str) -> bool:
-    """Whether a line of such a file is about tests; a dependency that tests need is not."""
+    """Whether a line of such a file is about tests; a dependency of tests is not."""
     return _OF_TESTS.search(line) is not None and not _TEST_DEPENDENCY.match(line)
 
 
 def has_sections(path: str) -> bool:
-    """Whether a file decides by some of its sections alone."""
+    """Whether only some sections of a file decide."""
     return _name(path) in _READERS
 
 
 def altered(path: str, before: str, after: str) -> tuple[str, ...]:
-    """Return the sections that decide and differ; the whole file, as `it`, where a text cannot be read."""
+    """Return the deciding sections that differ; the whole file, as `it`, where a text cannot be parsed."""
     read = _READERS[_name(path)]
     try:
         old, new = (read(text) if text.strip() else {} for text in (before, after))
@@ -177,7 +143,7 @@ def _at(found: object, *keys: str) -> object:
 
 
 def _chosen(found: object, places: Iterable[str]) -> Sections:
-    """Return what stands at each of these places, of which the names are parted by a space."""
+    """Return the value at each of these places, whose keys are separated by a space."""
     chosen = {place: _at(found, *place.split(" ")) for place in places}
     return {place: one for place, one in chosen.items() if one is not None}
 
@@ -209,17 +175,9 @@ _READERS: dict[str, Callable[[str], Sections]] = {
     "composer.json": _json("scripts", "autoload-dev"),
     "deno.json": _json("tasks", "test", "lint"),
     "pyproject.toml": _toml(
-        *(
-            "tool pytest",
-            "tool coverage",
-            "tool tox",
-            "tool nox",
-            "tool poe",
-            "tool taskipy",
-            "tool pdm scripts",
-        ),
+        *("tool pytest", "tool coverage", "tool tox", "tool nox", "tool poe", "tool taskipy"),
         *("tool hatch envs", "tool ruff", "tool mypy", "tool pyright", "tool pylint", "tool black"),
-        *("tool poetry scripts", "project entry-points pytest11"),
+        *("tool pdm scripts", "tool poetry scripts", "project entry-points pytest11"),
     ),
     "cargo.toml": _toml("test", "lints", "workspace lints", "lib test", "lib doctest", "profile test"),
     "setup.cfg": _ini,
@@ -227,6 +185,6 @@ _READERS: dict[str, Callable[[str], Sections]] = {
 
 
 def sections_named(keys: Iterable[str], most: int = 3) -> Iterator[str]:
-    """Yield the first of these sections as people know them."""
+    """Yield the first of these sections by their usual names."""
     for key in tuple(keys)[:most]:
         yield f"`{key.replace(' ', '.')}`" if key != "it" else "the file"

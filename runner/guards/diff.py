@@ -1,4 +1,4 @@
-"""What a push would put on GitHub, read on the host's mirror: the end state, and every commit on the way."""
+"""The change of a push, read on the host's mirror: the end state, and every commit on the way."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -25,8 +25,9 @@ _OBJECTS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What GitHub has: `published` commits with all before them, `seen` as the head of the branch that the
-    work stands on (empty: none), `peoples` commits on it.
+    """GitHub's state: `published` commits, `seen` as the head that the work is based on, `peoples` commits.
+
+    `seen` is empty without a branch.
     """
 
     published: tuple[str, ...]
@@ -35,10 +36,10 @@ class Known:
 
 
 def change_of(mirror: Mirror, base: str, head: str, known: Known) -> Change:
-    """Return what a push of `head` would publish, each content once in each place.
+    """Return the change that a push of `head` would publish, each content once in each place.
 
-    What people pushed to the branch is left out: paths that are as they left them at the end, and on the way
-    contents that they put in that very place. Raises GitError or LongHistoryError.
+    People's pushes are left out: unchanged paths at the end, and contents that they put in that very place on
+    the way. Raises GitError or LongHistoryError.
     """
     new = mirror.commits(head, *known.published)
     theirs = {_place(one) for one in _compared(mirror, known.peoples)}
@@ -65,7 +66,7 @@ def _at_the_end(mirror: Mirror, base: str, head: str, seen: str) -> Iterator[Tou
 
 
 def _compared(mirror: Mirror, commits: Iterable[Commit]) -> Iterator[Touched]:
-    """Yield what each commit changes against all of its parents: what a merge takes from one is no change."""
+    """Yield the changes of each commit against all of its parents; the merged part of a merge is none."""
     found = tuple(commits)
     trees = {one.commit: one.tree for one in found}
     for parent in dict.fromkeys(parent for one in found for parent in one.parents):
@@ -84,7 +85,7 @@ def _compared(mirror: Mirror, commits: Iterable[Commit]) -> Iterator[Touched]:
 
 
 def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], list[Touched]]:
-    """Return what differs between the trees of each pair. Source: git-diff-tree(1), on --stdin with trees."""
+    """Return the differences of each pair of trees. Source: git-diff-tree(1), on --stdin with trees."""
     rows: dict[tuple[str, str], list[Touched]] = {pair: [] for pair in pairs}
     words = ("-r", "--raw", "--no-renames", "--no-abbrev", "--stdin")
     for start in range(0, len(pairs), _OBJECTS_AT_ONCE):
@@ -113,9 +114,9 @@ def _parsed(row: str, commit: str) -> Touched:
 
 
 def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:
-    """Yield each with size, lines and where it leads, as far as that may be read.
+    """Yield each path with size, lines and link target, as far as they may be read.
 
-    What is gone has an allowance of its own: many files taken away leave no new one unread.
+    Removed files have a quota of their own: they leave no new file unread.
     """
     if len(touched) > _MAX_PATHS:
         raise GitError("read the change", f"{len(touched):,} changed files are more than {_MAX_PATHS:,}")
@@ -142,7 +143,7 @@ def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:
 
 
 def _wanted(touched: Iterable[Touched]) -> Iterator[str]:
-    """Yield the objects whose size counts: all that are there now, and at the end what was before."""
+    """Yield the objects to measure: all current ones, and at the end the previous ones."""
     for one in touched:
         if one.is_file or one.mode == LINK:
             yield one.object
@@ -152,13 +153,13 @@ def _wanted(touched: Iterable[Touched]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Allowance:
-    """How much may be read yet."""
+    """A quota of bytes and files to read."""
 
     left_bytes: int
     files: int
 
     def takes(self, size_bytes: int) -> bool:
-        """Spend it on a file, if it is not too large; return whether that was done."""
+        """Spend the quota on a file, if it fits; return whether it did."""
         if size_bytes > min(_READ_BYTES, self.left_bytes) or not self.files:
             return False
         self.left_bytes, self.files = self.left_bytes - size_bytes, self.files - 1
@@ -178,7 +179,7 @@ def _sizes(mirror: Mirror, objects: set[str]) -> dict[str, int]:
 
 
 def _with_lines(mirror: Mirror, one: Touched) -> Touched:
-    """Return it with its lines; text that is stored in two bytes a letter is read without the empty."""
+    """Return it with its lines; NUL bytes of two-byte text are dropped."""
     if one.was_file:
         words = ("-U0", "--text", "--no-color", "--no-ext-diff", "--no-textconv")
         ran = mirror.read("diff", *words, one.before_object, one.object)
@@ -210,7 +211,7 @@ def _plain(text: str) -> str:
 
 
 def _changed(rows: list[str]) -> tuple[list[tuple[int, str]], list[str]]:
-    """Return the added lines of a diff without context, with their numbers, and those taken away.
+    """Return the added lines of a diff without context, with their numbers, and the removed ones.
 
     They are counted, since a line may look like a header.
     """

@@ -1,4 +1,4 @@
-"""Path patterns of the policy: what each means, and that no spelling of a path gets around one. Pure."""
+"""Path patterns of the policy, matched so that no spelling of a path gets around one. Pure."""
 
 import re
 import unicodedata
@@ -20,9 +20,9 @@ _TRAILING = re.compile(r"[. ]+(?=/|$)")  # Windows drops them from the end of a 
 
 
 def folded(text: str) -> str:
-    """Return `text` as the most forgiving reader takes it: without case, look-alikes and unseen characters.
+    """Return `text` without case, look-alikes and invisible characters.
 
-    Some file systems fold case and composition, and drop what is not drawn (HFS+) or trailing dots (NTFS).
+    Some file systems fold case and composition, and drop invisible characters (HFS+) or trailing dots (NTFS).
     """
     plain = unicodedata.normalize("NFKC", text)
     seen = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Cc") or char == "\n")
@@ -32,11 +32,10 @@ def folded(text: str) -> str:
 
 
 def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Return each path that a pattern protects, with the first such pattern.
+    """Return each protected path with the first pattern that protects it.
 
-    `*` and `?` stay within a name, `**` goes over folders; a pattern without a slash counts at any depth, and
-    one that names a folder counts for all in it. Letters count without case, look-alikes as what they look
-    like.
+    `*` and `?` stay within a name, `**` crosses folders. A pattern without a slash matches at any depth, and
+    one for a folder matches everything in it. Case does not count, and look-alikes are what they look like.
     """
     rules = [(pattern, _compiled(pattern, forgiving=True)) for pattern in patterns if pattern.strip(" /")]
     found = ((path, next((rule for rule, shape in rules if _fits(shape, path)), "")) for path in paths)
@@ -44,7 +43,7 @@ def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str,
 
 
 def outside(paths: Iterable[str], patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths that no pattern allows: letter by letter here, since leave is never guessed."""
+    """Return the paths that no pattern allows; these match exactly, since permission is never guessed."""
     rules = [_compiled(pattern, forgiving=False) for pattern in patterns if pattern.strip(" /")]
     return tuple(path for path in paths if not any(shape.fullmatch(path) for shape in rules))
 
@@ -75,7 +74,7 @@ def _compiled(pattern: str, *, forgiving: bool) -> re.Pattern[str]:
 
 
 def _folders_above(pattern: str) -> list[str]:
-    """Return the folders that every path of the pattern is in, as far as it names them."""
+    """Return the folders of every path of the pattern, as far as it names them."""
     parts = pattern.split("/")
     named = next((n for n, part in enumerate(parts) if "*" in part or "?" in part), len(parts) - 1)
     return ["/".join(parts[:count]) for count in range(1, named + 1)]

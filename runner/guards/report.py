@@ -1,9 +1,9 @@
-"""What the guards found, in words: for the agent that is to undo it, for the person who decides. Pure."""
+"""Findings of the guards in words, for the agent and for people. Pure."""
 
 from collections.abc import Iterable, Sequence
 
 from ledger.events.guard import Violation
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 _SHOWN = 5
 _FOR_AGENTS = 30
@@ -12,7 +12,7 @@ _RULE_BYTES = 300
 
 
 def sentence(found: Violation) -> str:
-    """Return one finding on one line: where, what, and which rule."""
+    """Return one finding on one line: place, problem and rule."""
     line = f":{found.line}" if found.line else ""
     commit = f" in commit {found.commit[:8]}" if found.commit else ""
     path = one_line(found.path, _PATH_BYTES)
@@ -20,14 +20,14 @@ def sentence(found: Violation) -> str:
 
 
 def listed(found: Sequence[Violation], more: int = 0, shown: int = _SHOWN) -> str:
-    """Return the first findings, each once however many commits it is in, and how many more there are."""
+    """Return the first findings, each once in whatever commits, and the number of others."""
     rows = tuple(dict.fromkeys(map(sentence, found)))
     rest = len(rows) - shown + more if len(rows) > shown else more
     return "; ".join(rows[:shown]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def question(found: Sequence[Violation], more: int) -> str:
-    """Return what a person is asked."""
+    """Return the question for a person."""
     return (
         f"The guardrails of the repository's policy ask about this change: {listed(found, more)}. "
         "Publish that too?"
@@ -35,7 +35,7 @@ def question(found: Sequence[Violation], more: int) -> str:
 
 
 def refusal(found: Iterable[Violation], fork: str) -> str:
-    """Return what the agent is told to undo, and how to get it out of its commits, which begin at `fork`."""
+    """Return the findings to undo, for the agent, and how to rewrite its commits, which begin at `fork`."""
     rows = list(dict.fromkeys(f"- {sentence(one)}: {one.advice}" for one in found))
     more = [f"- and {len(rows) - _FOR_AGENTS} more of the kind"] if len(rows) > _FOR_AGENTS else []
     text = "\n".join((*rows[:_FOR_AGENTS], *more))
@@ -49,6 +49,6 @@ def refusal(found: Iterable[Violation], fork: str) -> str:
 
 
 def reason(found: Sequence[Violation], more: int) -> str:
-    """Return why a run failed that did not undo what is refused."""
+    """Return why the run failed that did not undo the findings."""
     advice = found[0].advice if found else ""
     return f"the guardrails refuse the change: {listed(found, more)}. What undoes it: {advice}"

@@ -1,6 +1,6 @@
-"""What looks like a secret in one line of text: by detect-secrets, and by the shapes that Cardinal redacts.
+"""Secrets in one line of text: by detect-secrets, and by the patterns that Cardinal redacts.
 
-Only its patterns are used, on text in memory: nothing asks the network whether a key is good.
+Only patterns are used, on text in memory: nothing asks the network whether a key is valid.
 """
 
 import math
@@ -9,43 +9,21 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
-from detect_secrets.plugins.artifactory import ArtifactoryDetector
-from detect_secrets.plugins.aws import AWSKeyDetector
-from detect_secrets.plugins.azure_storage_key import AzureStorageKeyDetector
+from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 from detect_secrets.plugins.base import BasePlugin
-from detect_secrets.plugins.basic_auth import BasicAuthDetector
-from detect_secrets.plugins.cloudant import CloudantDetector
-from detect_secrets.plugins.discord import DiscordBotTokenDetector
-from detect_secrets.plugins.github_token import GitHubTokenDetector
-from detect_secrets.plugins.gitlab_token import GitLabTokenDetector
-from detect_secrets.plugins.ibm_cloud_iam import IbmCloudIamDetector
-from detect_secrets.plugins.ibm_cos_hmac import IbmCosHmacDetector
-from detect_secrets.plugins.jwt import JwtTokenDetector
-from detect_secrets.plugins.keyword import KeywordDetector
-from detect_secrets.plugins.mailchimp import MailchimpDetector
-from detect_secrets.plugins.npm import NpmDetector
-from detect_secrets.plugins.openai import OpenAIDetector
-from detect_secrets.plugins.private_key import PrivateKeyDetector
-from detect_secrets.plugins.pypi_token import PypiTokenDetector
-from detect_secrets.plugins.sendgrid import SendGridDetector
-from detect_secrets.plugins.slack import SlackDetector
-from detect_secrets.plugins.softlayer import SoftlayerDetector
-from detect_secrets.plugins.square_oauth import SquareOAuthDetector
-from detect_secrets.plugins.stripe import StripeDetector
-from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
-from detect_secrets.plugins.twilio import TwilioKeyDetector
 
-from runner.text.redact import redact
+from runner.text.plain import redact
 
-_CERTAIN: tuple[type[BasePlugin], ...] = (
-    ArtifactoryDetector, AWSKeyDetector, AzureStorageKeyDetector, CloudantDetector, DiscordBotTokenDetector,
-    GitHubTokenDetector, GitLabTokenDetector, IbmCloudIamDetector, IbmCosHmacDetector, MailchimpDetector,
-    NpmDetector, OpenAIDetector, PrivateKeyDetector, PypiTokenDetector, SendGridDetector, SlackDetector,
-    SoftlayerDetector, SquareOAuthDetector, StripeDetector, TelegramBotTokenDetector, TwilioKeyDetector,
+_CERTAIN = (
+    "ArtifactoryDetector", "AWSKeyDetector", "AzureStorageKeyDetector", "CloudantDetector",
+    "DiscordBotTokenDetector", "GitHubTokenDetector", "GitLabTokenDetector", "IbmCloudIamDetector",
+    "IbmCosHmacDetector", "MailchimpDetector", "NpmDetector", "OpenAIDetector", "PrivateKeyDetector",
+    "PypiTokenDetector", "SendGridDetector", "SlackDetector", "SoftlayerDetector", "SquareOAuthDetector",
+    "StripeDetector", "TelegramBotTokenDetector", "TwilioKeyDetector",
 )  # fmt: skip
-# Examples and tests are full of these: a person says which is one of them.
-_DOUBTFUL: tuple[type[BasePlugin], ...] = (BasicAuthDetector, JwtTokenDetector)
+_DOUBTFUL = ("BasicAuthDetector", "JwtTokenDetector")  # common in examples and tests: a person decides
 _PIECE = 2_000  # characters; a pattern's time grows with the line
 _OVERLAP = 200
 _SETS = re.compile(r"pass|pwd|secret|key|contrase", re.IGNORECASE)
@@ -56,14 +34,14 @@ _VALUE = re.compile(r"[^\s'\"`,;<>{}()\[\]$%*]+")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a line holds, as people call it. `doubtful`: as often an example as a secret."""
+    """A kind of secret, as people call it. `doubtful`: as often an example as a secret."""
 
     name: str
     doubtful: bool
 
 
 def kinds_in(line: str) -> tuple[Kind, ...]:
-    """Return the kinds of secrets that a line seems to hold, each once."""
+    """Return the kinds of secrets in a line, each once."""
     return tuple(dict.fromkeys(kind for piece in _pieces(line) for kind in _kinds(piece)))
 
 
@@ -89,7 +67,7 @@ def _finds(plugin: BasePlugin, text: str) -> bool:
 
 
 def _sets_password(keyword: BasePlugin, text: str) -> bool:
-    """Whether a name like `password` gets a value that nobody would choose for an example."""
+    """Whether a name like `password` gets a value that is no example."""
     at = 0
     while found := _SETS.search(text, at):
         piece = text[max(0, found.start() - _BEFORE) : found.start() + _KEYWORD_PIECE]
@@ -109,4 +87,8 @@ def _is_random(value: str) -> bool:
 
 @cache
 def _plugins() -> tuple[tuple[BasePlugin, ...], tuple[BasePlugin, ...], BasePlugin]:
-    return tuple(one() for one in _CERTAIN), tuple(one() for one in _DOUBTFUL), KeywordDetector()
+    known: dict[str, Any] = {
+        plugin.__name__: plugin for plugin in get_mapping_from_secret_type_to_class().values()
+    }
+    certain, doubtful = (tuple(known[name]() for name in names) for names in (_CERTAIN, _DOUBTFUL))
+    return certain, doubtful, known["KeywordDetector"]()

@@ -1,7 +1,7 @@
-"""What tests look like in the usual languages: their files, one test, an assertion, one that is off. Pure.
+"""Patterns of tests in the usual languages: files, tests, assertions, disabled tests. Pure.
 
-All of it is read line by line, with runs of spaces as one, and no pattern looks further than a few hundred
-characters: a line of a megabyte takes no longer than its length.
+Everything is read line by line, with runs of spaces as one, and no pattern looks further than a few hundred
+characters: a line of a megabyte takes linear time.
 """
 
 import re
@@ -123,7 +123,7 @@ _REMARKS = ("//", "/*", "*", "--", ";;")
 
 
 def kind_of(path: str) -> int:
-    """Return whether runners find tests in a file by its name, or at least look for them near it."""
+    """Return how surely runners find tests in a file of that name."""
     plain = folded(path)
     if _NAMED.fullmatch(plain) or _COLLECTED.fullmatch(plain):
         return TEST_FILE
@@ -131,13 +131,13 @@ def kind_of(path: str) -> int:
 
 
 def language(path: str) -> str:
-    """Return what tells the languages of two files apart: their suffix, or one name for related suffixes."""
+    """Return the language of a file: its suffix, or one name for related suffixes."""
     found = _LANGUAGE.fullmatch(folded(path))
     return (found.lastgroup or found[found.re.groups]) if found else ""
 
 
 def plain(line: str) -> str:
-    """Return a line without indentation and with single spaces; empty for a remark."""
+    """Return a line without indentation and with single spaces; empty for a comment."""
     said = _SPACES.sub(" ", line).strip()
     remark = said.startswith(_REMARKS) or (said.startswith("#") and not said.startswith(("#[", "#![")))
     return "" if remark and not said.startswith(("//go:build", "// +build")) else said
@@ -149,12 +149,12 @@ def tests_in(line: str) -> int:
 
 
 def assertions_in(line: str) -> int:
-    """Return how many assertions a plain line has; one that only brings them in has none."""
+    """Return the number of assertions in a plain line; an import has none."""
     return 0 if _IMPORT.fullmatch(line) else sum(1 for _ in _ASSERTION.finditer(line))
 
 
 def tricks(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the added lines that make checks see less, each with what it does, as the end of a sentence."""
+    """Yield the added lines that weaken checks, each with its effect as the end of a sentence."""
     is_test, is_script = kind_of(path) != NOWHERE, _SCRIPT.fullmatch(folded(path)) is not None
     for number, text in lines:
         line = plain(text)

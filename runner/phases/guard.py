@@ -1,15 +1,13 @@
-"""Judges what would leave: what a guard denies goes back to the agent, what it asks about to a person."""
+"""Guard phase: denied findings go back to the agent, doubtful ones to a person."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from hashlib import sha256
 
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
-from runner.branch.export import export_commit
+from runner.branch.export import export_commit, peoples, published
 from runner.branch.rebase import seen
-from runner.branch.rewrite_authors import peoples, published
 from runner.checks.repair_limits import bound_refusals
 from runner.guards import builtin
 from runner.guards.contract import Breach, Change
@@ -20,7 +18,7 @@ from runner.phases.work import repair_change
 from runner.run.context import RunContext
 from runner.run.exits import Finish, failed
 from runner.run.run_spec import Guards
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 _MAX = 100  # findings in one event
 _JUDGE_S = 180.0  # searching 20 MB of text: nothing can renew the claim meanwhile
@@ -29,11 +27,10 @@ _RULE_BYTES = 2_500
 
 
 def enforce_guards(run: RunContext, start: str) -> bool:
-    """Let the agent undo what the guards deny, and return whether it had to. Publishing judges once more what
-    really leaves.
+    """Let the agent undo what the guards deny; return whether it had to. Publishing judges once more.
 
-    Each finding is given back once, and each time counts as an iteration. Raises Finish (guardrail) for one
-    that is still there, Park where the iterations are used up, and whatever a turn raises.
+    Each finding is given back once, which counts as an iteration. Raises Finish (guardrail) for one that is
+    still there, Park where the iterations are used up, and the exits of a turn.
     """
     worked = False
     while True:
@@ -51,7 +48,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
 
 
 def judge(run: RunContext, head: str) -> GuardsJudged:
-    """Return what all guards say of a commit of the mirror; an event, unless it was said of the very same."""
+    """Return the guards' judgement of a commit in the mirror; a new one becomes an event."""
     lines = run.order.validation
     rules = replace(run.order.guards, checks=(*lines.setup, *lines.fast, *lines.full))
     base = run.mirror.head(run.order.base_branch)
@@ -76,9 +73,9 @@ def judge(run: RunContext, head: str) -> GuardsJudged:
 
 
 def ask_people(run: RunContext, head: str) -> None:
-    """Return once a person agreed to every finding that is to be asked about, and nothing is denied.
+    """Return once a person agreed to every doubtful finding, and nothing is denied. Raises Park and Finish.
 
-    Files of CI are a question of their own, since not everybody may answer it. Raises Park and Finish.
+    Files of CI are a question of their own, since not everybody may answer it.
     """
     judged = judge(run, head)
     if run.history.guards.denied:
@@ -86,7 +83,7 @@ def ask_people(run: RunContext, head: str) -> None:
     asked = tuple(one for one in judged.findings if one.action == "ask")
     workflows = tuple(one for one in asked if one.guard == "protected" and is_workflow(one.path))
     others = tuple(one for one in asked if one not in workflows)
-    if judged.left_out:  # what is not listed may be of either kind, and each needs its own word
+    if judged.left_out:  # unlisted findings may be of either kind, and each kind needs its own answer
         workflows, others = workflows or asked[:1], others or asked[:1]
     of_ci = () if run.order.workflows else workflows
     for subject, some in ((Subject.WORKFLOWS, of_ci), (Subject.GUARD, others)):
@@ -97,20 +94,20 @@ def ask_people(run: RunContext, head: str) -> None:
 
 
 def violations(change: Change, rules: Guards) -> tuple[Violation, ...]:
-    """Return what all guards find that the rules do not allow, what is denied first."""
-    found = [one for name in builtin.names() for one in _of_guard(name, change, rules)]
+    """Return the findings of all guards whose action is not allow, denied ones first."""
+    actions = {name: rules.action(name) for name in builtin.names()}
+    found = [
+        _violation(name, action, one)
+        for name, action in actions.items()
+        if action != "allow"
+        for one in builtin.load(name).look(change, rules)
+    ]
     return tuple(sorted(dict.fromkeys(found), key=_rank))
 
 
 def _rank(one: Violation) -> tuple[bool, bool, str, str]:
-    """What is denied comes first, then what stands at the head before what only was on the way."""
+    """Sort key: denied before doubtful, the end state before commits on the way."""
     return one.action != "deny", bool(one.commit), one.guard, one.path
-
-
-def _of_guard(name: str, change: Change, rules: Guards) -> Iterator[Violation]:
-    action = rules.action(name)
-    if action != "allow":
-        yield from (_violation(name, action, one) for one in builtin.load(name).look(change, rules))
 
 
 def _violation(name: str, action: str, found: Breach) -> Violation:

@@ -1,4 +1,4 @@
-"""A run that only reads: from a clean checkout of the base to findings, and nothing else of it leaves."""
+"""Investigation phase: a read-only run from a clean checkout of the base to its findings."""
 
 from ledger.events.findings import Finding, FindingsReported, FollowUp, InvestigationBegun, Reference
 from ledger.events.run import FinalReported, RunEnded
@@ -9,22 +9,22 @@ from runner.git.mirror import Heads
 from runner.phases.prepare import admit, forget_session, set_up
 from runner.phases.work import work
 from runner.run.context import RunContext
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 MAX_DISCARDED = 50  # paths that are named
-_BEFORE = "refs/cardinal/before"  # in its place: what set-up left there
+_BEFORE = "refs/cardinal/before"  # in its workspace: the state after set-up
 _MESSAGE = "Left behind"
 
 
 def investigate(run: RunContext, *, allow_unsandboxed: bool) -> None:
-    """Take an investigation to its ending. Raises Leave for every other way out, and RunnerError."""
+    """Take an investigation to its ending. Raises StageExit for every other exit, and RunnerError."""
     base = _prepare(run, allow_unsandboxed=allow_unsandboxed)
     work(run)
     _hand_in(run, base)
 
 
 def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
-    """Check the base out where no run works, and return its commit: the same after a crash or an answer."""
+    """Check the base out in a place of its own; return its commit, the same in every claim."""
     order = run.order
     admit(run, allow_unsandboxed=allow_unsandboxed)
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
@@ -44,7 +44,7 @@ def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
 
 
 def _hand_in(run: RunContext, base: str) -> None:
-    """Write findings, report and ending in one transaction; what its place had changed is only named."""
+    """Write findings, report and ending in one transaction; changed files are only named."""
     run_id = run.order.run_id
     said = FindingsInput.model_validate(run.history.finish)
     changed = run.checkout.changed_since(_BEFORE, _MESSAGE)
@@ -61,7 +61,7 @@ def _hand_in(run: RunContext, base: str) -> None:
 
 
 class _Reader:
-    """Looks up in the host's mirror whether what an agent names is there."""
+    """Checks in the host's mirror that the places named by the agent exist."""
 
     def __init__(self, run: RunContext, base: str) -> None:
         self._run, self._base = run, base

@@ -1,20 +1,20 @@
-"""The start of a claim: mirror, workspace, and a branch that stands on its base."""
+"""Prepare phase: mirror, workspace, and a branch on top of its base."""
 
 import json
 import logging
+from collections.abc import Callable
 from hashlib import sha256
 
 from ledger.events.agent import SessionLost
 from ledger.events.artifact import BRIEFING
 from ledger.events.instruction import SkillsChosen
-from ledger.events.run import BriefingMade
+from ledger.events.run import BriefingMade, Progressed, RunEvent
 from ledger.states import RunState
+from runner import errors
 from runner.artifacts.keep import keep
 from runner.branch.export import export_commit, head_name
 from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
-from runner.checks.clean_checkout import clear_away
-from runner.checks.commands import note_hosts, start_command
-from runner.errors import BackendError, NetworkError, RunnerError, UnsandboxedError
+from runner.checks.places import clear_away, note_hosts, start_command
 from runner.exec.child import finish
 from runner.git.mirror import Heads
 from runner.phases.stage_transitions import stands_at
@@ -23,17 +23,19 @@ from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.instructions import stack_event
 from runner.run.stage_machine import may_edit
-from runner.text.redact import redact
-from runner.workspaces.reuse import make_anew, unusable
+from runner.text.plain import one_line, redact
 
+ASIDE = "set-aside.patch"
+_ASIDE_BYTES = 10_000_000
+_SHOWN_CHARS = 300
 _SETUP_S = 900.0
-_KEEP_S = 420.0  # packing or unpacking what set-up left: nothing can renew the claim meanwhile
+_KEEP_S = 420.0  # to pack or unpack the result of set-up: nothing can renew the claim meanwhile
 log = logging.getLogger(__name__)
 _SETUP_OUTPUT_BYTES = 20_000_000
 
 
 def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
-    """Write down what the agent is told, and let nobody in who may not work in such a place.
+    """Record the instructions, and refuse agents and commands that this workspace cannot hold.
 
     Raises Park on an open question, BackendError, NetworkError or UnsandboxedError.
     """
@@ -46,20 +48,19 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     _instruct(run)
     run.deliver_answers()
     if order.workspace not in run.agent.backends:
-        raise BackendError(run.agent.name, order.workspace, run.agent.backends)
+        raise errors.BackendError(run.agent.name, order.workspace, run.agent.backends)
     if order.tools.network not in run.workspace.networks:
-        raise NetworkError(order.workspace, order.tools.network, run.workspace.networks)
+        raise errors.NetworkError(order.workspace, order.tools.network, run.workspace.networks)
     if run.workspace.locked and not allow_unsandboxed:
         checks = order.validation
         if not run.agent.trusted:
-            raise UnsandboxedError(run.agent.name, run.workspace.locked)
-        if checks.setup or checks.fast or checks.full:  # commands of the repository, on what an agent wrote
-            raise UnsandboxedError("what the repository's policy runs", run.workspace.locked)
+            raise errors.UnsandboxedError(run.agent.name, run.workspace.locked)
+        if checks.setup or checks.fast or checks.full:  # the repository's commands, on an agent's work
+            raise errors.UnsandboxedError("what the repository's policy runs", run.workspace.locked)
 
 
 def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
-    """Make everything ready and return the commit that the run began at: GitHub's head of the branch, or the
-    base, as the run's first claim found it.
+    """Prepare the workspace; return the start commit: GitHub's head or the base at the run's first claim.
 
     Raises Park on an open question, NetworkError, UnsandboxedError, RepositoryError or WorkspaceError.
     """
@@ -77,7 +78,7 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
 
 
 def _check_out(run: RunContext, heads: Heads) -> None:
-    """Fill an empty place."""
+    """Fill an empty workspace."""
     if not _bring_back(run, heads):
         run.checkout.clone(run.order.branch, run.order.base_branch, heads)
     set_up(run, heads.base)
@@ -86,14 +87,14 @@ def _check_out(run: RunContext, heads: Heads) -> None:
 
 
 def _take_over(run: RunContext, heads: Heads) -> None:
-    """Go on in a place where an agent has been. Raises WorkspaceError where that is not possible."""
+    """Continue in a workspace where an agent has worked. Raises WorkspaceError when that is impossible."""
     run.checkout.fetch(run.order.branch, run.order.base_branch, heads)
     _clear_after_commands(run)
     _put_on(run, heads)
 
 
 def _put_on(run: RunContext, heads: Heads) -> None:
-    """Put the work on what people pushed, and before the agent's first turn on the base. Raises Park."""
+    """Rebase the work on pushes, and before the agent's first turn on the base. Raises Park."""
     if take_in_pushes(run, heads.branch) and run.history.stages.open is not None:
         export_commit(run)  # a stage that may not edit is left at that commit
     if run.history.turn is None:
@@ -101,9 +102,7 @@ def _put_on(run: RunContext, heads: Heads) -> None:
 
 
 def _clear_after_commands(run: RunContext) -> None:
-    """Take away what checks and clean-up commands left in the workspace or did to the branch, where a claim
-    was killed before it could: nothing else was at work there.
-    """
+    """Undo what checks and clean-up commands of a killed claim did to the workspace and the branch."""
     visit, stage = run.history.stages.open, run.stage
     if run.history.checking:
         run.checkout.restore(run.history.checking)
@@ -113,10 +112,9 @@ def _clear_after_commands(run: RunContext) -> None:
 
 
 def _bring_back(run: RunContext, heads: Heads) -> bool:
-    """Check out what the stages so far handed over, or else what the run brought out last, from the mirror;
-    False when there is nothing of the kind that a new checkout would not have.
+    """Check out the newest hand-over of a stage, or the last export, from the mirror; False without one.
 
-    Raises Finish when it was handed over elsewhere: the stage that is due could not go on from it.
+    Raises Finish when the hand-over is not in the mirror: the next stage could not continue from it.
     """
     handed = [visit.snapshot.head for visit in run.history.stages.visits if visit.snapshot is not None]
     brought = run.mirror.recall(head_name(run))
@@ -126,7 +124,7 @@ def _bring_back(run: RunContext, heads: Heads) -> bool:
         return False
     if not run.mirror.commit(handed[-1]):
         raise failed("repository", "the workspace is gone, and with it what the stages made: retry")
-    if not brought:  # it is what the run began at, or the ref was lost
+    if not brought:  # it is the start commit, or the ref was lost
         run.mirror.remember(head_name(run), handed[-1])
     order = run.order
     run.checkout.clone_from(f"refs/cardinal/{head_name(run)}", order.branch, order.base_branch)
@@ -136,7 +134,7 @@ def _bring_back(run: RunContext, heads: Heads) -> bool:
 
 
 def _instruct(run: RunContext) -> None:
-    """Record what the agent is instructed with, where that is new, and give it the files of its skills."""
+    """Record new instructions, and put the files of skills in place."""
     order, history = run.order, run.history.instructed
     if order.considered != history.considered:
         run.log.append(SkillsChosen(order.run_id, order.considered))
@@ -147,16 +145,15 @@ def _instruct(run: RunContext) -> None:
 
 
 def forget_session(run: RunContext) -> None:
-    """Note that no session of the run can go on: its place was removed with the agents' home, for the card
-    was done, or worked on elsewhere.
-    """
-    session = run.history.session(run.order.session_id)
-    gone = dict.fromkeys(one for one in (session, *run.history.stages.sessions) if one)
+    """Record the sessions as lost: their home was removed with the workspace."""
+    history = run.history
+    sessions = (history.session(run.order.session_id), *(visit.session_id for visit in history.stages.visits))
+    gone = dict.fromkeys(filter(None, sessions))
     run.log.append(*(SessionLost(run.order.run_id, one) for one in gone))
 
 
 def _start(run: RunContext, now: str) -> str:
-    """Remember the start over crashes: after one that came just behind the push, GitHub's head is our own."""
+    """Remember the start across crashes: right after the push, GitHub's head is our own."""
     name = f"{run.order.run_id}-start"
     start = run.mirror.recall(name)
     if not start:
@@ -165,10 +162,9 @@ def _start(run: RunContext, now: str) -> str:
 
 
 def set_up(run: RunContext, base: str) -> None:
-    """Run the repository's own set-up once, or bring back what it left elsewhere under the same key; a
-    failure ends the run, since nothing could be checked after it.
+    """Run the repository's set-up once, or restore its result under the same key. Raises Finish.
 
-    Only what an untouched base made is kept for others: on a branch the set-up may be the agent's.
+    Only the result on an untouched base is kept for others: on a branch the set-up may be the agent's.
     """
     commands = run.order.validation.setup
     if not commands:
@@ -189,18 +185,64 @@ def set_up(run: RunContext, base: str) -> None:
         run.log.hold(_KEEP_S)
         try:
             run.workspace.keep_setup(key)
-        except RunnerError as error:  # the next card pays for it; this one has what it needs
+        except errors.RunnerError as error:  # the next card pays for it; this one has what it needs
             log.warning("set-up not kept run=%s reason=%s", run.order.run_id, error)
 
 
 def setup_key(repository: str, commands: tuple[str, ...], locks: tuple[str, ...]) -> str:
-    """Return the digest of what decides what set-up leaves behind, besides the image."""
+    """Return the digest of everything that decides the result of set-up, except the image."""
     return sha256(json.dumps([repository, commands, locks]).encode()).hexdigest()
 
 
 def take_in_again(run: RunContext) -> None:
-    """Put the finished work on what people pushed while it was made. Raises Park on a conflict."""
+    """Rebase the finished work on pushes that were made meanwhile. Raises Park on a conflict."""
     order = run.order
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     run.checkout.fetch(order.branch, order.base_branch, heads)
     take_in_pushes(run, heads.branch)
+
+
+def unusable(run: RunContext, attempt: Callable[[], None]) -> str:
+    """Try to continue in the workspace; return why that is impossible, or empty.
+
+    A workspace that failed its last run, or is over its share, is not tried.
+    """
+    try:
+        why = run.workspace.distrusted() or run.overweight()
+        if not why:
+            attempt()
+    except (errors.WorkspaceError, errors.CommandTimeoutError) as error:
+        why = str(error)
+    return one_line(why, _SHOWN_CHARS)
+
+
+def make_anew(run: RunContext, commit: str, why: str) -> None:
+    """Keep the workspace's difference to `commit` as a patch, and empty the workspace.
+
+    The agents' home and the session stay, unless they too are over the share.
+    """
+    kept, note = _set_aside(run, commit)
+    run.workspace.clear(home=False)
+    gone = ""
+    if run.weigh():
+        run.workspace.clear(home=True)
+        gone = run.history.session(run.order.session_id)
+    text = f"The checkout was made anew, for it could not be used any more ({why}). {note}"
+    lost = (SessionLost(run.order.run_id, gone),) if gone else ()
+    run.log.append(*kept, *lost, Progressed(run.order.run_id, text))
+
+
+def _set_aside(run: RunContext, commit: str) -> tuple[tuple[RunEvent, ...], str]:
+    """Return the events of the kept patch, and a sentence for people."""
+    target = run.order.places.mirrors / f"{run.order.run_id}-{run.log.generation}.patch"
+    try:
+        run.workspace.unlock()
+        run.checkout.set_aside(commit, target, _ASIDE_BYTES)
+        text = target.read_text(encoding="utf-8", errors="replace")
+    except errors.RunnerError as error:
+        return (), f"What was not on GitHub could not be kept: {one_line(str(error), _SHOWN_CHARS)}"
+    finally:
+        target.unlink(missing_ok=True)
+    if not text:
+        return (), "Nothing in it was missing on GitHub."
+    return keep(run, ASIDE, "patch", text), f"What was not on GitHub is in {ASIDE} of this run."

@@ -1,31 +1,43 @@
-"""The last stage: the branch leaves the workspace as a bundle, is judged on the host, and goes to GitHub."""
+"""Publish phase: the branch is exported as a bundle, judged on the host, and pushed to GitHub."""
+
+import re
+from collections.abc import Iterable
 
 from ledger.events.run import BranchExported, BranchPushed, RunEnded
 from ledger.model.limit_answers import PUBLISH, STOP, Subject
 from ledger.states import Ending, RunState
 from runner.artifacts import keep
-from runner.branch.commit_messages import concerns
-from runner.branch.export import export_commit
+from runner.branch.export import export_commit, missing, published, rebased
 from runner.branch.rebase import seen
-from runner.branch.rewrite_authors import missing, published, rebased
 from runner.checks.repair_limits import oversize
 from runner.errors import MovedBranchError
+from runner.git.commits import Commit
 from runner.git.mirror import DiffStat
 from runner.phases.guard import ask_people
 from runner.run.context import RunContext
 from runner.run.exits import failed
 from runner.run.instructions import digest_of
 from runner.session.tool_effects import report
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
+# docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
+_CLOSING = re.compile(
+    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+(?P<where>[\w./:-]{0,200}?)(?:#|GH-|/issues/)(?P<number>\d{1,9})",
+    re.IGNORECASE,
+)
+# docs.github.com/actions/managing-workflow-runs/skipping-workflow-runs
+_SKIPPING = re.compile(
+    r"\[(?:skip ci|ci skip|no ci|skip actions|actions skip)\]|^skip-checks:\s*true",
+    re.IGNORECASE | re.MULTILINE,
+)
 _SHOWN = 3
 
 
 def publish(run: RunContext, start: str) -> None:
     """Push the branch if it moved, then write answers, report and ending in one transaction.
 
-    Raises Park when the change is over the size limits or touches what is protected, MovedBranchError when
-    people pushed to the branch meanwhile, another RepositoryError when GitHub does not take it.
+    Raises Park when the change is too large or touches protected files, MovedBranchError when people pushed
+    meanwhile, another RepositoryError when GitHub refuses the push.
     """
     run.step(RunState.PUBLISHING)
     order = run.order
@@ -40,7 +52,7 @@ def publish(run: RunContext, start: str) -> None:
 
 
 def _export(run: RunContext) -> str:
-    """Bring HEAD into the mirror and record what it changes; return its commit."""
+    """Export HEAD to the mirror and record the size of the change; return the commit."""
     order, mirror = run.order, run.mirror
     base, head = mirror.head(order.base_branch), export_commit(run)
     _stands_as_checked(run, head)
@@ -65,7 +77,7 @@ def _export(run: RunContext) -> str:
 
 
 def _stands_as_checked(run: RunContext, head: str) -> None:
-    """Raise Finish unless the commit that leaves is the very one that the gate let pass."""
+    """Raise Finish unless the commit is the one that passed the gate."""
     passed = run.history.validation
     if run.order.validation.waived and run.history.waived == head:
         return
@@ -74,7 +86,7 @@ def _stands_as_checked(run: RunContext, head: str) -> None:
 
 
 def _guard(run: RunContext, change: DiffStat, head: str) -> None:
-    """Ask people about a change that is large, and about odd commits: of these by what is said of them."""
+    """Ask people about a large change, and about odd commits."""
     over = oversize(change, run.order.limits, run.published(Subject.SIZE))
     odd = _odd_commits(run, head)
     digest = digest_of("\n".join(odd)) if odd else ""
@@ -86,7 +98,7 @@ def _guard(run: RunContext, change: DiffStat, head: str) -> None:
 
 
 def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
-    """Return what is to be said of the commits that GitHub does not have yet."""
+    """Return the remarks about commits that GitHub does not have yet."""
     said = concerns(run.mirror.commits(head, *published(run)), rebased(run, head), run.order.own_number)
     lost = tuple(
         f"{one.commit[:8]} by {one_line(one.author, 80)!r} was pushed by people, and is missing or altered"
@@ -96,9 +108,7 @@ def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
 
 
 def _push(run: RunContext, head: str) -> None:
-    """Push with a lease on what the run has taken in; a push that was made before a crash is not
-    repeated.
-    """
+    """Push with a lease on the commit that the work is based on; a push before a crash is not repeated."""
     order, mirror = run.order, run.mirror
     mirror.fetch(order.base_branch)
     now = mirror.head(order.branch)
@@ -107,3 +117,25 @@ def _push(run: RunContext, head: str) -> None:
     if now != head:
         mirror.push(head, order.branch, now)
     run.workspace.stand_on(head)
+
+
+def concerns(commits: Iterable[Commit], known: Iterable[Commit], number: int) -> tuple[str, ...]:
+    """Return remarks for people about commits before they are published.
+
+    `known` are commits of GitHub's branch: rebased they keep author and message. The card's own issue,
+    `number`, may be closed.
+    """
+    theirs = {(one.author, one.message) for one in known}
+    found: list[str] = []
+    for one in commits:
+        if (one.author, one.message) in theirs:
+            continue
+        short = one.commit[:8]
+        closing = _CLOSING.finditer(one.message)
+        others = [word[0] for word in closing if word["where"] or int(word["number"]) != number]
+        if others:
+            found.append(f"{short} says {one_line(others[0], 80)!r}, which closes another issue")
+        if _SKIPPING.search(one.message):
+            found.append(f"{short} tells GitHub to skip its checks")
+    more = (f"{len(found) - _SHOWN} more of the kind",) if len(found) > _SHOWN else ()
+    return (*found[:_SHOWN], *more)

@@ -1,7 +1,7 @@
-"""A run that only checks: the gate on GitHub's branch as it stands, without an agent, a model or a push."""
+"""Check-only run: the gate on GitHub's branch, without an agent, a model or a push."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ledger.events.bounds import ValidationWaived
@@ -9,52 +9,32 @@ from ledger.events.run import RunEnded
 from ledger.ids import CardId
 from ledger.states import Ending, RunState
 from runner import agents, workspaces
+from runner.checks.places import tenancy
 from runner.checks.tier import Tier, run_tier
 from runner.errors import NetworkError, UnsandboxedError
-from runner.gateway.control.claim import gateway_for
+from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.run.context import RunContext
-from runner.run.exits import StopRequested, failed
+from runner.run.exits import failed
 from runner.run.log import RunLog
-from runner.run.run_spec import Clock, Provider, Remote, RunSpec
+from runner.run.run_spec import Clock, Remote, RunSpec
 from runner.workspaces.contract import Workspace
-from runner.workspaces.tenant import tenancy
 
 PREFIX = "check-"  # begins the names of the places in which such runs stand
-_NO_PROVIDERS: Mapping[str, Provider] = {}
 
 
 def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_unsandboxed: bool) -> None:
-    """Check GitHub's head of the branch on a clean checkout, and end the run by what came of it.
+    """Check GitHub's head of the branch on a clean checkout, and end the run with the result.
 
-    A claim after a crash begins again, unless the result is written already. Raises Leave and RunnerError.
+    A claim after a crash begins again, unless the result is written already. Raises StageExit and
+    RunnerError.
     """
     agent = agents.load("scripted")  # a live run has one; here it is never started, and pays for nothing
-
-    def beat() -> None:
-        log.beat()
-        asked = log.stop_asked()
-        if asked is not None:
-            raise StopRequested(asked.how, asked.by)
-
-    beat()
-    mirror = Mirror(order.places.mirrors, order.repository, remote, beat)
-    granted = (
-        gateway_for(
-            agent,
-            order.tools,
-            order.places,
-            f"{order.run_id}-{order.generation}",
-            models=(),
-            private_hosts=order.private_hosts,
-            providers=_NO_PROVIDERS,
-        )
-        if order.tools.network != "none"
-        else nullcontext()
-    )
-    with granted as gateway, _place(order) as room:
-        checkout = Checkout(room, mirror.path, order.committer, beat)
+    log.beat_and_obey()
+    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_and_obey)
+    with gateway_of(order, agent, (), {}) as gateway, _place(order) as room:
+        checkout = Checkout(room, mirror.path, order.committer, log.beat_and_obey)
         run = RunContext(order, log, clock, agent, room, mirror, checkout, gateway)
         run.step(RunState.PREPARING)
         _must_be_locked(run, allow_unsandboxed=allow_unsandboxed)
@@ -68,7 +48,7 @@ def recheck(order: RunSpec, log: RunLog, remote: Remote, clock: Clock, *, allow_
 
 
 def _passes(run: RunContext, head: str, base: str) -> bool:
-    """Check the commit, unless an earlier claim of this run did; where they are waived, nothing can fail."""
+    """Check the commit, unless an earlier claim did; waived checks pass."""
     known, wanted = run.history.validation, run.order.validation
     same = known is not None and (known.head, known.definition) == (head, wanted.definition)
     if known is not None and same and known.clean:
@@ -87,7 +67,7 @@ def _passes(run: RunContext, head: str, base: str) -> bool:
 
 
 def _must_be_locked(run: RunContext, *, allow_unsandboxed: bool) -> None:
-    """Raise UnsandboxedError or NetworkError where the place cannot hold the commands."""
+    """Raise UnsandboxedError or NetworkError where the workspace cannot hold the commands."""
     room, order = run.workspace, run.order
     if order.tools.network not in room.networks:
         raise NetworkError(order.workspace, order.tools.network, room.networks)
@@ -97,7 +77,7 @@ def _must_be_locked(run: RunContext, *, allow_unsandboxed: bool) -> None:
 
 @contextmanager
 def _place(order: RunSpec) -> Iterator[Workspace]:
-    """Give an empty place of this run's own, gone afterwards: the next run may have a gate meanwhile."""
+    """Give an empty workspace of this run's own, which is removed afterwards."""
     tenant = replace(tenancy(order), card_id=CardId(f"{PREFIX}{order.run_id}"))
     backend = workspaces.load(order.workspace)
     backend.open(order.places, tenant).destroy()

@@ -1,33 +1,25 @@
-"""Entering and leaving the stages of a run: what is tidied up, committed, measured and handed over."""
+"""Entering and leaving stages: clean-up, commit, measurement and hand-over."""
 
 import time
 
+from ledger.events import stage as staged
 from ledger.events.brief import StageBriefed
 from ledger.events.run import UsageMetered
-from ledger.events.stage import (
-    SnapshotTaken,
-    StageAwaited,
-    StageEntered,
-    StageLeft,
-    StageReopened,
-    StageTidied,
-)
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import question
 from ledger.states import RunState
 from runner.branch.export import export_commit, head_name
-from runner.checks.commands import note_hosts, start_command
+from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
 from runner.prompts.compose import of_stage
 from runner.run.context import RunContext
 from runner.run.exits import Park
+from runner.run.facts import StageVisit
 from runner.run.instructions import digest_of
 from runner.run.run_spec import StageSpec
-from runner.run.stage_history import StageVisit
 from runner.run.stage_machine import Ask, Enter, may_edit, named
-from runner.text.redact import redact
-from runner.text.truncate import cut, tail
+from runner.text.plain import cut, redact, tail
 from runner.text.untrusted import flat
 
 FILES = 60  # that a snapshot names
@@ -40,13 +32,13 @@ TIMED_OUT = 124  # as timeout(1) says it
 
 
 def enter(run: RunContext, due: Enter) -> None:
-    """Open the stage that is due; the host's mirror knows the commit that it begins at then."""
+    """Open a stage; the host's mirror then has its start commit."""
     log, stage = run.history.stages, due.stage
     head = run.checkout.commit()
     if not run.mirror.commit(head):
         head = export_commit(run)
     run.log.append(
-        StageEntered(
+        staged.StageEntered(
             run_id=run.order.run_id,
             stage=stage.name,
             entry=len(log.visits) + 1,
@@ -64,13 +56,13 @@ def enter(run: RunContext, due: Enter) -> None:
 
 
 def brief(run: RunContext, visit: StageVisit) -> None:
-    """Write down what the agent of the entry is told, before its first turn; again after a kill there."""
+    """Record the agent's instructions before the first turn of the entry; again after a kill there."""
     told = cut(run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _TOLD_BYTES)
     run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(told), told))
 
 
 def ask(run: RunContext, due: Ask) -> None:
-    """Ask people how the stages go on, with what was handed over, and park. Raises Park."""
+    """Ask people how the stages continue, with the last hand-over. Raises Park."""
     run_id, log = run.order.run_id, run.history.stages
     last = log.visits[-1] if log.visits else None
     said = f"\n\n{last.stage} hands over: {cut(last.summary, 1_500)}" if last is not None else ""
@@ -78,13 +70,13 @@ def ask(run: RunContext, due: Ask) -> None:
     run.step(RunState.WORKING)
     run.log.append(
         question(run_id, question_id, due.subject, f"{due.text}{said}", due.choices),
-        StageAwaited(run_id, question_id, due.why, due.source, due.target, len(log.visits) + 1),
+        staged.StageAwaited(run_id, question_id, due.why, due.source, due.target, len(log.visits) + 1),
     )
     raise Park("question")
 
 
 def leave(run: RunContext, visit: StageVisit) -> None:
-    """Tidy up, commit, and write down what the entry changed, used and hands over."""
+    """Clean up, commit, and record the entry's changes, usage and hand-over."""
     order, stage, begun = run.order, named(run.order.stages, visit.stage), visit.head
     _tidy(run, visit, stage)
     if may_edit(stage):
@@ -93,13 +85,14 @@ def leave(run: RunContext, visit: StageVisit) -> None:
     else:
         begun = head = stands_at(run, visit)
         if stage.cleanup or run.checkout.commit() != head:
-            run.checkout.restore(head)  # it may not edit: what tidying up left is no work
+            run.checkout.restore(head)  # a read-only stage: changes by clean-up are no work
     head, paths, lines, added = _changed(run, begun, head)
     known = visit.snapshot.files if visit.snapshot is not None else ()
     files = tuple(dict.fromkeys((*known, *paths)))
+    plan = run.history.plan
     many = visit.files_changed + sum(path not in known for path in paths)
     run.log.append(
-        SnapshotTaken(
+        staged.SnapshotTaken(
             run_id=order.run_id,
             stage=visit.stage,
             entry=visit.entry,
@@ -108,10 +101,10 @@ def leave(run: RunContext, visit: StageVisit) -> None:
             files_omitted=many - len(files[:FILES]),
             notes=tuple(cut(note, _NOTE_BYTES) for note in visit.notes[-NOTES:]),
             open_points=visit.open_points,
-            open_steps=_open_steps(run),
+            open_steps=plan.steps[plan.done :] if plan is not None else (),
             head=head,
         ),
-        StageLeft(
+        staged.StageLeft(
             run_id=order.run_id,
             stage=visit.stage,
             entry=visit.entry,
@@ -129,33 +122,31 @@ def leave(run: RunContext, visit: StageVisit) -> None:
 
 
 def reopen(run: RunContext, why: str) -> None:
-    """Let the newest entry that may change files go on in its session; nothing for a run without stages."""
+    """Reopen the newest entry that may edit, in its session; a run without stages does nothing."""
     log = run.history.stages
     if log.open is not None or not log.visits:
         return
     editing = (one for one in reversed(log.visits) if may_edit(named(run.order.stages, one.stage)))
     visit = next(editing, log.visits[-1])
     run.log.append(
-        StageReopened(run.order.run_id, visit.stage, visit.entry, why, run.checkout.commit()),
+        staged.StageReopened(run.order.run_id, visit.stage, visit.entry, why, run.checkout.commit())
     )
 
 
 def close(run: RunContext) -> None:
-    """Leave the entry that was reopened; nothing for a run without stages."""
+    """Leave the reopened entry; a run without stages does nothing."""
     visit = run.history.stages.open
     if visit is not None:
         leave(run, visit)
 
 
 def stands_at(run: RunContext, visit: StageVisit) -> str:
-    """Return the commit of an entry that may not edit: as it was entered, or on what people pushed since."""
+    """Return the commit of a read-only entry: as entered, or rebased on pushes."""
     return run.mirror.recall(head_name(run)) or visit.head
 
 
 def _changed(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, ...], int, int]:
-    """Return HEAD as the mirror has it under its name, the paths that differ from the commit `before`, as one
-    line each, how many lines, and how many of them are new.
-    """
+    """Return HEAD in the mirror, the paths that differ from `before`, changed lines, and new lines."""
     unchanged = head == before
     if head != (run.mirror.recall(head_name(run)) or before):
         head = export_commit(run)
@@ -166,13 +157,8 @@ def _changed(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, .
     return head, paths, change.lines_changed, change.lines_added
 
 
-def _open_steps(run: RunContext) -> tuple[str, ...]:
-    plan = run.history.plan
-    return plan.steps[plan.done :] if plan is not None else ()
-
-
 def _tidy(run: RunContext, visit: StageVisit, stage: StageSpec) -> None:
-    """Run the clean-up commands that did not run yet, in order; each is an event, and none ends the run."""
+    """Run the remaining clean-up commands in order; each is an event, and none ends the run."""
     for command in stage.cleanup[len(visit.tidied) :]:
         began = time.monotonic()
         child = start_command(run, run.workspace, command, cap_bytes=run.order.limits.output_bytes)
@@ -185,14 +171,8 @@ def _tidy(run: RunContext, visit: StageVisit, stage: StageSpec) -> None:
         took_s = round(time.monotonic() - began, 3)
         run_id = run.order.run_id
         run.log.append(
-            StageTidied(
-                run_id,
-                visit.stage,
-                visit.entry,
-                command,
-                exit_code,
-                took_s,
-                tail(redact(said), _TAIL_BYTES),
+            staged.StageTidied(
+                run_id, visit.stage, visit.entry, command, exit_code, took_s, tail(redact(said), _TAIL_BYTES)
             ),
             UsageMetered(run_id, 0.0, 0, 0, 0, took_s),
         )

@@ -1,19 +1,20 @@
-"""A run whose column has stages: each is played by an agent of its own until one of them ends the work."""
+"""Staged run: one agent per stage, until a stage ends the work."""
 
+from ledger.states import RunState
 from runner.agents.contract import Phase
 from runner.phases.stage_transitions import ask, brief, close, enter, leave
-from runner.phases.work import at_work, cut_short, deliver_answer, detail_of, phase_of, take_turn
+from runner.phases.work import cut_short, deliver_answer, resume, take_turn
 from runner.run.context import RunContext
 from runner.run.exits import failed
-from runner.run.stage_history import StageVisit
+from runner.run.facts import StageVisit
 from runner.run.stage_machine import Enter, admit
 
 
 def play_stages(run: RunContext) -> None:
-    """Return once a stage has ended the work, and nothing of it is cut short or left unsaid.
+    """Return once a stage has ended the work, and no turn or answer is left over.
 
-    It goes on where the events stop. Raises Park when people are to decide, and Finish when an agent leaves
-    its turn without saying where the work goes.
+    Continues from the events. Raises Park when people must decide, and Finish when an agent ends its turn
+    without choosing the next stage.
     """
     log = run.history.stages
     while not log.over:
@@ -34,15 +35,15 @@ def play_stages(run: RunContext) -> None:
 
 
 def _play(run: RunContext, visit: StageVisit) -> None:
-    """Return once the agent of this entry said where the work goes."""
+    """Return once the agent of this entry chose the next stage."""
     _resume(run, visit)
     if visit.target is None and visit.turn not in run.history.turns:
-        at_work(run)
+        run.step(RunState.WORKING)
         brief(run, visit)
         take_turn(run, Phase.STAGE, visit.turn)
     report = f"{Phase.REPORT}-{visit.turn}"
     if visit.target is None and report not in run.history.turns:
-        at_work(run)
+        run.step(RunState.WORKING)
         take_turn(run, Phase.REPORT, report)
     if visit.target is None:
         said = "neither `go_to_stage` nor `finish` was called, and not when it was asked to"
@@ -50,9 +51,8 @@ def _play(run: RunContext, visit: StageVisit) -> None:
 
 
 def _resume(run: RunContext, visit: StageVisit) -> None:
-    """Take up the entry's newest turn again when it did not end by itself, unless it has handed over."""
+    """Resume the entry's newest turn when it did not end by itself, unless it has handed over."""
     cut = cut_short(run, since=visit.seq)
     unheard = run.history.undelivered_answer() is not None
     if cut and (visit.target is None or run.history.stages.over or unheard):
-        at_work(run)
-        take_turn(run, phase_of(cut), cut, detail=detail_of(run, phase_of(cut)))
+        resume(run, cut)

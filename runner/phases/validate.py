@@ -1,10 +1,12 @@
-"""Validation before a pull request is offered: the fast tier each time, then the full one, capped."""
+"""Validate phase: fast checks, then the gate, before a pull request is offered."""
+
+from collections.abc import Sequence
 
 from ledger.events.bounds import RoundBegan, ValidationWaived
 from ledger.model.limit_answers import GO_ON, STOP, Subject
 from ledger.states import RunState
-from runner.branch.export import export_commit
-from runner.checks.gate import pass_gate
+from runner.branch.export import export_commit, head_name
+from runner.checks.places import GATE, clean_room
 from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, describe_failure
 from runner.checks.tier import Tier, run_tier
 from runner.phases.work import repair
@@ -14,10 +16,10 @@ from runner.run.run_spec import RunSpec
 
 
 def validate(run: RunContext, start: str) -> None:
-    """Return once HEAD passes, letting the agent repair what fails, within bounds.
+    """Return once HEAD passes; the agent repairs failures, within limits.
 
-    `start` is the commit that the run began at. Raises Finish when there is no change, Park at a limit and
-    where repairs lead nowhere.
+    `start` is the run's start commit. Raises Finish without a change, Park at a limit and where repairs lead
+    nowhere.
     """
     while True:
         head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
@@ -30,10 +32,10 @@ def validate(run: RunContext, start: str) -> None:
         if _passed_already(run, head) or _pass(run):
             return
         bound_repairs(run)
-        # By the round that failed: what guards refused counts as an iteration, too.
+        # By the failed round: refusals of guards count as iterations too.
         failed_in = run.history.rounds.newest
         number = failed_in.iteration if failed_in is not None else run.history.iterations
-        repair(run, number, run.history.rounds.told())
+        repair(run, number, run.history.rounds.newest_output())
 
 
 def demand_checks(order: RunSpec) -> None:
@@ -44,7 +46,7 @@ def demand_checks(order: RunSpec) -> None:
 
 
 def has_changes(run: RunContext, head: str, start: str) -> bool:
-    """Whether there is something to offer; False when no change is what the agent says to be right.
+    """Whether there is a change; False when the agent says that none is needed.
 
     Raises Finish (no_changes) when the agent claims work that is not there.
     """
@@ -57,7 +59,7 @@ def has_changes(run: RunContext, head: str, start: str) -> bool:
 
 
 def _waive(run: RunContext) -> None:
-    """Record that nothing checks this commit, because the policy says so."""
+    """Record that the policy waives the checks of this commit."""
     head, base = export_commit(run), run.mirror.head(run.order.base_branch)
     if run.history.waived != head:
         run.log.append(ValidationWaived(run.order.run_id, head, base, run.order.validation.definition))
@@ -72,32 +74,27 @@ def _passed_already(run: RunContext, head: str) -> bool:
 
 
 def _pass(run: RunContext) -> bool:
-    """Return whether the work passes. What failed and was not given back to the agent yet is not run again.
+    """Return whether the work passes. A failure that the agent has not seen yet is not checked again.
 
-    The host's mirror says what the work is, not the workspace. Raises Park where the change is too large, or
-    where the agent was told what fails and the files are the same.
+    The host's mirror decides, not the workspace. Raises Park where the change is too large, or where the
+    files are unchanged since a failure that the agent has seen.
     """
     head = export_commit(run)
     bound_size(run, run.mirror.diff(run.mirror.head(run.order.base_branch), head))
     rounds, tree = run.history.rounds, run.mirror.tree(head)
     newest = rounds.newest
-    if newest is not None and newest.tree == tree and not _given_back(run, newest.iteration):
-        return False
+    if newest is not None and newest.tree == tree and f"repair-{newest.iteration}" not in run.history.turns:
+        return False  # the agent has not had its turn to repair that
     known = rounds.on(tree)
     if known is not None:
         ask_about_standstill(run, known.iteration)
     return _check(run, head)
 
 
-def _given_back(run: RunContext, iteration: int) -> bool:
-    """Whether the agent had its turn to repair what failed in that iteration."""
-    return f"repair-{iteration}" in run.history.turns
-
-
 def _check(run: RunContext, head: str) -> bool:
-    """Run both tiers as the next iteration: the fast one in the workspace, then the gate, only so often.
+    """Run both tiers as the next iteration: the fast one in the workspace, then the gate, within its limit.
 
-    Where there is only the fast one it is the gate: the agent's place can make any command pass.
+    A fast tier alone is the gate: in the agent's workspace any command can pass.
     """
     iteration = run.history.iterations + 1
     wanted = run.order.validation
@@ -118,3 +115,15 @@ def _check(run: RunContext, head: str) -> bool:
             (GO_ON, STOP),
         )
     return pass_gate(run, iteration, "full", wanted.full)
+
+
+def pass_gate(run: RunContext, iteration: int, name: str, commands: Sequence[str]) -> bool:
+    """Run set-up and checks on a clean checkout of the workspace's real HEAD.
+
+    Set-up runs there as well, as part of the evidence. Raises RepositoryError, WorkspaceError or
+    StopRequested.
+    """
+    head = export_commit(run)
+    tier = Tier(name, iteration, head, run.mirror.head(run.order.base_branch), clean=True)
+    with clean_room(run, GATE, head_name(run)) as room:
+        return run_tier(run, room, tier, commands, set_up=run.order.validation.setup)

@@ -1,34 +1,31 @@
-"""The stages in which the agent is at work: planning, working, repairing, reporting."""
+"""Phases with an agent at work: planning, working, repairing, reporting."""
 
 from typing import NoReturn
 
 from ledger.events.agent import ToolAllowed
 from ledger.events.run import PlanApproved
-from ledger.model.limit_answers import Code, Subject
+from ledger.model.limit_answers import AS_FAR, GO_ON, STOP, Code, Subject
 from ledger.states import RunState
 from runner.agents.contract import READ_ONLY, Phase, Task
 from runner.branch.rebase import seen
 from runner.errors import KilledError
 from runner.guards.report import refusal
-from runner.phases.ask_limit import ask_limit
 from runner.phases.stage_transitions import close, reopen
 from runner.prompts.compose import CI_TURN, compose
 from runner.run.context import RunContext
 from runner.run.exits import AwaitApproval, Park, StopRequested, failed
-from runner.run.guard_history import GUARD_TURN
-from runner.run.limits import ASKS, ExceededLimit
-from runner.run.question import Question
+from runner.run.facts import GUARD_TURN, Question
+from runner.run.limits import ASKS, ExceededLimit, RunUsage
 from runner.session.turn import TurnResult, play
 
+_SUBJECTS = {ExceededLimit.TIME: Subject.TIME, ExceededLimit.TURNS: Subject.TURNS}
 # The first turn of the work, by the kind of the run.
 _FIRST = {"revision": (Phase.REVISE, "revise"), "repair": (Phase.REPAIR, CI_TURN)}
 REPORTS = 1  # how often an agent that ended without a word is asked for its report
 
 
 def needs_plan(run: RunContext) -> bool:
-    """Whether a plan comes before the work: not for a revision, nor for a retry that goes on in its
-    session.
-    """
+    """Whether a plan comes first: not for a revision, a repair, or a retry in its session."""
     order = run.order
     goes_on = order.kind == "retry" and run.history.session(order.session_id) and not order.plan_required
     if order.stages and order.kind == "retry":
@@ -37,7 +34,7 @@ def needs_plan(run: RunContext) -> bool:
 
 
 def make_plan(run: RunContext) -> None:
-    """Return once a plan is approved. Raises AwaitApproval when people are to approve it."""
+    """Return once a plan is approved. Raises AwaitApproval when people must approve it."""
     if not needs_plan(run):
         return
     while run.history.plan is None or run.history.plan.state != "approved":
@@ -60,12 +57,13 @@ def make_plan(run: RunContext) -> None:
 
 
 def work(run: RunContext) -> None:
-    """Return once the agent has said that it is finished, and no turn of it is cut short."""
-    phase, turn = _first(run)
+    """Return once the agent reported the end of its work, and no turn is interrupted."""
+    phase, turn = _FIRST.get(run.order.kind, (Phase.WORK, "work"))
+    if run.order.investigates:
+        phase, turn = Phase.INVESTIGATE, str(Phase.INVESTIGATE)
     cut = cut_short(run)
     if cut:
-        run.step(RunState.WORKING)
-        take_turn(run, phase_of(cut), cut, detail=detail_of(run, phase_of(cut)))
+        resume(run, cut)
     elif turn not in run.history.turns:
         run.step(RunState.WORKING)
         take_turn(run, phase, turn)
@@ -79,19 +77,15 @@ def work(run: RunContext) -> None:
         raise failed("gave_up", "the agent ended without a report, and gave none when it was asked for one")
 
 
-def _first(run: RunContext) -> tuple[Phase, str]:
-    if run.order.investigates:
-        return Phase.INVESTIGATE, str(Phase.INVESTIGATE)
-    return _FIRST.get(run.order.kind, (Phase.WORK, "work"))
-
-
-def at_work(run: RunContext) -> None:
-    """Say that the agent is about to work."""
+def resume(run: RunContext, turn: str) -> None:
+    """Play an interrupted turn again."""
     run.step(RunState.WORKING)
+    phase = _phase_of(turn)
+    take_turn(run, phase, turn, detail=_detail_of(run, phase))
 
 
 def deliver_answer(run: RunContext) -> None:
-    """Give people's words on a limit to the agent, when no turn that went on has carried them."""
+    """Give people's words on a limit to the agent, unless a turn has delivered them."""
     words = run.history.unheeded_words()
     turn = f"heed-{words.question_id}" if words else ""
     if words is not None and run.history.turns.get(turn) != "done":
@@ -100,17 +94,17 @@ def deliver_answer(run: RunContext) -> None:
         take_turn(run, Phase.HEED, turn, detail=words.words)
 
 
-def detail_of(run: RunContext, phase: Phase) -> str:
-    """Return what a turn that was cut short was about: people's words, or what failed."""
+def _detail_of(run: RunContext, phase: Phase) -> str:
+    """Return the matter of an interrupted turn: people's words, or the failure."""
     words = run.history.unheeded_words()
     if phase is Phase.HEED:
         return words.words if words is not None else ""
     turn = run.history.turn
-    return _refused(run) if turn and turn.turn.startswith(GUARD_TURN) else run.history.rounds.told()
+    return _refused(run) if turn and turn.turn.startswith(GUARD_TURN) else run.history.rounds.newest_output()
 
 
 def repair(run: RunContext, iteration: int, failing: str) -> None:
-    """Give the failing output back to the same session, or to that of the last stage that may edit."""
+    """Give the failing output to the same session, or to that of the last stage that may edit."""
     run.step(RunState.WORKING)
     reopen(run, "repair")
     take_turn(run, Phase.REPAIR, f"repair-{iteration}", detail=failing)
@@ -130,9 +124,9 @@ def _refused(run: RunContext) -> str:
 
 
 def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> None:
-    """Play one turn, as an answer when a question of it was answered; return when the agent is done with it.
+    """Play one turn, with the answer to its question if there is one; return when the agent is done.
 
-    Raises Park, StopRequested, Finish or what `play` raises.
+    Raises Park, StopRequested, Finish or the errors of `play`.
     """
     order, history, stage = run.order, run.history, run.stage
     read_only = order.investigates or phase in READ_ONLY
@@ -162,15 +156,15 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
 
 
 def answer_text(answered: Question) -> str:
-    """Return a person's answer as the agent reads it: for a permission with what it was about."""
+    """Return a person's answer for the agent; with the question, for a permission."""
     answer = answered.answer or ""
-    return f"{answered.text}\n\n{answer}" if answered.subject is Subject.TOOL else answer
+    return f"{answered.event.text}\n\n{answer}" if answered.subject is Subject.TOOL else answer
 
 
 def _granted(run: RunContext, answered: Question | None) -> tuple[str, ...]:
     """Return the commands that people allowed: for the card, and the one that was just asked about.
 
-    Leave for the whole card is an event of its own, so that later runs of the card know it, too.
+    Permission for the whole card is an event, so that later runs of the card know it too.
     """
     history = run.history
     for asked in history.questions:
@@ -183,7 +177,7 @@ def _granted(run: RunContext, answered: Question | None) -> tuple[str, ...]:
 
 
 def _judge(run: RunContext, result: TurnResult) -> None:
-    """Return when the turn is through; raise how the run leaves when it is not."""
+    """Return when the turn is done; else raise the run's exit."""
     if result.stop is not None:
         raise StopRequested(result.stop.how, result.stop.by, result.took_s)
     if result.verdict is ExceededLimit.PROVIDER:
@@ -201,9 +195,7 @@ def _judge(run: RunContext, result: TurnResult) -> None:
 
 
 def _finished_now(run: RunContext) -> bool:
-    """Whether the agent said in this very turn that it is finished, or where the work goes: what its program
-    did after that is its own.
-    """
+    """Whether the agent ended its work, or chose the next stage, in this very turn."""
     turn, visit = run.history.turn, run.history.stages.open
     handed = visit is not None and visit.target is not None and not run.history.stages.over
     return turn is not None and (run.history.finish_seq > turn.seq or handed)
@@ -218,17 +210,33 @@ def _bitten(run: RunContext, result: TurnResult, verdict: ExceededLimit) -> NoRe
 
 
 def cut_short(run: RunContext, since: int = 0) -> str:
-    """Return the newest turn of the work, begun after the event `since`, when it did not end by itself, else
-    nothing.
-    """
+    """Return the newest turn of the work since event `since`, if it was interrupted, else nothing."""
     turn = run.history.turn
-    if turn is None or turn.seq < since or turn.outcome == "done" or phase_of(turn.turn) in READ_ONLY:
+    if turn is None or turn.seq < since or turn.outcome == "done" or _phase_of(turn.turn) in READ_ONLY:
         return ""
     if turn.outcome == "broken" and _finished_now(run):
         return ""
     return turn.turn
 
 
-def phase_of(turn: str) -> Phase:
-    """Return what a turn of that name is played for."""
+def _phase_of(turn: str) -> Phase:
+    """Return the phase of a turn, by its name."""
     return Phase(turn.split("-")[0])
+
+
+def ask_limit(run: RunContext, verdict: ExceededLimit, spent: RunUsage) -> NoReturn:
+    """Ask whether the run may exceed a limit, and park. More dollars help only where its own ran out."""
+    allowance = run.allowance
+    text = f"The run reached {allowance.reached(verdict, spent)}{_plan_progress(run)}."
+    if verdict in _SUBJECTS:
+        run.ask(_SUBJECTS[verdict], f"{text} Shall it go on?", (GO_ON, STOP))
+    if allowance.shared:
+        run.ask(Subject.SHARED, f"{text}{allowance.advice()} Shall it go on then?", (AS_FAR, STOP))
+    run.ask(Subject.BUDGET, f"{text} Shall it go on?", (GO_ON, STOP))
+
+
+def _plan_progress(run: RunContext) -> str:
+    plan = run.history.plan
+    if plan is None or not plan.steps:
+        return ""
+    return f"; plan: {min(plan.done, len(plan.steps))} of {len(plan.steps)} steps done"

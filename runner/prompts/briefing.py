@@ -1,15 +1,16 @@
-"""The briefing: what an agent is told about its card, bounded, with what was left out said. Pure."""
+"""Briefing of an agent about its card: bounded, with its omissions listed. Pure."""
 
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
-from runner.text.redact import redact
-from runner.text.truncate import cut
+from runner.text.plain import cut, redact
 from runner.text.untrusted import delimit_untrusted, flat
 from runner.text.visible import clean, clean_line
 
+T = TypeVar("T")
 BODY_BYTES = 8_000
 FIELD_BYTES = 4_000
 COMMENT_BYTES = 2_000
@@ -30,8 +31,8 @@ _MAX_NAMED = 20  # places from which hidden text was taken, by name; the rest is
 class ConversationMessage:
     """One message of the card's conversation; `trusted`: its author has write access.
 
-    `vouched_by` is who, with write access, let the words of somebody without through; else empty. `since` is
-    the run before, if they are newer. `how` is what a review says with them: one of _REVIEWS, or empty.
+    `vouched_by` is the person with write access who let a message without it through. `since` is the run
+    before, if the message is newer. `how` is the kind of a review: one of _REVIEWS, or empty.
     """
 
     author: str
@@ -45,7 +46,7 @@ class ConversationMessage:
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """What an earlier attempt left: its ending in words and its report."""
+    """An earlier attempt: its ending in words and its report."""
 
     run_id: str
     ending: str
@@ -54,7 +55,7 @@ class EarlierRun:
 
 @dataclass(frozen=True, slots=True)
 class RelatedReport:
-    """The report of another card's run: `name` is its issue, `relation` says what it is to this one."""
+    """The report of another card's run: `name` is its issue, `relation` its relation to this one."""
 
     name: str
     relation: str
@@ -74,9 +75,9 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class BriefingSource:
-    """Everything that a briefing can be made of. `brief` is the Ready-for-execution brief, or empty.
+    """All material of a briefing. `brief` is the Ready-for-execution brief, or empty.
 
-    `author_trusted`: whether who wrote title and body has write access. Lists are oldest first.
+    `author_trusted`: the author of title and body has write access. Lists are oldest first.
     """
 
     title: str
@@ -89,13 +90,13 @@ class BriefingSource:
     reviews: tuple[ConversationMessage, ...] = ()
     feedback: tuple[Feedback, ...] = ()
     related: tuple[RelatedReport, ...] = ()
-    asked: str = ""  # what `asked_by`, who has write access, wants of this very run
+    asked: str = ""  # the request of `asked_by`, who has write access, for this very run
     asked_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """The text with its SHA-256; `omitted` says what is not in it."""
+    """The text with its SHA-256; `omitted` lists the omissions."""
 
     text: str
     digest: str
@@ -103,19 +104,19 @@ class Briefing:
 
 
 class _Desk:
-    """Cleans and cuts what comes in, and notes what it took out."""
+    """Cleans and truncates text, and collects the omissions."""
 
     def __init__(self) -> None:
         self.omitted: list[str] = []
         self._hidden: list[str] = []
 
     def clean(self, text: str, cap_bytes: int, what: str, *, tags: bool = True) -> str:
-        """Return what people see of `text`; without `tags` for what Cardinal posts of agents."""
+        """Return the visible part of `text`; without `tags` for text that Cardinal posts for agents."""
         cleaned = clean(text, tags=tags)
         return self._kept(cleaned.text, cap_bytes, what, cleaned.found)
 
     def title(self, text: str) -> str:
-        """Return the title; GitHub shows it as it is."""
+        """Return the title; GitHub shows it unrendered."""
         cleaned = clean_line(text)
         return self._kept(cleaned.text, 500, "title", cleaned.found)
 
@@ -128,15 +129,15 @@ class _Desk:
             self.omitted.append(f"{what}: {len(shown.encode()) - cap_bytes} bytes over {cap_bytes}")
         return kept
 
-    def newest(self, items: tuple[object, ...], cap: int, what: str) -> int:
-        """Return from which index on items are kept."""
+    def newest(self, items: tuple[T, ...], cap: int, what: str) -> tuple[T, ...]:
+        """Return the newest items, at most `cap`."""
         left = max(0, len(items) - cap)
         if left:
             self.omitted.append(f"{left} older {what}")
-        return left
+        return items[left:]
 
     def all_omitted(self) -> tuple[str, ...]:
-        """Return what is left out; hidden text by the places that it stood in."""
+        """Return the omissions; hidden text by its places."""
         named = tuple(f"hidden text in {place}" for place in self._hidden[:_MAX_NAMED])
         more = len(self._hidden) - _MAX_NAMED
         return (*self.omitted, *named, *((f"hidden text in {more} more places",) if more > 0 else ()))
@@ -146,7 +147,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
     """Return the briefing of a card, always the same for the same source and `nonce`.
 
     Text by people without write access stands between tags that it cannot forge: they carry a digest of all
-    the text and of `nonce`, which is chance.
+    the text and of the random `nonce`.
     """
     desk = _Desk()
     tag = f"untrusted-{hashlib.sha256(repr((nonce, source)).encode()).hexdigest()[:16]}"
@@ -198,29 +199,24 @@ def _sections(source: BriefingSource, desk: _Desk, tag: str) -> Iterable[str]:
     if source.body.strip():
         body = desk.clean(source.body, BODY_BYTES, "description")
         yield f"## Description, by {source.author}\n" + fenced(body, trusted=source.author_trusted)
-    talk = source.conversation[desk.newest(source.conversation, COMMENTS, "comments") :]
-    if talk:
+    if talk := desk.newest(source.conversation, COMMENTS, "comments"):
         yield "## Conversation\n" + "\n\n".join(spoken(one, "a comment") for one in talk)
-    attempts = source.earlier[desk.newest(source.earlier, ATTEMPTS, "attempts") :]
-    if attempts:
+    if attempts := desk.newest(source.earlier, ATTEMPTS, "attempts"):
         yield "## Earlier runs\n" + "\n\n".join(
             f"{one.run_id}: {one.ending}\n"
             + desk.clean(one.report, FIELD_BYTES, f"report of {one.run_id}", tags=False)
             for one in attempts
         )
-    reports = source.related[desk.newest(source.related, RELATED, "reports of related issues") :]
-    if reports:
-        # An agent wrote them after reading who knows what: they are material, and order nothing.
+    if reports := desk.newest(source.related, RELATED, "reports of related issues"):
+        # An agent wrote them, perhaps after reading hostile text: they are material, no orders.
         yield "## Reports of related issues\n" + "\n\n".join(
             f"{one.name}, {one.relation}:\n"
             + fenced(desk.clean(one.report, FIELD_BYTES, f"report of {one.name}", tags=False), trusted=False)
             for one in reports
         )
-    reviews = source.reviews[desk.newest(source.reviews, COMMENTS, "reviews") :]
-    if reviews:
+    if reviews := desk.newest(source.reviews, COMMENTS, "reviews"):
         yield "## Reviews of the pull request\n" + "\n\n".join(spoken(one, "a review") for one in reviews)
-    threads = source.feedback[desk.newest(source.feedback, COMMENTS, "review threads") :]
-    if threads:
+    if threads := desk.newest(source.feedback, COMMENTS, "review threads"):
         yield "## Review threads to answer\n" + "\n\n".join(
             f"[{one.thread_id}] {flat(one.path)}{f':{one.line}' if one.line else ''}, by {one.author}:\n"
             + desk.clean(one.text, COMMENT_BYTES, f"thread {one.thread_id}")

@@ -1,12 +1,10 @@
-"""What the agent of a stage is told: who it is, what earlier stages handed over, how it leaves. Pure."""
+"""Prompts of a stage: persona, hand-overs of earlier stages, ways to leave. Pure."""
 
+from runner.run.facts import StageVisit
 from runner.run.history import History
 from runner.run.run_spec import RunSpec, StageSpec
-from runner.run.stage_calls import ways
-from runner.run.stage_history import StageVisit
-from runner.run.stage_machine import may_edit, named
-from runner.text.redact import redact
-from runner.text.truncate import cut
+from runner.run.stage_machine import may_edit, named, ways
+from runner.text.plain import cut, redact
 from runner.text.untrusted import flat
 from runner.text.visible import strip_hidden
 
@@ -18,7 +16,7 @@ _POINTS = 15
 
 
 def intro(order: RunSpec, history: History) -> str:
-    """Return what a stage's agent is told before its work: persona and hand-overs; empty outside a stage."""
+    """Return a stage's persona and hand-overs; empty outside a stage."""
     visit = history.stages.open
     if visit is None or not order.stages:
         return ""
@@ -28,7 +26,7 @@ def intro(order: RunSpec, history: History) -> str:
 
 
 def core(order: RunSpec, history: History, matter: str) -> str:
-    """Return the work of the stage that is open; `matter` is what the run as a whole is about."""
+    """Return the task of the open stage; `matter` is the task of the run as a whole."""
     visit = history.stages.open
     if visit is None:
         return matter
@@ -48,7 +46,7 @@ _TIMES = ("", ", entered for the second time", ", entered for the third time")
 
 
 def last_call(order: RunSpec, history: History) -> str:
-    """Return what an agent is told that ended its turn without leaving its stage; empty outside a stage."""
+    """Return the prompt for an agent that ended its turn without leaving its stage; empty outside a stage."""
     visit = history.stages.open
     if visit is None or history.stages.over:
         return ""
@@ -60,9 +58,7 @@ def last_call(order: RunSpec, history: History) -> str:
 
 
 def handed_over(history: History, before: StageVisit) -> str:
-    """Return what the stages so far handed over, the newest first, within SNAPSHOTS_BYTES; what is left out
-    is said.
-    """
+    """Return the hand-overs so far, the newest first, within SNAPSHOTS_BYTES; omissions are counted."""
     past = [one for one in reversed(history.stages.visits) if one.snapshot is not None and one is not before]
     parts, used = [], 0
     for visit in past:

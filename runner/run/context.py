@@ -1,4 +1,4 @@
-"""A run while a supervisor holds it: what its stages share."""
+"""State of a run while a supervisor holds it, shared by all its phases."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from runner.agents.contract import Agent
 from runner.gateway.control.link import Gateway
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.run.exits import Park, StopRequested, failed
+from runner.run.exits import Park, failed
 from runner.run.history import History
 from runner.run.limits import Allowance
 from runner.run.log import RunLog
@@ -29,16 +29,16 @@ _BYTES_PER_MB = 1_000_000
 
 @dataclass(slots=True)
 class Scales:
-    """When the workspace is weighed next."""
+    """When the workspace is measured next."""
 
     due_at: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """One claimed run with its parts; every write of it is fenced by its log.
+    """One claimed run with its parts; its log fences every write.
 
-    `gateway` is None where the agent pays for nothing and the policy grants no network.
+    `gateway` is None where the agent needs no provider and the policy grants no network.
     """
 
     order: RunSpec
@@ -53,23 +53,23 @@ class RunContext:
 
     @property
     def history(self) -> History:
-        """What the run's events say."""
+        """The fold of the run's events."""
         return self.log.history
 
     @property
     def stage(self) -> StageSpec | None:
-        """The stage that is open, if the run has stages and is in one."""
+        """The open stage; None outside of stages."""
         visit = self.history.stages.open
         return next((one for one in self.order.stages if visit and one.name == visit.stage), None)
 
     @property
     def secrecy(self) -> Secrecy:
-        """What of the run's private skills nobody else may read."""
+        """The text of private skills, which nobody else may read."""
         return self.log.secrecy
 
     @property
     def allowance(self) -> Allowance:
-        """The limits with what people added, and what the claim reserved."""
+        """The limits with what people added, and the claim's reservation."""
         history, reserved = self.history, self.history.reserved
         return Allowance(
             self.order.limits,
@@ -81,28 +81,23 @@ class RunContext:
         )
 
     def published(self, subject: Subject) -> tuple[QuestionAsked, ...]:
-        """Return the questions about that on which people let the change be published."""
+        """Return the questions on that subject at which people agreed to publish the change."""
         return tuple(one.event for one in self.history.questions if one.permits(subject, Code.PUBLISH))
 
     def may_publish(self, subject: Subject, digest: str) -> bool:
-        """Whether a person agreed to exactly what that digest is of."""
+        """Whether a person agreed to exactly the content of that digest."""
         return any(asked.digest == digest for asked in self.published(subject))
 
     def beat(self) -> None:
-        """Keep the claim alive while a command runs; raises StopRequested when the run was told to stop, and
-        Finish when its place grew too large.
-        """
+        """Keep the claim alive during a command. Raises StopRequested, or Finish for an oversized place."""
         self.log.beat()
         overweight = self.overweight()
         if overweight:
             raise failed("guardrail", overweight)
-        self.obey()
+        self.log.obey()
 
     def overweight(self) -> str:
-        """Look every few seconds how much disk the workspace takes and how many files it has; return the
-        sentence for people when either is more than its share. A large one is looked at less often:
-        counting it may take a while.
-        """
+        """Measure the workspace every few seconds, a large one less often; return the result of `weigh`."""
         began = self.clock.monotonic()
         if began < self.scales.due_at:
             return ""
@@ -112,7 +107,7 @@ class RunContext:
         return heavy
 
     def weigh(self) -> str:
-        """Return the sentence for people when the workspace is over its share; else nothing."""
+        """Return a sentence for people when the workspace exceeds its disk or files; else nothing."""
         share = self.order.resources
         if self.workspace.count_files(share.files) > share.files:  # first: it ends early, weighing does not
             return (
@@ -128,8 +123,9 @@ class RunContext:
         )
 
     def network(self, *, of_column: bool = False) -> dict[str, str]:
-        """Let the gateway reach what the policy grants in the stage that is open, or outside of any, which is
-        the column's; return the environment that leads commands there; empty: none.
+        """Let the gateway reach the hosts of the open stage, or of the column; return the proxy environment.
+
+        The environment is empty where no network is granted.
         """
         stage = None if of_column else self.stage
         layout, tools = self.workspace.layout, stage.tools if stage else self.order.tools
@@ -139,12 +135,6 @@ class RunContext:
             return {}
         at = {name: layout.proxy for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
         return at | {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
-
-    def obey(self) -> None:
-        """Raise StopRequested when the run was told to stop."""
-        stop = self.log.stop_asked()
-        if stop is not None:
-            raise StopRequested(stop.how, stop.by)
 
     def step(self, after: RunState) -> None:
         """Move the run's state, unless it is there already."""
@@ -169,10 +159,10 @@ class RunContext:
         raise Park("limit" if subject in LIMITS else "question")
 
     def deliver_answers(self) -> None:
-        """Park again on an open question; end the run when the answer to a limit was to stop."""
+        """Park again on an open question; end the run when a limit was answered with stop."""
         asked = self.history.open_question
         if asked is not None:
             raise Park("limit" if asked.subject in LIMITS else "question")
         newest = self.history.own
         if newest is not None and newest.code is Code.STOP:
-            raise failed("stopped", f"{newest.answered_by} stopped it, asked: {newest.text}")
+            raise failed("stopped", f"{newest.answered_by} stopped it, asked: {newest.event.text}")

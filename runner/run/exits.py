@@ -1,10 +1,10 @@
-"""How a stage leaves the run: by raising one of these; the supervisor writes what they mean."""
+"""Exits of a phase: exceptions that the supervisor turns into events."""
 
 from ledger.states import Ending
 
 
 class StageExit(Exception):  # no error: the ordinary way out of a stage
-    """The base of the ways out."""
+    """The base of all exits."""
 
 
 class Park(StageExit):
@@ -16,11 +16,11 @@ class Park(StageExit):
 
 
 class AwaitApproval(StageExit):
-    """The plan waits for a person."""
+    """The plan waits for a person's approval."""
 
 
 class Finish(StageExit):
-    """The run has its ending. `reason` is one of RunEnded's; empty for succeeded."""
+    """The run has ended. `reason` is one of RunEnded's; empty for succeeded."""
 
     def __init__(self, ending: Ending, reason: str = "", detail: str = "") -> None:
         self.ending, self.reason, self.detail = ending, reason, detail
@@ -28,8 +28,9 @@ class Finish(StageExit):
 
 
 class StopRequested(StageExit):
-    """Somebody told the run to stop. `took_s`: how long stopping the agent took, 0 when none ran; `commits`:
-    how many of the run's commits its workspace keeps, None before they are counted.
+    """Somebody stopped the run. `took_s`: the time to stop the agent, 0 without one.
+
+    `commits`: how many of the run's commits its workspace keeps, None before they are counted.
     """
 
     def __init__(self, how: str, by: str, took_s: float = 0.0) -> None:
@@ -39,5 +40,5 @@ class StopRequested(StageExit):
 
 
 def failed(reason: str, detail: str) -> Finish:
-    """Return the way out of a run that failed."""
+    """Return the exit of a failed run."""
     return Finish(Ending.FAILED, reason, detail)

@@ -1,49 +1,28 @@
-"""One run as its own events tell it: what is settled, what is open, what was spent. Pure."""
+"""A run's history: its own event stream, folded once; the runner derives the rest from it. Pure."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import singledispatchmethod
 from typing import Any
 
 from ledger.event import Event, Recorded
 from ledger.events import agent as seen
 from ledger.events import artifact, bounds, budget, findings, instruction, related
 from ledger.events import run as happened
-from ledger.events import turn as turns
+from ledger.events import stage as staged
+from ledger.events.guard import GuardsJudged
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
+from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
 from ledger.ids import QuestionId
-from ledger.model.limit_answers import QuestionSource, Subject, asker_of, code_of
+from ledger.model.limit_answers import Code, QuestionSource, Subject, asker_of, code_of
+from ledger.model.run_transitions import state_after
 from ledger.states import RunState
-from runner.run.check_history import FailedRounds
-from runner.run.guard_history import Refusals
-from runner.run.instruction_history import Instructed
-from runner.run.question import Question
-from runner.run.stage_history import StageLog
+from runner.run.facts import FailedRounds, Plan, Question, Refusals, StageLog, StageVisit, TurnRecord
+from runner.run.instructions import KnownInstructions
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
-
-
-@dataclass(slots=True)
-class Plan:
-    """The newest plan. `state`: proposed, approved or redirected; `text` is the redirecting person's."""
-
-    revision: int
-    summary: str
-    steps: tuple[str, ...]
-    state: str = "proposed"
-    text: str = ""
-    done: int = 0
-
-
-@dataclass(slots=True)
-class TurnRecord:
-    """The newest turn; `outcome` is empty while it runs, or when its supervisor died."""
-
-    phase: str
-    turn: str
-    seq: int
-    outcome: str = ""
 
 
 @dataclass(slots=True)
@@ -54,7 +33,7 @@ class History:
     version: int = 0
     state: RunState = RunState.QUEUED
     session_id: str = ""
-    instructed: Instructed = field(default_factory=Instructed)
+    instructed: KnownInstructions = field(default_factory=KnownInstructions)
     plan: Plan | None = None
     questions: list[Question] = field(default_factory=list)
     asked: int = 0  # with those that the board asked
@@ -70,7 +49,7 @@ class History:
     notes: list[str] = field(default_factory=list)
     proposed: int = 0  # cards
     linked: int = 0
-    steering: dict[int, str] = field(default_factory=dict)  # not yet heard
+    steering: dict[int, str] = field(default_factory=dict)  # messages that no turn has delivered yet
     rounds: FailedRounds = field(default_factory=FailedRounds)
     validation: happened.ValidationEnded | None = None
     checking: str = ""  # the commit whose checks began in the workspace, and were not tidied up after yet
@@ -79,7 +58,6 @@ class History:
     guards: Refusals = field(default_factory=Refusals)
     full_runs: int = 0
     exported: happened.BranchExported | None = None
-    pushed: str = ""
     reported: bool = False
     artifacts: dict[tuple[str, str], int] = field(default_factory=dict)  # name and digest -> bytes
     attached: int = 0  # of them by the agent itself
@@ -91,35 +69,32 @@ class History:
     usd: float = 0.0
     added_usd: float = 0.0  # to the run's own budget, by people
     reserved: budget.BudgetReserved | None = None  # by the claim that holds the run
-    ceiling_usd: float = 0.0  # what the run may have cost in all when that reservation is used up
+    ceiling_usd: float = 0.0  # the cost of the whole run at which that reservation is used up
     turns_used: int = 0
     active_s: float = 0.0
     stages: StageLog = field(default_factory=StageLog)
     played: list[ReproductionPlayed | ReproductionSkipped] = field(default_factory=list)  # in a browser
 
     def take(self, recorded: Iterable[Recorded]) -> None:
-        """Fold what is newer than what is known; an event that says nothing about the flow is passed over."""
+        """Fold all events that are newer than `seq`."""
         for one in recorded:
             if one.seq > self.seq:
                 self.seq, self.version = one.seq, one.version
                 self.began_at = min(self.began_at, one.at)
-                if isinstance(one.event, turns.TurnEnded):
+                if isinstance(one.event, TurnEnded):
                     self.turn_ended_at = one.at
-                step = _STEPS.get(type(one.event))
-                if step is not None:
-                    step(self, one.event, one.seq)
-                self.stages.take(one.event, one.seq)
-                self.iterations += self.guards.take(one.event)
+                self.state = state_after(one.event) or self.state
+                self._fold(one.event)
 
     def session(self, given: str) -> str:
-        """Return the session to go on in: the open stage's, the run's, or the `given` one before it."""
+        """Return the session to continue: the open stage's, the run's, or the `given` one from before."""
         if self.stages.visits:
             return self.stages.session_id
         return self.session_id or ("" if given in self.lost else given)
 
     @property
     def open_question(self) -> Question | None:
-        """The question that waits for a person, if one does."""
+        """The question that waits for a person, if any."""
         return next((asked for asked in self.questions if asked.answer is None), None)
 
     def newest(self, *subjects: Subject) -> Question | None:
@@ -136,25 +111,23 @@ class History:
         return tuple(
             self.awaited[asked.question_id]
             for asked in self.questions
-            if asked.question_id in self.awaited and asked.answer is not None and not asked.allows_tool
+            if asked.question_id in self.awaited
+            and asked.answer is not None
+            and not asked.permits(Subject.TOOL, Code.ALLOW_ONCE, Code.ALLOW_CARD)
         )
 
     def undelivered_answer(self) -> Question | None:
-        """Return the agent's answered question that no later turn has carried to it."""
+        """Return the agent's answered question whose answer no later turn has delivered."""
         asked = self.newest(Subject.WORK, Subject.TOOL)
-        if asked is None or asked.answer is None:
-            return None
-        return asked if self.turn is None or self.turn.seq < asked.seq or not self._carried(asked) else None
+        return asked if asked is not None and asked.answer is not None and not self._carried(asked) else None
 
     def unheeded_words(self) -> Question | None:
-        """Return the newest question of Cardinal's own that was answered in words which no turn has carried
-        to the agent.
-        """
+        """Return Cardinal's own newest question, if its answer is words that no turn has delivered."""
         asked = self.own
         return asked if asked is not None and asked.words and not self._carried(asked) else None
 
     def _carried(self, asked: Question) -> bool:
-        """An answer is carried once a turn that began after the question ended on its own."""
+        """Whether a turn that began after the question ended by itself, and so delivered the answer."""
         turn = self.turn
         return turn is not None and turn.seq > asked.seq and turn.outcome in ("done", "asked")
 
@@ -163,233 +136,252 @@ class History:
         """The number of the next question, from 1."""
         return self.asked + 1
 
-
-def _stepped(self: History, event: Any, _seq: int) -> None:
-    self.state = event.after
-
-
-def _claimed(self: History, _event: Any, _seq: int) -> None:
-    self.state = RunState.CLAIMED
-    self.reserved = None
-
-
-def _requeued(self: History, event: Any, _seq: int) -> None:
-    self.state = RunState.QUEUED
-    # A worker that died or was sent home takes no pause with it; a person's word to go on does.
-    if self.stop and self.stop.how == "pause" and event.why not in ("reclaimed", "handed_back"):
-        self.stop = None
-
-
-def _parked(self: History, _event: Any, _seq: int) -> None:
-    self.state = RunState.PARKED
-
-
-def _ended(self: History, _event: Any, _seq: int) -> None:
-    self.state = RunState.ENDED
-
-
-def _session(self: History, event: Any, _seq: int) -> None:
-    self.session_id = self.instructed.session_id = event.session_id
-
-
-def _proposed(self: History, event: Any, _seq: int) -> None:
-    self.plan = Plan(event.revision, event.summary, event.steps)
-
-
-def _approved(self: History, event: Any, _seq: int) -> None:
-    if self.plan is not None and self.plan.revision == event.revision:
-        self.plan.state = "approved"
-
-
-def _redirected(self: History, event: Any, _seq: int) -> None:
-    if self.plan is not None and self.plan.revision == event.revision:
-        self.plan.state, self.plan.text = "redirected", event.text
-
-
-def _ticked(self: History, event: Any, _seq: int) -> None:
-    if self.plan is not None:
-        self.plan.done = event.done
-
-
-def _asked(self: History, event: Any, seq: int) -> None:
-    self.asked += 1
-    if asker_of(event.asker) is not QuestionSource.RULES:  # the board asks about the card; the run goes on
-        self.questions.append(Question(event, seq))
-
-
-def _answered(self: History, event: Any, _seq: int) -> None:
-    for asked in self.questions:
-        if asked.question_id == event.question_id and asked.answer is None:
-            asked.answer, asked.answered_by = event.text, event.by
-            asked.code = code_of(asked.event, event.code, event.text)
-            if asked.subject is Subject.REPAIRS:
-                self.rounds.let_go()
-
-
-def _turn_started(self: History, event: Any, seq: int) -> None:
-    self.turn = TurnRecord(event.phase, event.turn, seq)
-    self.instructed.session_id = event.session_id
-    self.checking = ""
-    self.turns[event.turn] = ""
-
-
-def _turn_ended(self: History, event: Any, _seq: int) -> None:
-    self.turns[event.turn] = event.outcome
-    if event.outcome in ("done", "asked"):
-        self.instructed.carry()
-    if self.turn is not None and self.turn.turn == event.turn:
-        self.turn.outcome = event.outcome
-
-
-def _called(self: History, event: Any, seq: int) -> None:
-    self.calls.add((event.session_id, event.call_id))
-    self.attached += event.tool == "attach"  # also what was not kept
-    if event.tool in ("finish", "findings"):
-        self.finish, self.finish_seq = json.loads(event.body), seq
-    elif event.tool == "thread":
-        answer = json.loads(event.body)
-        self.threads[answer["thread_id"]] = answer["text"]
-
-
-def _investigates(self: History, event: Any, _seq: int) -> None:
-    self.reads = event.base
-
-
-def _noted(self: History, event: Any, _seq: int) -> None:
-    self.notes.append(event.text)
-
-
-def _card_proposed(self: History, event: Any, _seq: int) -> None:
-    self.proposed = max(self.proposed, event.proposal)
-
-
-def _card_linked(self: History, _event: Any, _seq: int) -> None:
-    self.linked += 1
-
-
-def _steered(self: History, event: Any, _seq: int) -> None:
-    self.steering[event.comment_id] = event.text
-
-
-def _heard(self: History, event: Any, _seq: int) -> None:
-    for comment_id in event.comment_ids:
-        self.steering.pop(comment_id, None)
-
-
-def _validated(self: History, event: Any, _seq: int) -> None:
-    self.validation = event
-    self.iterations = max(self.iterations, event.iteration)
-    self.full_runs += event.tier == "full"
-    self.checking = ""
-
-
-def _round_began(self: History, event: Any, _seq: int) -> None:
-    self.checking = event.head
-
-
-def _round_failed(self: History, event: Any, _seq: int) -> None:
-    self.rounds.take(event)
-
-
-def _waived(self: History, event: Any, _seq: int) -> None:
-    self.waived = event.head
-
-
-def _exported(self: History, event: Any, _seq: int) -> None:
-    self.exported = event
-
-
-def _pushed(self: History, event: Any, _seq: int) -> None:
-    self.pushed = event.head
-
-
-def _kept(self: History, event: Any, _seq: int) -> None:
-    self.artifacts[event.name, event.digest] = event.size_bytes
-
-
-def _reported(self: History, _event: Any, _seq: int) -> None:
-    self.reported = True
-
-
-def _stop_asked(self: History, event: Any, _seq: int) -> None:
-    if self.stop is None or event.how == "cancel":
-        self.stop = event
-
-
-def _session_lost(self: History, event: Any, _seq: int) -> None:
-    self.lost.add(event.session_id)
-    if self.session_id == event.session_id:
-        self.session_id = ""
-
-
-def _awaited(self: History, event: Any, _seq: int) -> None:
-    self.awaited[event.question_id] = event.command
-
-
-def _allowed(self: History, event: Any, _seq: int) -> None:
-    self.granted.append(event.pattern)
-
-
-def _said(self: History, event: Any, _seq: int) -> None:
-    self.last_line = event.text
-
-
-def _raised(self: History, event: Any, _seq: int) -> None:
-    self.added_usd += event.usd
-
-
-def _reserved(self: History, event: Any, _seq: int) -> None:
-    self.reserved, self.ceiling_usd = event, self.usd + event.usd
-
-
-def _metered(self: History, event: Any, _seq: int) -> None:
-    self.usd += event.usd
-    self.turns_used += event.turns
-    self.active_s += event.seconds
-
-
-_STEPS: dict[type[Event], Any] = {
-    happened.RunStepped: _stepped,
-    happened.RunClaimed: _claimed,
-    happened.RunRequeued: _requeued,
-    happened.RunParked: _parked,
-    happened.RunEnded: _ended,
-    happened.BriefingMade: lambda self, event, _seq: self.instructed.brief(event.digest),
-    instruction.InstructionsStacked: lambda self, event, _seq: self.instructed.stack(event),
-    instruction.SkillsChosen: lambda self, event, _seq: self.instructed.consider(event),
-    happened.SessionStarted: _session,
-    happened.PlanProposed: _proposed,
-    happened.PlanApproved: _approved,
-    happened.PlanRedirected: _redirected,
-    happened.PlanTicked: _ticked,
-    findings.InvestigationBegun: _investigates,
-    happened.Noted: _noted,
-    related.CardProposed: _card_proposed,
-    related.CardLinked: _card_linked,
-    happened.QuestionAsked: _asked,
-    happened.QuestionAnswered: _answered,
-    turns.TurnStarted: _turn_started,
-    turns.TurnEnded: _turn_ended,
-    turns.BoardToolCalled: _called,
-    happened.RunSteered: _steered,
-    turns.SteeringHeard: _heard,
-    happened.ValidationEnded: _validated,
-    bounds.RoundBegan: _round_began,
-    bounds.RoundFailed: _round_failed,
-    bounds.ValidationWaived: _waived,
-    happened.BranchExported: _exported,
-    happened.BranchPushed: _pushed,
-    happened.FinalReported: _reported,
-    artifact.ArtifactKept: _kept,
-    happened.RunStopAsked: _stop_asked,
-    seen.SessionLost: _session_lost,
-    seen.PermissionAwaited: _awaited,
-    seen.ToolAllowed: _allowed,
-    happened.Progressed: _said,
-    happened.AgentSaid: _said,
-    happened.UsageMetered: _metered,
-    ReproductionPlayed: lambda self, event, _seq: self.played.append(event),
-    ReproductionSkipped: lambda self, event, _seq: self.played.append(event),
-    budget.BudgetRaised: _raised,
-    budget.BudgetReserved: _reserved,
-}
+    @singledispatchmethod
+    def _fold(self, event: Event) -> None:
+        """Fold one event; most kinds change nothing here."""
+
+    @_fold.register
+    def _(self, _event: happened.RunClaimed) -> None:
+        self.reserved = None
+
+    @_fold.register
+    def _(self, event: happened.RunRequeued) -> None:
+        # A worker that died or was sent home takes no pause with it; a person's word to go on does.
+        if self.stop and self.stop.how == "pause" and event.why not in ("reclaimed", "handed_back"):
+            self.stop = None
+
+    @_fold.register
+    def _(self, event: happened.BriefingMade) -> None:
+        self.instructed.brief(event.digest)
+
+    @_fold.register
+    def _(self, event: instruction.InstructionsStacked) -> None:
+        self.instructed.stack(event)
+
+    @_fold.register
+    def _(self, event: instruction.SkillsChosen) -> None:
+        self.instructed.considered = event.considered
+
+    @_fold.register
+    def _(self, event: happened.SessionStarted) -> None:
+        self.session_id = self.instructed.session_id = event.session_id
+        if self.stages.open is not None:
+            self.stages.open.session_id = event.session_id
+
+    @_fold.register
+    def _(self, event: happened.PlanProposed) -> None:
+        self.plan = Plan(event.revision, event.summary, event.steps)
+
+    @_fold.register
+    def _(self, event: happened.PlanApproved) -> None:
+        if self.plan is not None and self.plan.revision == event.revision:
+            self.plan.state = "approved"
+
+    @_fold.register
+    def _(self, event: happened.PlanRedirected) -> None:
+        if self.plan is not None and self.plan.revision == event.revision:
+            self.plan.state, self.plan.text = "redirected", event.text
+
+    @_fold.register
+    def _(self, event: happened.PlanTicked) -> None:
+        if self.plan is not None:
+            self.plan.done = event.done
+
+    @_fold.register
+    def _(self, event: happened.QuestionAsked) -> None:
+        self.asked += 1
+        if (
+            asker_of(event.asker) is not QuestionSource.RULES
+        ):  # the board asks about the card; the run goes on
+            self.questions.append(Question(event, self.seq))
+
+    @_fold.register
+    def _(self, event: happened.QuestionAnswered) -> None:
+        for asked in self.questions:
+            if asked.question_id == event.question_id and asked.answer is None:
+                asked.answer, asked.answered_by = event.text, event.by
+                asked.code = code_of(asked.event, event.code, event.text)
+                if asked.subject is Subject.REPAIRS:
+                    self.rounds.let_go()
+
+    @_fold.register
+    def _(self, event: TurnStarted) -> None:
+        self.turn = TurnRecord(event.phase, event.turn, self.seq)
+        self.instructed.session_id = event.session_id
+        self.checking = ""
+        self.turns[event.turn] = ""
+        self.guards.begin_turn(event.turn)
+
+    @_fold.register
+    def _(self, event: TurnEnded) -> None:
+        self.turns[event.turn] = event.outcome
+        if event.outcome in ("done", "asked"):
+            self.instructed.carry()
+        if self.turn is not None and self.turn.turn == event.turn:
+            self.turn.outcome = event.outcome
+
+    @_fold.register
+    def _(self, event: BoardToolCalled) -> None:
+        self.calls.add((event.session_id, event.call_id))
+        self.attached += event.tool == "attach"  # dropped ones too
+        if event.tool not in ("finish", "findings", "thread", "go_to_stage"):
+            return
+        given = json.loads(event.body)
+        if event.tool in ("finish", "findings"):
+            self.finish, self.finish_seq = given, self.seq
+        elif event.tool == "thread":
+            self.threads[given["thread_id"]] = given["text"]
+        visit = self.stages.open
+        if visit is not None and visit.target is None:
+            if event.tool == "go_to_stage":
+                visit.target, visit.summary = given["stage"], given["summary"]
+                visit.open_points = tuple(given.get("open_points", ()))
+            elif event.tool == "finish":
+                visit.target, visit.summary = "", given["done"]
+                visit.open_points = tuple(given.get("open_questions", ()))
+
+    @_fold.register
+    def _(self, event: findings.InvestigationBegun) -> None:
+        self.reads = event.base
+
+    @_fold.register
+    def _(self, event: happened.Noted) -> None:
+        self.notes.append(event.text)
+        if self.stages.open is not None:
+            self.stages.open.notes.append(event.text)
+
+    @_fold.register
+    def _(self, event: related.CardProposed) -> None:
+        self.proposed = max(self.proposed, event.proposal)
+
+    @_fold.register
+    def _(self, _event: related.CardLinked) -> None:
+        self.linked += 1
+
+    @_fold.register
+    def _(self, event: happened.RunSteered) -> None:
+        self.steering[event.comment_id] = event.text
+
+    @_fold.register
+    def _(self, event: SteeringHeard) -> None:
+        for comment_id in event.comment_ids:
+            self.steering.pop(comment_id, None)
+
+    @_fold.register
+    def _(self, event: happened.ValidationEnded) -> None:
+        self.validation = event
+        self.iterations = max(self.iterations, event.iteration)
+        self.full_runs += event.tier == "full"
+        self.checking = ""
+
+    @_fold.register
+    def _(self, event: bounds.RoundBegan) -> None:
+        self.checking = event.head
+
+    @_fold.register
+    def _(self, event: bounds.RoundFailed) -> None:
+        self.rounds.take(event)
+
+    @_fold.register
+    def _(self, event: bounds.ValidationWaived) -> None:
+        self.waived = event.head
+
+    @_fold.register
+    def _(self, event: GuardsJudged) -> None:
+        self.guards.take(event)
+        self.iterations += bool(self.guards.denied)  # a refused change costs one
+
+    @_fold.register
+    def _(self, event: happened.BranchExported) -> None:
+        self.exported = event
+
+    @_fold.register
+    def _(self, _event: happened.FinalReported) -> None:
+        self.reported = True
+
+    @_fold.register
+    def _(self, event: artifact.ArtifactKept) -> None:
+        self.artifacts[event.name, event.digest] = event.size_bytes
+
+    @_fold.register
+    def _(self, event: happened.RunStopAsked) -> None:
+        if self.stop is None or event.how == "cancel":
+            self.stop = event
+
+    @_fold.register
+    def _(self, event: seen.SessionLost) -> None:
+        self.lost.add(event.session_id)
+        holders: tuple[History | StageVisit, ...] = (self, *self.stages.visits)
+        for holder in holders:
+            if holder.session_id == event.session_id:
+                holder.session_id = ""
+
+    @_fold.register
+    def _(self, event: seen.PermissionAwaited) -> None:
+        self.awaited[event.question_id] = event.command
+
+    @_fold.register
+    def _(self, event: seen.ToolAllowed) -> None:
+        self.granted.append(event.pattern)
+
+    @_fold.register
+    def _(self, event: happened.Progressed | happened.AgentSaid) -> None:
+        self.last_line = event.text
+
+    @_fold.register
+    def _(self, event: happened.UsageMetered) -> None:
+        self.usd += event.usd
+        self.turns_used += event.turns
+        self.active_s += event.seconds
+        visit = self.stages.open
+        if visit is not None:
+            visit.usd += event.usd
+            visit.input_tokens += event.input_tokens
+            visit.output_tokens += event.output_tokens
+            visit.turns += event.turns
+            visit.seconds += event.seconds
+
+    @_fold.register
+    def _(self, event: ReproductionPlayed | ReproductionSkipped) -> None:
+        self.played.append(event)
+
+    @_fold.register
+    def _(self, event: budget.BudgetRaised) -> None:
+        self.added_usd += event.usd
+
+    @_fold.register
+    def _(self, event: budget.BudgetReserved) -> None:
+        self.reserved, self.ceiling_usd = event, self.usd + event.usd
+
+    @_fold.register
+    def _(self, event: staged.StageEntered) -> None:
+        visit = StageVisit(
+            event.entry, event.stage, event.number, event.source, event.sent_back, event.head, self.seq
+        )
+        self.stages.visits.append(visit)
+        self.stages.open = visit
+
+    @_fold.register
+    def _(self, event: staged.StageReopened) -> None:
+        visit = self.stages.open = self.stages.visit(event.entry)
+        visit.head, visit.seq = event.head, self.seq
+        visit.tidied.clear()  # it will be left again
+
+    @_fold.register
+    def _(self, event: staged.SnapshotTaken) -> None:
+        self.stages.visit(event.entry).snapshot = event
+
+    @_fold.register
+    def _(self, event: staged.StageLeft) -> None:
+        visit, self.stages.open = self.stages.visit(event.entry), None
+        self.stages.over = self.stages.over or not event.target
+        visit.files_changed = event.files_changed
+        visit.lines_changed, visit.lines_added = event.lines_changed, event.lines_added
+
+    @_fold.register
+    def _(self, event: staged.StageAwaited) -> None:
+        self.stages.gates.append(event)
+
+    @_fold.register
+    def _(self, event: staged.StageTidied) -> None:
+        self.stages.visit(event.entry).tidied.append(event)

@@ -1,4 +1,4 @@
-"""The layers of an agent's instructions: system, mode, profile, guides, column, card, skills. Pure."""
+"""Layers of an agent's instructions: system, mode, profile, guides, column, card, skills. Pure."""
 
 import hashlib
 import json
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ledger.events.instruction import InstructionsStacked, LayerTold
+from ledger.events.instruction import InstructionsStacked, LayerTold, SkillConsidered
 from ledger.ids import RunId
-from runner.text.redact import redact
+from runner.text.plain import redact
 
 _HEADING = re.compile(r"^(#{1,4})(?=[ \t])", re.MULTILINE)
 _ORDER = (
@@ -41,6 +41,9 @@ MODES: Mapping[str, str] = {
 }
 
 
+Digests = dict[tuple[str, str], str]  # by kind and name
+
+
 class LayerKind(StrEnum):
     """The kinds of layers in their order."""
 
@@ -55,10 +58,10 @@ class LayerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer. `source` says where it comes from; `digest` is the SHA-256 of its contents.
+    """One layer with its source and the SHA-256 of its contents.
 
-    `private`: its text goes to the agent and nowhere else. `files` are those of a skill, as the agent finds
-    them in the skill's folder.
+    `private`: only the agent gets its text. `files` are those of a skill, by their paths in the skill's
+    folder.
     """
 
     kind: LayerKind
@@ -73,14 +76,46 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class SkillContent:
-    """One file of a skill for the agent to read: `path` begins with the skill's name."""
+    """One file of a skill; `path` begins with the skill's name."""
 
     path: str
     content: bytes = field(repr=False)
 
 
+@dataclass(slots=True)
+class KnownInstructions:
+    """The instructions that the sessions of a run know: a turn that ended by itself has delivered them.
+
+    `delivered` are the layers of each session, `read` the sessions that have the newest briefing, `briefed`.
+    """
+
+    digest: str = ""
+    considered: tuple[SkillConsidered, ...] = ()
+    layers: Digests = field(default_factory=dict)
+    briefed: str = ""
+    delivered: dict[str, Digests] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    session_id: str = ""  # of the newest turn
+
+    def stack(self, event: InstructionsStacked) -> None:
+        """Take the newest stack."""
+        self.digest = event.digest
+        self.layers = {(layer.kind, layer.name): layer.digest for layer in event.layers}
+
+    def brief(self, digest: str) -> None:
+        """Take the newest briefing."""
+        self.briefed = digest
+        self.read.clear()
+
+    def carry(self) -> None:
+        """Note that the newest turn has carried everything to its session."""
+        if self.session_id:
+            self.delivered[self.session_id] = self.layers
+            self.read.add(self.session_id)
+
+
 def own(kind: LayerKind, name: str, source: str, text: str) -> Layer:
-    """Return a layer whose digest is that of its text."""
+    """Return a layer with the digest of its text."""
     return Layer(kind, name, source, text, digest_of(text))
 
 
@@ -90,9 +125,7 @@ def digest_of(*texts: str) -> str:
 
 
 def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple[Layer, ...]:
-    """Return the whole stack of a run in its order, without empty layers. `more` come from the repository
-    and the operator: profile, guides and skills.
-    """
+    """Return all layers of a run in order, without empty ones; `more` are profile, guides and skills."""
     given = tuple(more)
     system = INVESTIGATING if mode == "investigate" else SYSTEM
     layers = (
@@ -108,7 +141,7 @@ def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple
 
 
 def stack_event(run_id: RunId, layers: tuple[Layer, ...]) -> InstructionsStacked:
-    """Return the event about a stack, without the texts of private layers and of the card, whose is told."""
+    """Return the event about a stack, without the texts of private layers and of the card."""
     digest = digest_of(json.dumps([[layer.kind, layer.name, layer.digest] for layer in layers]))
     return InstructionsStacked(run_id, digest, tuple(_told(layer) for layer in layers))
 
@@ -122,15 +155,12 @@ def _told(layer: Layer) -> LayerTold:
 
 
 def whole(layers: Iterable[Layer], folder: str) -> list[str]:
-    """Return every layer's text, for an agent that was told nothing yet; `folder` has the skills' files."""
+    """Return all layers as text, for a new session; `folder` holds the files of skills."""
     return [_shown(layer, folder) for layer in layers]
 
 
 def news(layers: tuple[Layer, ...], known: Mapping[tuple[str, str], str], folder: str) -> list[str]:
-    """Return what an agent whose session goes on is to hear of profile, guides, column and skills: what is
-    new, what changed, what holds no longer. `known` are the digests of the layers that it has, by kind and
-    name.
-    """
+    """Return new, changed and dropped layers as text, for a session that has the digests `known`."""
     said = []
     kinds = (LayerKind.PROFILE, LayerKind.GUIDE, LayerKind.COLUMN, LayerKind.SKILL)
     here = {(str(layer.kind), layer.name): layer for layer in layers if layer.kind in kinds}
@@ -165,5 +195,5 @@ def _files(layer: Layer, folder: str) -> str:
 
 
 def _deeper(text: str) -> str:
-    """Return the text with its headings below the layer's: only the card's has the highest rank."""
+    """Return the text with its headings two levels down, below the layer's own."""
     return _HEADING.sub(lambda found: found[1] + "##", text.strip())

@@ -1,4 +1,4 @@
-"""The watchdogs: pure verdicts over what a run used and how long its agent has been silent."""
+"""Watchdogs: pure verdicts over what a run used and how long its agent was silent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from runner.run.run_spec import Limits
 
 
 class ExceededLimit(StrEnum):
-    """What a watchdog says; the first that bites counts, in this order."""
+    """The watchdog that fires; the first in this order counts."""
 
     FLOOD = "flood"
-    PROVIDER = "provider"  # said by the gateway, not by what was used
-    DISK = "disk"  # said by the scales of the workspace
+    PROVIDER = "provider"  # from the gateway, not from usage
+    DISK = "disk"  # from the workspace's measurement
     SILENCE = "silence"
     BUDGET = "budget"
     TIME = "time"
@@ -35,7 +35,7 @@ _SAME_USD = 1e-6  # sums of floats differ by less
 
 @dataclass(frozen=True, slots=True)
 class RunUsage:
-    """What the run used so far, over all its claims; `silent_s` since the agent was last heard."""
+    """Usage of the run over all its claims; `silent_s` is the time since the agent's last output."""
 
     active_s: float
     silent_s: float
@@ -46,11 +46,10 @@ class RunUsage:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The limits with what people added to them: `extensions` says how often they gave as much again of one,
-    and `added_usd` are dollars on top.
+    """The limits, extended by people: `extensions` counts renewals by subject, `added_usd` are extra dollars.
 
-    `ceiling_usd` is what the run may cost in all before its reservation is used up, None without one; the
-    policy's limit `rule`, of `rule_usd`, made that less than the run's own budget.
+    `ceiling_usd` is the run's cost at which its reservation is used up, None without one. The policy's limit
+    `rule`, of `rule_usd`, made that less than the run's own budget.
     """
 
     limits: Limits
@@ -61,17 +60,17 @@ class Allowance:
     rule_usd: float = 0.0
 
     def times(self, subject: Subject) -> int:
-        """How many times over the limit of that applies."""
+        """Return the factor on the limit of that subject."""
         return 1 + self.extensions.get(subject, 0)
 
     @property
     def most_s(self) -> float:
-        """The seconds that the agent may be at work; 0 is no limit."""
+        """The limit of the agent's working time in seconds; 0 is no limit."""
         return self.limits.timeout_s * self.times(Subject.TIME)
 
     @property
     def most_turns(self) -> int:
-        """The turns that the agent may take; 0 is no limit."""
+        """The limit of turns; 0 is no limit."""
         return self.limits.max_turns * self.times(Subject.TURNS)
 
     @property
@@ -82,21 +81,21 @@ class Allowance:
 
     @property
     def bound_usd(self) -> float:
-        """What the run may cost in all for now; 0 is no bound."""
+        """The limit of the run's cost at the moment; 0 is no limit."""
         bounds = [self.budget_usd] if self.budget_usd > 0 else []
         return min(bounds + ([] if self.ceiling_usd is None else [self.ceiling_usd]), default=0.0)
 
     @property
     def shared(self) -> bool:
-        """Whether a limit that several runs share holds the run sooner than its own budget."""
+        """Whether a limit shared by several runs is reached before the run's own budget."""
         return bool(self.rule) and not 0 < self.budget_usd <= self.bound_usd + _SAME_USD
 
     def left_usd(self, spent_usd: float) -> float:
-        """Return what a turn may still cost, never nothing: a turn without a cent could not even end well."""
+        """Return the dollars left for a turn, at least one cent: a turn needs some to end well."""
         return max(0.01, (self.bound_usd or self.limits.budget_usd) - spent_usd)
 
     def verdict(self, spent: RunUsage) -> ExceededLimit | None:
-        """Return the watchdog that bites, or None. A limit of 0 is no limit but for the output's."""
+        """Return the first watchdog that fires, or None. A limit of 0 is no limit, except for output."""
         limits = self.limits
         bites = (
             (ExceededLimit.FLOOD, spent.output_bytes > limits.output_bytes),
@@ -108,7 +107,7 @@ class Allowance:
         return next((verdict for verdict, bitten in bites if bitten), None)
 
     def reached(self, verdict: ExceededLimit, spent: RunUsage) -> str:
-        """Return which limit was reached and what was spent, as a person reads it."""
+        """Return the reached limit and the usage, for people."""
         limits = self.limits
         which = {
             ExceededLimit.BUDGET: self._dollars(),
@@ -123,7 +122,7 @@ class Allowance:
         return f"{which}: {used}, {spent.active_s / 60:.1f} min and {spent.turns} turns so far"
 
     def advice(self) -> str:
-        """Return what a person has to know who wants to lift a limit of dollars; empty where nothing more."""
+        """Return how to lift a shared limit, for people; empty where the run's own limit holds."""
         if not self.shared:
             return ""
         return (

@@ -1,4 +1,4 @@
-"""A run's way to the ledger: fenced appends, its own history, and the lease that keeps others away."""
+"""A run's access to the ledger: fenced appends, its history, and the lease of its claim."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -7,12 +7,13 @@ from sqlalchemy import Connection, Engine
 
 from ledger.errors import LateWriterError
 from ledger.event import Recorded
-from ledger.events.run import RunEvent, RunStopAsked
+from ledger.events.run import RunEvent
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from ledger.states import RunState
+from runner.run.exits import StopRequested
 from runner.run.history import History
 from runner.run.run_spec import Clock
 from runner.run.secrecy import Secrecy
@@ -22,10 +23,10 @@ _PAGE = 500
 
 
 class RunLog:
-    """What the supervisor of one claimed run reads and writes; made by the claimer with the lease it took.
+    """Reads and writes of one claimed run; made by the claimer with the lease that it took.
 
-    `on_append` is called after each write that is committed. Every method raises StaleClaimError once
-    another generation holds the run; the caller must then stop at once.
+    `on_append` is called after each committed write. Every method raises StaleClaimError once another
+    generation holds the run; the caller must then stop at once.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class RunLog:
         return self._fence.generation
 
     def append(self, *events: RunEvent) -> None:
-        """Write `events` in one transaction, only while the claim is alive; the history knows them then."""
+        """Append `events` in one transaction while the claim is alive, and fold them into the history."""
         if events:
             told = tuple(map(self.secrecy.redact_event, events))
             with event_store.writing(self._engine) as db:
@@ -64,9 +65,9 @@ class RunLog:
             self.look()
 
     def append_unless_requeued(self, *events: RunEvent) -> bool:
-        """Write `events` only while the run is still held; False when somebody let it go on meanwhile.
+        """Append `events` unless the run was requeued meanwhile; return whether they were written.
 
-        An answer can arrive between the question and the parking: parking after it would leave the run
+        An answer can arrive between the question and the parking. Parking after it would leave the run
         asleep.
         """
         told = tuple(map(self.secrecy.redact_event, events))
@@ -86,7 +87,7 @@ class RunLog:
             return True
 
     def look(self) -> None:
-        """Read what others wrote about this run since the last look."""
+        """Fold the events that others appended since the last look."""
         self._looked = self._clock.monotonic()
         while True:
             with event_store.reading(self._engine) as db:
@@ -104,17 +105,20 @@ class RunLog:
             self.look()
 
     def hold(self, for_s: float) -> None:
-        """Make the claim last for so long although nothing renews it; the next renewal takes that back."""
+        """Extend the claim for a step that cannot renew it; the next renewal resets that."""
         with event_store.writing(self._engine) as db:
             self._lease = leases.renew(db, self._lease, now=self._now(), ttl_s=max(for_s, self._ttl_s))
 
-    def stop_asked(self) -> RunStopAsked | None:
-        """Return the order to stop, if one stands."""
-        return self.history.stop
+    def obey(self) -> None:
+        """Raise StopRequested when somebody asked for a stop of the run."""
+        stop = self.history.stop
+        if stop is not None:
+            raise StopRequested(stop.how, stop.by)
 
-    def steering(self) -> dict[int, str]:
-        """Return people's messages that the agent has not heard, by comment id, oldest first."""
-        return dict(self.history.steering)
+    def beat_and_obey(self) -> None:
+        """Keep the claim alive, and raise StopRequested when somebody asked for a stop."""
+        self.beat()
+        self.obey()
 
     def events(self) -> tuple[Recorded, ...]:
         """Return the whole stream of the run."""
@@ -132,7 +136,7 @@ class RunLog:
         return self._clock.monotonic() - self._renewed >= self._ttl_s / 3
 
     def _renew(self, db: Connection) -> None:
-        """Renew the lease if it is due: who writes is alive."""
+        """Renew the lease if it is due."""
         if self._renewal_is_due():
             self._lease = leases.renew(db, self._lease, now=self._now(), ttl_s=self._ttl_s)
             self._renewed = self._clock.monotonic()

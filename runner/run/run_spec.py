@@ -1,4 +1,4 @@
-"""What the edges hand to the runner: one frozen work order, and the way to its repository."""
+"""Specification of a run: the frozen input of the runner, and the protocols of remote and clock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,8 +15,9 @@ INVESTIGATE = "investigate"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one run may use before it parks and asks; `iterations` and `full_runs` count validation, and
-    `same_failures` are rounds in a row that fail in the same way.
+    """Limits at which a run parks and asks. `iterations` and `full_runs` count validation.
+
+    `same_failures` counts rounds in a row that fail in the same way.
     """
 
     timeout_s: float = 1800.0
@@ -24,7 +25,7 @@ class Limits:
     max_turns: int = 60
     budget_usd: float = 2.0
     output_bytes: int = 50_000_000
-    kept_bytes: int = 100_000_000  # of what a run leaves for people; what comes later is named, not kept
+    kept_bytes: int = 100_000_000  # of artifacts; later ones are named, not kept
     iterations: int = 5
     full_runs: int = 3
     files_changed: int = 40
@@ -34,7 +35,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """How much of the machine one container may use; a file may be as large as the disk's share."""
+    """A container's share of the machine; a single file may be as large as the disk's share."""
 
     memory_mb: int = 4096
     cpus: float = 2.0
@@ -46,8 +47,9 @@ class ResourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What the policy lets the agent do: edit, run and commit are allow, ask or deny. `network`: none, list
-    (of `hosts`) or full. `ask` are patterns of commands that need a person's word, `deny` of refused ones.
+    """Tool policy of the agent: edit, run and commit are allow, ask or deny; `network` is none, list or full.
+
+    `hosts` belong to `list`. `ask` and `deny` are patterns of commands that need a person, or are refused.
     """
 
     edit: str = "allow"
@@ -61,7 +63,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Who answers an agent's model calls: the root of its API and the key that only the gateway knows."""
+    """A model provider: the root URL of its API, and the key that only the gateway knows."""
 
     name: str
     url: str
@@ -70,10 +72,10 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class ValidationSpec:
-    """Shell lines of the repository's policy: once after a clone, each time, and before the offer.
+    """Shell lines of the repository's policy: set-up after a clone, fast checks, full checks.
 
-    `waived`: the policy says that nothing is checked, on purpose; `absent` says why there is nothing where it
-    does not, as what a person has to do. `definition` is the SHA-256 of what the policy says, for evidence.
+    `waived`: the policy asks for no checks. `absent` says for people why there are none otherwise.
+    `definition` is the SHA-256 of the policy's section, for evidence.
     """
 
     setup: tuple[str, ...] = ()
@@ -86,8 +88,9 @@ class ValidationSpec:
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """What the repository's policy keeps from agents: `actions` are allow, ask or deny by the guard's name; a
-    guard that is not named allows. `protect` and `allow` are patterns of paths.
+    """Guard rules of the repository's policy. `actions` are allow (the default), ask or deny by guard.
+
+    `protect` and `allow` are patterns of paths.
     """
 
     actions: Mapping[str, str] = field(default_factory=dict)
@@ -97,13 +100,13 @@ class Guards:
     checks: tuple[str, ...] = ()  # the shell lines of set-up and checks, which name files that decide
 
     def action(self, guard: str) -> str:
-        """Return what becomes of what a guard finds."""
+        """Return the action for the findings of a guard."""
         return self.actions.get(guard, "allow")
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewThread:
-    """One review thread that the run is to answer; `line` is None for a remark about the whole file."""
+    """One review thread to answer; `line` is None for a remark about the whole file."""
 
     thread_id: str
     path: str
@@ -113,10 +116,10 @@ class ReviewThread:
 
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """One step of a staged run, with a persona whose words are `text`; `digest` and `source` are its file's.
+    """One stage of a staged run. `text` is its persona, `digest` and `source` are the persona file's.
 
-    `next` are the stages that may follow, `ends` whether the run may end here, `approval` whether a person
-    lets it begin. `model` is empty for the run's own. `tools` are never looser than the run's.
+    `next` are the possible next stages. `ends`: the run may end here. `approval`: a person must agree first.
+    `model` is empty for the run's own. `tools` are never looser than the run's.
     """
 
     name: str
@@ -134,7 +137,7 @@ class StageSpec:
 
 @dataclass(frozen=True, slots=True)
 class BrowserStep:
-    """One step in a browser: `text` is how a person wrote it, `verb` one of in_container/browse.py."""
+    """One step in a browser: the person's `text`, and a `verb` of in_container/browse.py."""
 
     verb: str
     text: str
@@ -144,9 +147,9 @@ class BrowserStep:
 
 @dataclass(frozen=True, slots=True)
 class ReproductionSpec:
-    """Steps to play against the app that `start` makes listen at `address`, or `absent`: why there are none.
+    """Steps to play against the app that `start` serves at `address`; `absent` says why there are none.
 
-    The app must answer within `ready_s`, and all of it be over within `limit_s`.
+    The app must answer within `ready_s`; everything must end within `limit_s`.
     """
 
     start: str = ""
@@ -160,7 +163,7 @@ class ReproductionSpec:
 
 @dataclass(frozen=True, slots=True)
 class HostPaths:
-    """Where the runner keeps what lives, on the host."""
+    """Folders of the runner on the host."""
 
     mirrors: Path
     workspaces: Path
@@ -169,18 +172,18 @@ class HostPaths:
 
     @property
     def artifacts(self) -> Path:
-        """What runs leave for people, by digest."""
+        """Artifacts of runs, by digest."""
         return self.workspaces.parent / "artifacts"
 
     @property
     def gateways(self) -> Path:
-        """The sockets of the gateways, a folder for each claim."""
+        """Sockets of gateways, a folder for each claim."""
         return self.workspaces.parent / "gateways"
 
 
 @dataclass(frozen=True, slots=True)
 class Committer:
-    """As whom Cardinal commits."""
+    """Cardinal's name and address in commits."""
 
     name: str
     email: str
@@ -188,10 +191,9 @@ class Committer:
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """One bounded attempt at a card. `kind`: first, revision, retry or repair; `briefing` is what
-    the agent reads.
+    """One bounded attempt at a card. `kind`: first, revision, retry or repair.
 
-    `session_id` is that of the run which this one continues, or empty.
+    `session_id` is that of the continued run, or empty.
     """
 
     run_id: RunId
@@ -229,40 +231,40 @@ class RunSpec:
     base: str = ""  # the base branch's commit as the claim found it
     policy: str = ""  # the digest of the policy file in force
     workflows: bool = False  # a maintainer allowed that files of CI change
-    failing: str = ""  # what the red checks of the pull request said, as Markdown
+    failing: str = ""  # output of the pull request's red checks, as Markdown
     mode: str = "fix"  # or investigate
     stages: tuple[StageSpec, ...] = ()  # empty: plan, then work
-    layers: tuple[Layer, ...] = ()  # profile and skills; the stack is made of these and of what is above
-    skill_files: tuple[SkillContent, ...] = ()  # what the agent can read of its skills
+    layers: tuple[Layer, ...] = ()  # profile, guides and skills, for the stack
+    skill_files: tuple[SkillContent, ...] = ()  # readable by the agent
     considered: tuple[SkillConsidered, ...] = ()  # every skill that it could have had, and why
-    asked: str = ""  # what whoever started this very run wants of it
+    asked: str = ""  # the request of the person who started this very run
     asked_by: str = ""
     reproduction: ReproductionSpec | None = None  # None: nobody wants one
     issue_repository: str = ""  # where the card's issue is, if not in `repository`
 
     @property
     def stack(self) -> tuple[Layer, ...]:
-        """All that the agent is instructed with, in its order."""
+        """All instructions of the agent, in order."""
         return stack(self.mode, self.instructions, self.briefing, self.layers)
 
     @property
     def reference(self) -> str:
-        """How the card's issue is named in the repository: #12, or owner/name#12."""
+        """The card's issue as the repository refers to it: #12, or owner/name#12."""
         return f"{self.issue_repository}#{self.number}"
 
     @property
     def own_number(self) -> int:
-        """The issue's number where it is in the repository itself, else 0: no issue there is the card's."""
+        """The issue's number in the repository itself; 0 where the card's issue is elsewhere."""
         return 0 if self.issue_repository else self.number
 
     @property
     def investigates(self) -> bool:
-        """Whether it reads only, and ends with findings."""
+        """Whether the run only reads, and ends with findings."""
         return self.mode == INVESTIGATE
 
 
 class Remote(Protocol):
-    """The way to the repository on GitHub; asked before every use, so a token may expire between two."""
+    """Access to the repository on GitHub; asked before every use, so a token may expire between two."""
 
     @property
     def url(self) -> str:

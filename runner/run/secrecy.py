@@ -1,4 +1,4 @@
-"""Takes the words of private skills out of what an agent says, before anything is written down. Pure."""
+"""Removes the text of private skills from an agent's words before they are stored. Pure."""
 
 import dataclasses
 import json
@@ -23,12 +23,12 @@ _MAX_PHRASES = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Secrecy:
-    """The lines of private skills, each as text and as it stands within JSON; the longest first."""
+    """Lines of private skills, as text and as JSON, the longest first."""
 
     phrases: tuple[str, ...] = ()
 
     def redact_event(self, event: E) -> E:
-        """Return the event with such lines taken out of all that it says."""
+        """Return the event without such lines."""
         if not self.phrases:
             return event
         names = (one.name for one in dataclasses.fields(event) if one.name not in _NAMES)
@@ -47,7 +47,7 @@ class Secrecy:
         return type(value)(map(self._redacted, value)) if isinstance(value, tuple | list) else value
 
     def redact_private_skills(self, text: str) -> str:
-        """Return `text` with a mark where such a line stood."""
+        """Return `text` with a mark in place of such lines."""
         for phrase in self.phrases:
             if phrase in text:
                 text = text.replace(phrase, PRIVATE_SKILL_MARK)
@@ -55,9 +55,7 @@ class Secrecy:
 
 
 def secrecy_of(layers: Iterable[Layer], files: Iterable[SkillContent], before: Iterable[str] = ()) -> Secrecy:
-    """Return what must not be repeated of the private ones among the layers and of their files, nor of what
-    was told `before`: phrases of another Secrecy.
-    """
+    """Return the Secrecy of the private layers and their files, and of earlier phrases, `before`."""
     private = {layer.name: layer for layer in layers if layer.private}
     texts = [layer.text for layer in private.values()]
     texts += [one.content.decode(errors="replace") for one in files if one.path.split("/")[0] in private]
@@ -65,10 +63,8 @@ def secrecy_of(layers: Iterable[Layer], files: Iterable[SkillContent], before: I
     for text in texts:
         for line in map(str.strip, text.splitlines()):
             if len(line) >= _LEAST_CHARACTERS:
-                phrases |= dict.fromkeys((line, json.dumps(line)[1:-1], _unescaped(line)))
+                phrases |= dict.fromkeys(
+                    (line, json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1])
+                )
     kept = tuple(dict.fromkeys((*phrases, *before)))[:_MAX_PHRASES]
     return Secrecy(tuple(sorted(kept, key=len, reverse=True)))
-
-
-def _unescaped(line: str) -> str:
-    return json.dumps(line, ensure_ascii=False)[1:-1]

@@ -1,12 +1,13 @@
-"""Which stage of a run begins next, and when people are asked first: the table of a column's stages. Pure."""
+"""State machine of a column's stages: the next stage, approvals, and an agent's legal exits. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ledger.model.limit_answers import STOP, AnswerChoice, Code, Subject
+from runner.agents.board_tools import AskInput, BlockInput, FinishInput, GoToStageInput, Tool
+from runner.run.facts import Question
 from runner.run.history import History
-from runner.run.question import Question
-from runner.run.run_spec import StageSpec
+from runner.run.run_spec import RunSpec, StageSpec
 
 SAME_WAY = 3  # so often the work may go the same way from one stage to another, then people are asked
 MAX_ENTRIES = 20
@@ -16,7 +17,7 @@ AS_MANY = AnswerChoice(Code.GO_ON, f"Go on with {MAX_ENTRIES} more")
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """The stage that begins; the other fields are as in StageEntered."""
+    """The stage to begin; the other fields are as in StageEntered."""
 
     stage: StageSpec
     source: str
@@ -26,7 +27,7 @@ class Enter:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """People must say first whether the run may go from `source` to `target`; `why` as in StageAwaited."""
+    """People must agree before the run goes from `source` to `target`; `why` as in StageAwaited."""
 
     why: str
     source: str
@@ -36,16 +37,16 @@ class Ask:
 
     @property
     def subject(self) -> Subject:
-        """What the question is about."""
+        """The subject of the question."""
         if self.why != "approval":
             return Subject.ROUNDS
         return Subject.STAGE if self.source else Subject.START
 
 
 def admit(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
-    """Return what comes now that no stage is open and none has ended the work.
+    """Return the next step while no stage is open and none has ended the work.
 
-    Answers that stop the run have ended it before this is asked.
+    Answers that stop the run have ended it before.
     """
     log = history.stages
     last = log.visits[-1] if log.visits else None
@@ -65,9 +66,7 @@ def admit(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
 
 
 def named(stages: Sequence[StageSpec], name: str) -> StageSpec:
-    """Return the stage of that name; ValueError for none, which the policy's checks and the board tool
-    prevent.
-    """
+    """Return the stage of that name. Raises ValueError, which the policy's checks prevent."""
     found = next((stage for stage in stages if stage.name == name), None)
     if found is None:
         raise ValueError(f"there is no stage {name!r}")
@@ -80,7 +79,7 @@ def may_edit(stage: StageSpec) -> bool:
 
 
 def choices_of(stage: StageSpec, source: str) -> tuple[AnswerChoice, ...]:
-    """Return what a person may answer who is asked whether a stage may begin."""
+    """Return the possible answers to whether a stage may begin."""
     back = (AnswerChoice(Code.BACK, f"Back to {source}"),) if source else ()
     return (AnswerChoice(Code.GO_ON, f"Begin {stage.name}"), *back, STOP)
 
@@ -102,7 +101,7 @@ def _approval(stage: StageSpec, source: str) -> str:
 
 
 def _asked(history: History, target: str, source: str) -> Question | None:
-    """Return the question about the entry that is due now, if it was asked."""
+    """Return the question about the entry that is due, if it was asked."""
     due = len(history.stages.visits) + 1
     for gate in reversed(history.stages.gates):
         if (gate.why, gate.entry, gate.target, gate.source) == ("approval", due, target, source):
@@ -111,7 +110,7 @@ def _asked(history: History, target: str, source: str) -> Question | None:
 
 
 def _granted(history: History, why: str, source: str = "", target: str = "") -> int:
-    """Return how often people let the run go on at this limit."""
+    """Return how often people let the run continue at this limit."""
     agreed = {one.question_id for one in history.questions if one.code is Code.GO_ON}
     return sum(
         gate.why == why
@@ -119,3 +118,34 @@ def _granted(history: History, why: str, source: str = "", target: str = "") -> 
         and (not source or (gate.source, gate.target) == (source, target))
         for gate in history.stages.gates
     )
+
+
+def refusal_of_stage(given: Tool, order: RunSpec, history: History) -> str:
+    """Return why a call does not fit the open stage, for its agent; empty when it fits."""
+    visit = history.stages.open
+    if not order.stages or visit is None:
+        no_stages = "this column has no stages: do the work yourself, then call `finish`"
+        return no_stages if isinstance(given, GoToStageInput) else ""
+    if not isinstance(given, AskInput | BlockInput | FinishInput | GoToStageInput):
+        return ""
+    if history.stages.over:  # it was reopened to repair something
+        over = "the stages are over: do what you were asked for, and end the turn"
+        return over if isinstance(given, GoToStageInput) else ""
+    if visit.target is not None:
+        return f"the work is handed over{f' to {visit.target}' if visit.target else ''}: end your turn"
+    stage = named(order.stages, visit.stage)
+    match given:
+        case GoToStageInput(stage=wanted) if wanted not in stage.next:
+            return f"there is no way from {stage.name} to {wanted!r}: {ways(stage)}"
+        case FinishInput() if not stage.ends:
+            return f"the run does not end in {stage.name}: {ways(stage)}"
+    return ""
+
+
+def ways(stage: StageSpec) -> str:
+    """Return how to leave a stage, for its agent."""
+    names = ", ".join(stage.next)
+    go = f"call `go_to_stage` with `stage` {names if len(stage.next) == 1 else f'one of {names}'}"
+    if not stage.next:
+        return "call `finish`, which ends the run"
+    return f"{go}, or `finish` when the run shall end" if stage.ends else go

@@ -7,28 +7,15 @@ from dataclasses import dataclass
 
 from ledger.ids import CardId, RunId
 from runner import agents, workspaces
-from runner.agents.contract import (
-    Agent,
-    AgentEvent,
-    Dialogue,
-    PermissionAsked,
-    Phase,
-    Send,
-    Task,
-    Text,
-    TurnEnd,
-    Usage,
-)
-from runner.agents.usage import believable
+from runner.agents import contract
 from runner.errors import BackendError, CommandTimeoutError, RunnerError, UnsandboxedError
 from runner.exec.child import BEAT_S, Child
 from runner.exec.stream import Heard, Line
 from runner.gateway.control.claim import gateway_for, settle
-from runner.gateway.control.link import Gateway
-from runner.gateway.control.messages import CallRefusal, ProviderFailure
-from runner.run.run_spec import HostPaths, Provider, ToolSpec
-from runner.text.redact import redact
-from runner.text.truncate import cut
+from runner.gateway.control.link import Gateway, Terms
+from runner.gateway.control.messages import CallRefusal, ProviderFailure, believable
+from runner.run.run_spec import HostPaths, Provider
+from runner.text.plain import cut, redact
 from runner.workspaces.contract import Tenancy, Workspace
 
 MAX_USD = 1.0  # for one answer
@@ -43,7 +30,7 @@ class ChatError(RunnerError):
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """What it said, and what that cost; `tokens` are read and written ones together."""
+    """The answer with its cost; `tokens` are input and output together."""
 
     text: str
     usd: float
@@ -62,9 +49,9 @@ def ask_once(
     allow_unsandboxed: bool = False,
     providers: Mapping[str, Provider] | None = None,
 ) -> ChatAnswer:
-    """Return the agent's answer to `prompt`, from a place that is thrown away afterwards.
+    """Return the agent's answer to `prompt`, from a workspace that is removed afterwards.
 
-    Raises CommandTimeoutError, ChatError when it fails or says nothing, UnknownPartError, BackendError,
+    Raises CommandTimeoutError, ChatError when it fails or gives no answer, UnknownPartError, BackendError,
     ScenarioError, SpawnError or UnsandboxedError.
     """
     player = agents.load(agent)
@@ -72,8 +59,8 @@ def ask_once(
         raise BackendError(player.name, workspace, player.backends)
     name = f"chat-{uuid.uuid4().hex}"
     room = workspaces.load(workspace).open(places, Tenancy(CardId(name), RunId(name), image=image))
-    task = Task(
-        phase=Phase.CHAT,
+    task = contract.Task(
+        phase=contract.Phase.CHAT,
         turn="chat",
         prompt=prompt,
         run_id=name,
@@ -87,22 +74,15 @@ def ask_once(
     try:
         if room.locked and not (player.trusted or allow_unsandboxed):
             raise UnsandboxedError(player.name, room.locked)
-        granted = gateway_for(
-            player,
-            ToolSpec(),
-            places,
-            name,
-            models=player.models(model),
-            private_hosts=(),
-            providers=providers or {},
-        )
-        with granted as gateway:
+        with gateway_for(player, Terms(player.models(model)), places, name, providers or {}) as gateway:
             return _ask(player, task, room, gateway, timeout_s)
     finally:
         room.destroy()
 
 
-def _ask(player: Agent, task: Task, room: Workspace, gateway: Gateway | None, timeout_s: float) -> ChatAnswer:
+def _ask(
+    player: contract.Agent, task: contract.Task, room: Workspace, gateway: Gateway | None, timeout_s: float
+) -> ChatAnswer:
     dialogue = player.begin(task, room.layout)
     if gateway is not None:
         gateway.open(turn=task.turn, usd_left=task.budget_usd, tools=())
@@ -126,16 +106,16 @@ def _ask(player: Agent, task: Task, room: Workspace, gateway: Gateway | None, ti
 
 
 class _Listener:
-    """Collects one answer from what the agent says, and what it cost from what its gateway says."""
+    """Collects one answer from the agent's output, and its cost from the gateway's messages."""
 
-    def __init__(self, dialogue: Dialogue, write: Write, gateway: Gateway | None) -> None:
+    def __init__(self, dialogue: contract.Dialogue, write: Write, gateway: Gateway | None) -> None:
         self._dialogue, self._write, self._gateway = dialogue, write, gateway
         self._said: list[str] = []
         self._errors, self._refused, self._usd, self._tokens = "", "", 0.0, 0
-        self._end: TurnEnd | None = None
+        self._end: contract.TurnEnd | None = None
 
     def take(self, heard: Heard) -> bool:
-        """Take in what was heard; True once the agent is done. Raises ChatError when it ended without."""
+        """Take one piece of output; True once the agent is done. Raises ChatError at an early end."""
         if not isinstance(heard, Line):
             raise ChatError(f"the agent ended without an answer: {redact(self._errors)[-300:]}")
         if heard.beside:
@@ -148,9 +128,9 @@ class _Listener:
         return self._end is not None
 
     def overhear(self, message: str) -> None:
-        """Take in one message of the gateway."""
+        """Take one message of the gateway."""
         for event in self._gateway.decode(message) if self._gateway is not None else ():
-            if isinstance(event, Usage):
+            if isinstance(event, contract.Usage):
                 self._meter(event)
             elif isinstance(event, CallRefusal | ProviderFailure):
                 self._refused = event.detail
@@ -162,21 +142,21 @@ class _Listener:
             raise ChatError(f"the agent gave no answer: {redact(self._refused or error)[:300]}")
         return ChatAnswer(cut(redact("\n".join(self._said)), _ANSWER_BYTES), self._usd, self._tokens)
 
-    def _react(self, event: AgentEvent) -> None:
+    def _react(self, event: contract.AgentEvent) -> None:
         match event:
-            case Text(text=text):
+            case contract.Text(text=text):
                 self._said.append(text)
-            case Usage():
+            case contract.Usage():
                 self._meter(event)
-            case Send(data=data):
+            case contract.Send(data=data):
                 self._write(data)
-            case PermissionAsked(ask_id=ask_id):
+            case contract.PermissionAsked(ask_id=ask_id):
                 refusal = self._dialogue.permit(ask_id, allowed=False, why="this is a chat: only answer")
                 self._write(refusal or b"")
-            case TurnEnd():
+            case contract.TurnEnd():
                 self._end = self._end or event
 
-    def _meter(self, told: Usage) -> None:
+    def _meter(self, told: contract.Usage) -> None:
         used = believable(told)
         self._usd += used.usd
         self._tokens += used.input_tokens + used.output_tokens

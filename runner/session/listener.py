@@ -1,46 +1,41 @@
-"""What the words of an agent and of its gateway mean to a run: events, answers, how the turn shall end."""
+"""Interprets an agent's output and its gateway's messages: events, replies, and how the turn ends."""
 
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
-from ledger.events.agent import (
-    CallRefused,
-    HostReached,
-    PermissionAwaited,
-    PermissionRefused,
-    ProviderFailed,
-    TodoListed,
-)
-from ledger.events.run import Progressed, SessionStarted, ToolUsed
+from ledger.events import agent as seen
+from ledger.events.artifact import FILE, PAGE, ArtifactDropped
+from ledger.events.run import Progressed, RunEvent, SessionStarted, ToolUsed
 from ledger.ids import QuestionId
 from ledger.model import limit_answers
 from ledger.model.limit_answers import Subject
 from runner.agents import contract
 from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offered
+from runner.artifacts.keep import keep
 from runner.gateway.control import messages
 from runner.gateway.control.claim import MAX_HOSTS, host_reached
 from runner.run.context import RunContext
 from runner.run.limits import ExceededLimit
 from runner.session import permission
-from runner.session.attach import attached
-from runner.session.event_batch import Batch
+from runner.session.records import Batch
 from runner.session.text_tools import calls_in
-from runner.session.tool_effects import effect_of
-from runner.text.redact import redact
-from runner.text.truncate import one_line
+from runner.session.tool_effects import Effect, effect_of
+from runner.text.plain import one_line, redact
 
+# What a browser would run or draw if it were a page: people get it as a download.
+_PAGES = (".html", ".htm", ".xhtml", ".xht", ".svg", ".xml", ".mht", ".mhtml")
 _TODOS = 40
 _REFUSALS = 20
-_WORDS = 10  # board calls in one thing said
+_WORDS = 10  # board calls in one text
 Reply = Callable[[str, Mapping[str, object]], None]
 Write = Callable[[bytes], object]
 Noted = contract.Session | contract.Text | contract.ToolEnd | contract.TodoShown | contract.Usage
 
 
 class AgentListener:
-    """Takes in what one turn's agent and gateway say; `asked`, `verdict` and `end` say how it shall go on."""
+    """Takes one turn's output and messages; `parks`, `verdict` and `end` say how the turn continues."""
 
     def __init__(
         self, run: RunContext, task: contract.Task, dialogue: contract.Dialogue, write: Write
@@ -48,8 +43,8 @@ class AgentListener:
         self._run, self._task, self._dialogue, self._write = run, task, dialogue, write
         self.batch = Batch(run)
         self._session_id = task.session_id
-        self._todos: TodoListed | None = None
-        self._hosts: set[HostReached] = set()
+        self._todos: seen.TodoListed | None = None
+        self._hosts: set[seen.HostReached] = set()
         self._spoken: Counter[tuple[str, str]] = Counter()
         self._refusals = 0
         self.end: contract.TurnEnd | None = None
@@ -86,7 +81,7 @@ class AgentListener:
                 self._note(event)
 
     def _note(self, event: Noted) -> None:
-        """Write down what needs no answer."""
+        """Record an event that needs no reply."""
         match event:
             case contract.Session(session_id=session_id, version=version):
                 self._open_session(session_id, version)
@@ -135,7 +130,7 @@ class AgentListener:
     def _list(self, items: tuple[tuple[str, bool], ...]) -> None:
         shown = items[:_TODOS]
         texts = tuple(one_line(redact(text)) for text, _ in shown)
-        listed = TodoListed(self._run.order.run_id, texts, tuple(done for _, done in shown))
+        listed = seen.TodoListed(self._run.order.run_id, texts, tuple(done for _, done in shown))
         if listed != self._todos:
             self._todos = listed
             self.batch.add(listed)
@@ -158,7 +153,7 @@ class AgentListener:
         reply(call.call_id, answer)  # after the commit: an agent that dies before repeats the call
 
     def _obey_words(self, text: str) -> None:
-        """Take the board calls that an agent without our tools writes into what it says."""
+        """Carry out the board calls in the text of an agent without our tools."""
         offer = offered(
             read_only=self._task.read_only,
             threads=bool(self._task.threads),
@@ -173,7 +168,7 @@ class AgentListener:
             self._obey(call or check_call(call_id, spoken.tool, spoken.input), self._reply_by_words)
 
     def _reply_by_words(self, _call_id: str, result: Mapping[str, object]) -> None:
-        """Say what came of it, where there is more to say than that it was done."""
+        """Reply in words, unless the call simply succeeded."""
         if dict(result) == {"ok": True}:
             return
         message = self._dialogue.steer(f"Board: {json.dumps(dict(result), ensure_ascii=False)}")
@@ -190,10 +185,10 @@ class AgentListener:
             self._run.gateway.reply(call_id, result)
 
     def _permit(self, asked: contract.PermissionAsked) -> None:
-        """Answer at once where the policy knows, else ask people and park."""
+        """Answer at once where the policy decides, else ask people and park."""
         run_id = self._run.order.run_id
         command = self._run.secrecy.redact_private_skills(one_line(redact(asked.command), 2_000))
-        # People's word counts for just what they were asked, which is known by how it was written down.
+        # An answer covers exactly the question, which is identified by its stored text.
         marked = command + permission.mark(asked, command, self._run.order.card_id)
         meant = (asked.command or asked.tool,)
         judged = permission.judge(
@@ -209,13 +204,13 @@ class AgentListener:
             text = redact(permission.question(asked, judged.why))
             self._run.log.append(
                 limit_answers.question(run_id, question_id, Subject.TOOL, text, permission.CHOICES),
-                PermissionAwaited(run_id, question_id, one_line(asked.tool, 100), marked),
+                seen.PermissionAwaited(run_id, question_id, one_line(asked.tool, 100), marked),
             )
             self.parks = True
             return
         if judged.verdict is permission.PermissionDecision.DENY and self._refusals < _REFUSALS:
             self._refusals += 1
-            self.batch.add(PermissionRefused(run_id, one_line(asked.tool, 100), command, judged.why))
+            self.batch.add(seen.PermissionRefused(run_id, one_line(asked.tool, 100), command, judged.why))
         allowed = judged.verdict is permission.PermissionDecision.ALLOW
         answer = self._dialogue.permit(asked.ask_id, allowed=allowed, why=judged.why)
         if answer is not None:
@@ -223,7 +218,9 @@ class AgentListener:
 
     def _failed(self, failure: messages.ProviderFailure) -> None:
         run_id, detail = self._run.order.run_id, one_line(redact(failure.detail), 600)
-        self.batch.add(ProviderFailed(run_id, failure.provider, failure.status, detail, failure.in_a_row))
+        self.batch.add(
+            seen.ProviderFailed(run_id, failure.provider, failure.status, detail, failure.in_a_row)
+        )
         if failure.final and self.verdict is None:
             self.verdict = ExceededLimit.PROVIDER
             self.problem = detail
@@ -232,7 +229,19 @@ class AgentListener:
         detail = one_line(redact(detail), 600)
         if self._refusals < _REFUSALS:
             self._refusals += 1
-            self.batch.add(CallRefused(self._run.order.run_id, kind, detail))
+            self.batch.add(seen.CallRefused(self._run.order.run_id, kind, detail))
         if self.verdict is None and kind in ("budget", "key", "model"):
             self.verdict = ExceededLimit.BUDGET if kind == "budget" else ExceededLimit.PROVIDER
             self.problem = detail
+
+
+def attached(run: RunContext, effect: Effect) -> tuple[tuple[RunEvent, ...], Mapping[str, object]]:
+    """Store the text of a call, if it has one; return its events and the reply."""
+    wanted = effect.attaches
+    if wanted is None:
+        return (), effect.reply
+    kind = PAGE if wanted.name.lower().endswith(_PAGES) else FILE
+    events = keep(run, wanted.name, kind, run.secrecy.redact_private_skills(wanted.content))
+    if any(isinstance(event, ArtifactDropped) for event in events):
+        return events, {"ok": False, "error": "it is not kept: this run has left as much as it may"}
+    return events, effect.reply

@@ -1,7 +1,7 @@
-"""What an agent may do unasked, what people are asked first, what is refused: the tool policy. Pure.
+"""Tool policy: allow, ask people or deny one use of a tool. Pure.
 
-The wall is the container: a shell line can be written in more ways than any pattern knows. What is decided
-here is for agents that ask before they act, and for the people who want to be asked.
+The container is the wall: a shell line can be written in more ways than any pattern knows. These decisions
+are for agents that ask first, and for people who want to be asked.
 """
 
 import re
@@ -14,17 +14,17 @@ from hashlib import scrypt
 from ledger.model.limit_answers import ALLOW_CARD, ALLOW_ONCE, DENY
 from runner.agents.contract import PermissionAsked
 from runner.run.run_spec import ToolSpec
-from runner.text.truncate import CUT, one_line
+from runner.text.plain import CUT, one_line
 
 CHOICES = (ALLOW_ONCE, ALLOW_CARD, DENY)
 _PARTS = re.compile(r"\|\||&&|[;|&\n()`]|\$\(")
 _MAX_WORDS = 12
 _SHOWN_BYTES = 4_000  # the whole of it stands in the comment: people allow nothing that they cannot read
-_MAX_PARTS = 200  # a line with more is not read to its end, so nobody can say what it does
+_MAX_PARTS = 200  # a longer line is not read to its end, so it cannot be judged
 
 
 class PermissionDecision(StrEnum):
-    """What becomes of a wish."""
+    """The decision about a use of a tool."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -33,7 +33,7 @@ class PermissionDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict with the rule behind it, as the agent and people read it."""
+    """The verdict with its rule, for the agent and for people."""
 
     verdict: PermissionDecision
     why: str = ""
@@ -41,7 +41,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What people allowed: very commands, whatever is in them, and patterns."""
+    """Permissions from people: exact commands, and patterns."""
 
     commands: Collection[str] = ()
     patterns: Collection[str] = ()
@@ -51,14 +51,9 @@ _ALLOWED = Judgement(PermissionDecision.ALLOW)
 
 
 def judge(
-    asked: PermissionAsked,
-    tools: ToolSpec,
-    leave: Allowed,
-    *,
-    read_only: bool,
-    refused: Collection[str] = (),
+    asked: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool, refused: Collection[str] = ()
 ) -> Judgement:
-    """Return what the policy says about one use of a tool; `leave` and `refused` are what people said."""
+    """Return the policy's decision about one use of a tool; `leave` and `refused` are people's."""
     judged = _by_policy(asked, tools, leave, read_only=read_only)
     if judged.verdict is PermissionDecision.ASK and (asked.command or asked.tool) in refused:
         return Judgement(PermissionDecision.DENY, "a person was asked, and did not allow it")
@@ -77,8 +72,9 @@ def _by_policy(asked: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_
 
 
 def matches(pattern: str, command: str) -> bool:
-    """Whether `pattern` means `command` or a part of it: `git push:*` is git push with anything behind it,
-    `*` stands for anything.
+    """Whether `pattern` matches `command` or a part of it.
+
+    `git push:*` is git push with any arguments, `*` matches anything.
     """
     wanted = " ".join(pattern.split())
     return any(_is(wanted, part) for part in _parts(command))
@@ -92,7 +88,7 @@ def _is(wanted: str, part: str) -> bool:
 
 
 def _parts(command: str) -> tuple[str, ...]:
-    """Return the whole line, each simple command in it, and what stands behind its first words."""
+    """Return the whole line, each simple command in it, and the rest from each of its first words."""
     parts = [" ".join(command.split())]
     for piece in _PARTS.split(command)[:_MAX_PARTS]:
         words = " ".join(piece.split())
@@ -156,20 +152,21 @@ def _asked(asked: PermissionAsked, leave: Allowed, why: str) -> Judgement:
 
 
 def _shown(command: str) -> str:
-    """Return a command on one line, as people read it; a line that ends in it can be seen."""
+    """Return a command on one line, for people; a command cut for length ends in CUT."""
     return one_line(command.strip().replace("\n", " ⏎ "), _SHOWN_BYTES)
 
 
 def _all_parts(pattern: str, command: str) -> bool:
-    """Whether `pattern` allows every simple command in the line: leave for one is none for its neighbours."""
+    """Whether `pattern` allows every simple command of the line: permission for one covers no neighbour."""
     wanted = " ".join(pattern.split())
     pieces = [" ".join(piece.split()) for piece in _PARTS.split(command)]
     return all(_is(wanted, piece) for piece in pieces if piece)
 
 
 def mark(asked: PermissionAsked, written: str, card_id: str) -> str:
-    """Return what tells a wish from all others that are `written` like it; nothing for a command that is
-    written as it is. It is slow to make, so that nobody finds a secret by trying.
+    """Return a mark that distinguishes commands `written` alike; empty for a command written unchanged.
+
+    It is slow to compute, so that nobody finds a secret by trying.
     """
     if asked.kind == "run" and written == asked.command:
         return ""
@@ -178,7 +175,7 @@ def mark(asked: PermissionAsked, written: str, card_id: str) -> str:
 
 
 def question(asked: PermissionAsked, why: str) -> str:
-    """Return the question that a person reads."""
+    """Return the question for a person."""
     wish = _shown(asked.command) or asked.tool
     verb = "edit" if asked.kind == "edit" else "run" if asked.kind == "run" else "use"
     return f"May the agent {verb} this? ({why})\n\n    {wish}"

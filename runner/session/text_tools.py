@@ -1,4 +1,4 @@
-"""Board calls in an agent's words: fenced blocks called `board`, for agents that have no tools of ours."""
+"""Board calls in an agent's text: fenced blocks called `board`, for agents without our tools."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _FENCE = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)")
 
 @dataclass(frozen=True, slots=True)
 class TextCall:
-    """One block. `problem` is empty, or what is wrong with it, for the agent to read."""
+    """One block. `problem` is empty, or says what is wrong, for the agent."""
 
     tool: str
     input: Any
@@ -22,10 +22,9 @@ class TextCall:
 
 
 def calls_in(text: str) -> tuple[TextCall, ...]:
-    """Return what the blocks of `text` ask for, in their order; never raises.
+    """Return the calls in the blocks of `text`, in order; never raises.
 
-    A block that stands inside another one, in a quote, or that nobody closed is text like any other: it is
-    shown, not meant.
+    A block inside another one, in a quote, or without an end is plain text.
     """
     blocks = _blocks(text[:_TEXT_BYTES])
     return tuple(_read(block) for block, _ in zip(blocks, range(_BLOCKS), strict=False))

@@ -1,47 +1,27 @@
-"""What each board call does to a run: the events that are its effect, and the reply to the agent."""
+"""Effects of board calls on a run: events, and the reply to the agent."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ledger.events import run as happened
 from ledger.events.related import CardLinked, CardProposed
-from ledger.events.run import (
-    FinalReported,
-    Noted,
-    PlanProposed,
-    PlanTicked,
-    Progressed,
-    QuestionAsked,
-    RunEvent,
-    ThreadAnswered,
-)
 from ledger.events.turn import BoardToolCalled
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import Subject, is_reserved, of_agent
-from runner.agents.board_tools import (
-    ATTACHED_BYTES,
-    INVESTIGATING,
-    AskInput,
-    AttachInput,
-    BlockInput,
-    BoardCall,
-    CreateCardInput,
-    FinishInput,
-    LinkCardInput,
-    NoteInput,
-    PlanInput,
-    ProgressInput,
-    ShowCardInput,
-    ThreadInput,
-    TickInput,
-)
+from runner.agents import board_tools
 from runner.run.history import History
 from runner.run.run_spec import RunSpec
-from runner.run.stage_calls import refusal_of_stage
-from runner.session.show_card import card_shown
-from runner.text.redact import redact
+from runner.run.stage_machine import refusal_of_stage
+from runner.text.plain import cut, redact
+from runner.text.untrusted import without_invisible
+from runner.text.visible import strip_hidden
 
+SHOWN_BYTES = 40_000  # an answer travels in one datagram
+_BRIEFING_BYTES = 8_000
+_TEXT_BYTES = 600
+_ITEMS = 20
 _CARDS = 5  # that a run may propose
 _LINKS = 10
 _FILES = 10
@@ -50,23 +30,19 @@ _WORK_ONLY = frozenset({"finish", "tick", "thread", "go_to_stage", "create_card"
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a call leads to. `parks`: the turn is over, people are asked. `attaches` is a text that has to be
-    put into the store, with an event of its own.
-    """
+    """Effect of a call. `parks`: the turn is over, people are asked. `attaches` is a text for the store."""
 
-    events: tuple[RunEvent, ...]
+    events: tuple[happened.RunEvent, ...]
     reply: Mapping[str, object]
     parks: bool = False
-    attaches: AttachInput | None = None
+    attaches: board_tools.AttachInput | None = None
 
 
 def effect_of(
-    call: BoardCall, order: RunSpec, history: History, *, planning: bool, session_id: str
+    call: board_tools.BoardCall, order: RunSpec, history: History, *, planning: bool, session_id: str
 ) -> Effect:
-    """Return what `call` does. A call that was obeyed before does nothing again and gets a reply that says
-    so.
-    """
-    if isinstance(call.input, ShowCardInput):
+    """Return the effect of `call`. A repeated call has none, and its reply says so."""
+    if isinstance(call.input, board_tools.ShowCardInput):
         return Effect((), {"ok": True, "card": card_shown(order, history)})
     if (session_id, call.call_id) in history.calls:
         return _repeated(call, history)
@@ -78,17 +54,17 @@ def effect_of(
     if problem:
         return Effect((), {"error": problem})
     clean = type(call.input).model_validate(_redacted(call.input.model_dump(mode="json")))
-    attaches = clean if isinstance(clean, AttachInput) else None
+    attaches = clean if isinstance(clean, board_tools.AttachInput) else None
     told = {"name": attaches.name} if attaches else clean.model_dump(mode="json")  # the store has the text
     body = json.dumps(told, ensure_ascii=False)
     recorded = BoardToolCalled(order.run_id, session_id, call.call_id, call.tool, body)
-    meant = _meaning(BoardCall(call.call_id, call.tool, clean), order, history)
-    parks = isinstance(clean, AskInput | BlockInput)
+    meant = _meaning(board_tools.BoardCall(call.call_id, call.tool, clean), order, history)
+    parks = isinstance(clean, board_tools.AskInput | board_tools.BlockInput)
     return Effect((recorded, *meant), {"ok": True}, parks, attaches)
 
 
 def _redacted(value: Any) -> Any:
-    """Take secrets out of each text by itself: in JSON a secret without an end would take the rest along."""
+    """Redact each text separately: in JSON an unterminated secret would remove the rest."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list | tuple):
@@ -96,7 +72,7 @@ def _redacted(value: Any) -> Any:
     return {key: _redacted(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
-def _repeated(call: BoardCall, history: History) -> Effect:
+def _repeated(call: board_tools.BoardCall, history: History) -> Effect:
     if call.tool not in ("ask", "block"):
         return Effect((), {"ok": True, "repeated": True})
     asked = history.newest(Subject.WORK)
@@ -105,9 +81,9 @@ def _repeated(call: BoardCall, history: History) -> Effect:
     return Effect((), {"ok": True, "repeated": True, "answer": asked.answer})
 
 
-def _refusal(call: BoardCall, order: RunSpec, *, planning: bool) -> str:
+def _refusal(call: board_tools.BoardCall, order: RunSpec, *, planning: bool) -> str:
     if order.investigates:
-        known = call.tool in INVESTIGATING
+        known = call.tool in board_tools.INVESTIGATING
         return "" if known else "this run only reads: end it with `findings`, or `ask` what keeps you"
     if call.tool == "findings":
         return "this run is no investigation: do the work, then call `finish`"
@@ -118,23 +94,25 @@ def _refusal(call: BoardCall, order: RunSpec, *, planning: bool) -> str:
     return ""
 
 
-def _misfit(call: BoardCall, order: RunSpec, history: History) -> str:
-    """Return why the call does not fit this card and this run, or nothing."""
+def _misfit(call: board_tools.BoardCall, order: RunSpec, history: History) -> str:
+    """Return why the call does not fit this card and run, or nothing."""
     match call.input:
-        case AskInput(choices=choices) if any(map(is_reserved, choices)):
+        case board_tools.AskInput(choices=choices) if any(map(is_reserved, choices)):
             return "one of these choices is Cardinal's own, about limits or leave: word yours otherwise"
-        case ThreadInput(thread_id=thread_id):
+        case board_tools.ThreadInput(thread_id=thread_id):
             known = [thread.thread_id for thread in order.threads]
             if thread_id not in known:
                 return f"there is no such thread; there are {', '.join(known) or 'none'}"
-        case CreateCardInput() if history.proposed >= _CARDS:
+        case board_tools.CreateCardInput() if history.proposed >= _CARDS:
             return f"this run proposed {_CARDS} cards already: name further work in `finish`, open_questions"
         # Not a matter of the schema: a text that was redacted may be a little longer than the agent's.
-        case AttachInput(content=content) if len(content.encode("utf-8", "replace")) > ATTACHED_BYTES:
-            return f"a text may have {ATTACHED_BYTES:,} bytes: attach what matters of it"
-        case AttachInput() if history.attached >= _FILES:
+        case board_tools.AttachInput(content=content) if (
+            len(content.encode("utf-8", "replace")) > board_tools.ATTACHED_BYTES
+        ):
+            return f"a text may have {board_tools.ATTACHED_BYTES:,} bytes: attach what matters of it"
+        case board_tools.AttachInput() if history.attached >= _FILES:
             return f"this run attached {_FILES} files already: say the rest in `finish`"
-        case LinkCardInput(target=target):
+        case board_tools.LinkCardInput(target=target):
             if history.linked >= _LINKS:
                 return f"this run linked {_LINKS} cards already: name further ones in `finish`"
             if (
@@ -149,44 +127,107 @@ def _spelt_out(target: str, order: RunSpec) -> str:
     return target if "/" in target else f"{order.repository}#{target.removeprefix('#')}"
 
 
-def _meaning(call: BoardCall, order: RunSpec, history: History) -> tuple[RunEvent, ...]:
+def _meaning(call: board_tools.BoardCall, order: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
     run_id = order.run_id
     match call.input:
-        case PlanInput(summary=summary, steps=steps):
+        case board_tools.PlanInput(summary=summary, steps=steps):
             revision = history.plan.revision + 1 if history.plan else 1
-            return (PlanProposed(run_id, revision, summary, steps, order.base, order.policy),)
-        case TickInput(done=done):
-            return (PlanTicked(run_id, min(done, len(history.plan.steps)) if history.plan else done),)
-        case ProgressInput(text=text):
-            return (Progressed(run_id, text),)
-        case NoteInput(text=text):
-            return (Noted(run_id, text),)
-        case AskInput(question=question, choices=choices):
+            return (happened.PlanProposed(run_id, revision, summary, steps, order.base, order.policy),)
+        case board_tools.TickInput(done=done):
+            return (
+                happened.PlanTicked(run_id, min(done, len(history.plan.steps)) if history.plan else done),
+            )
+        case board_tools.ProgressInput(text=text):
+            return (happened.Progressed(run_id, text),)
+        case board_tools.NoteInput(text=text):
+            return (happened.Noted(run_id, text),)
+        case board_tools.AskInput(question=question, choices=choices):
             return (_question(order, history, question, choices),)
-        case BlockInput(reason=reason):
+        case board_tools.BlockInput(reason=reason):
             return (_question(order, history, reason, ()),)
-        case CreateCardInput(title=title, body=body, reason=reason):
+        case board_tools.CreateCardInput(title=title, body=body, reason=reason):
             return (CardProposed(run_id, history.proposed + 1, title, body, reason),)
-        case LinkCardInput(target=target, relation=relation, reason=reason):
+        case board_tools.LinkCardInput(target=target, relation=relation, reason=reason):
             return (CardLinked(run_id, _spelt_out(target, order), relation, reason),)
     return ()  # attach is for the store; finish and thread wait until the branch is on GitHub: see `report`
 
 
-def _question(order: RunSpec, history: History, text: str, choices: tuple[str, ...]) -> QuestionAsked:
+def _question(
+    order: RunSpec, history: History, text: str, choices: tuple[str, ...]
+) -> happened.QuestionAsked:
     question_id = QuestionId(f"{order.run_id}-q{history.next_question_id}")
     return of_agent(order.run_id, question_id, text, choices)
 
 
-def report(order: RunSpec, history: History) -> tuple[RunEvent, ...]:
-    """Return the answers to the threads and the final report, as the agent's calls said them."""
+def report(order: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
+    """Return the answers to review threads and the final report."""
     if history.reported:
         return ()
-    said = FinishInput.model_validate(history.finish)
+    said = board_tools.FinishInput.model_validate(history.finish)
     known = [thread.thread_id for thread in order.threads]
     answers = (
-        ThreadAnswered(order.run_id, thread_id, text)
+        happened.ThreadAnswered(order.run_id, thread_id, text)
         for thread_id, text in history.threads.items()
         if thread_id in known
     )
-    final = FinalReported(order.run_id, said.done, said.changed, said.check, said.open_questions)
+    final = happened.FinalReported(order.run_id, said.done, said.changed, said.check, said.open_questions)
     return (*answers, final)
+
+
+def card_shown(order: RunSpec, history: History) -> dict[str, object]:
+    """Return the card as facts for JSON, at most SHOWN_BYTES; long and old parts are left out."""
+    for share in (1, 2, 4):
+        facts = _facts(order, history, share)
+        if len(json.dumps(facts)) <= SHOWN_BYTES:
+            return facts
+    return _facts(order, history, 16)
+
+
+def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
+    text_bytes, items = _TEXT_BYTES // share, _ITEMS // share
+    answers = [asked for asked in history.questions if asked.answer is not None]
+    return {
+        "number": order.number,
+        "issue": order.reference,
+        "title": cut(without_invisible(order.title), _TEXT_BYTES),
+        "repository": order.repository,
+        "branch": order.branch,
+        "base_branch": order.base_branch,
+        "attempt": order.attempt,
+        "kind": order.kind,
+        "mode": order.mode,
+        "plan": _plan(history, text_bytes),
+        "threads": [
+            {
+                "thread_id": thread.thread_id,
+                "path": cut(thread.path, text_bytes),
+                "line": thread.line,
+                "text": cut(strip_hidden(thread.text), text_bytes),
+                "answered": thread.thread_id in history.threads,
+            }
+            for thread in order.threads[:items]
+        ],
+        "notes": [cut(strip_hidden(note, tags=False), text_bytes) for note in history.notes[-items:]],
+        "answers": [
+            {
+                "question": cut(strip_hidden(asked.event.text, tags=False), text_bytes),
+                "answer": cut(redact(strip_hidden(asked.answer or "")), text_bytes),
+            }
+            for asked in answers[-items:]
+        ],
+        "briefing": cut(order.briefing, _BRIEFING_BYTES // share),
+    }
+
+
+def _plan(history: History, text_bytes: int) -> dict[str, object] | None:
+    plan = history.plan
+    if plan is None:
+        return None
+    return {
+        "state": plan.state,
+        "summary": cut(strip_hidden(plan.summary, tags=False), 3 * text_bytes),
+        "steps": [
+            {"step": cut(strip_hidden(step, tags=False), text_bytes // 2), "done": number <= plan.done}
+            for number, step in enumerate(plan.steps, start=1)
+        ],
+    }

@@ -1,4 +1,4 @@
-"""One turn: the agent's program from its start to its end, watched all the while."""
+"""One turn: the agent's program from start to end, watched all the while."""
 
 import signal
 from dataclasses import dataclass
@@ -7,17 +7,15 @@ from ledger.events.run import RunStopAsked
 from ledger.events.turn import SteeringHeard, TurnEnded, TurnStarted
 from runner.agents import contract
 from runner.agents.board_tools import offered
-from runner.exec.child import BEAT_S, SIGKILLED, Child
-from runner.exec.stop import DEFAULT_GRACE, StopGrace
+from runner.exec.child import BEAT_S, DEFAULT_GRACE, SIGKILLED, Child, StopGrace
 from runner.exec.stream import Closed, Flooded, Heard, Line
 from runner.gateway.control.claim import settle
 from runner.git.checkout import identity
 from runner.run.context import RunContext
 from runner.run.limits import ExceededLimit, RunUsage
 from runner.session.listener import AgentListener
-from runner.session.transcript import Transcript
-from runner.text.redact import redact
-from runner.text.truncate import one_line, tail
+from runner.session.records import Transcript
+from runner.text.plain import one_line, redact, tail
 from runner.text.visible import strip_hidden
 
 ASKED_GRACE_S = 1.5  # after a question the agent may end by itself for so long
@@ -28,8 +26,9 @@ _STDERR_BYTES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """How a turn went: `outcome` as in TurnEnded; `verdict` and `stop` say why it was stopped, `problem`
-    why broken. `killed`: from outside, nobody knows why.
+    """Result of a turn. `outcome` as in TurnEnded; `verdict` and `stop` say why it was stopped.
+
+    `problem` says why it broke; `killed`: from outside, for unknown reasons.
     """
 
     outcome: str
@@ -43,7 +42,7 @@ class TurnResult:
 
 
 class Turn:
-    """Hears one agent program to its end; `play` is called once."""
+    """Runs one agent program to its end; `play` is called once."""
 
     def __init__(
         self,
@@ -65,10 +64,10 @@ class Turn:
         self._steered: set[int] = set()
 
     def play(self) -> TurnResult:
-        """Hear the agent until it ends, a watchdog bites, or somebody stops it.
+        """Listen to the agent until it ends, a watchdog fires, or somebody stops it.
 
-        Raises StaleClaimError; the caller closes the child whatever is raised. A SystemExit, which is how a
-        worker that must end leaves, goes through once the agent is stopped and what it said is written.
+        Raises StaleClaimError; the caller closes the child in every case. A SystemExit, by which a worker
+        ends, is raised again once the agent is stopped and its events are written.
         """
         try:
             return self._play()
@@ -88,7 +87,7 @@ class Turn:
             self._top_up()
             self._steer()
             self._hearing.batch.flush()
-            stop = self._run.log.stop_asked()
+            stop = self._run.history.stop
             verdict = self._verdict()
             if stop or verdict or self._over():
                 break
@@ -119,7 +118,7 @@ class Turn:
         return stopped.took_s
 
     def _settle(self) -> None:
-        """Shut the gateway and hear what the last calls cost; nobody else reads its words by now."""
+        """Shut the gateway and take the usage of the last calls; nothing else reads its messages now."""
         gateway = self._run.gateway
         if gateway is None:
             return
@@ -147,7 +146,7 @@ class Turn:
         self._mark()
 
     def _mark(self) -> None:
-        """Note when the agent asked or ended; one that ended gets no more input, and leaves."""
+        """Note when the agent asked or ended; after its end it gets no more input."""
         now = self._run.clock.monotonic()
         if self._hearing.parks and self._parked_at is None:
             self._parked_at = now
@@ -157,7 +156,7 @@ class Turn:
 
     def _steer(self) -> None:
         heard = []
-        for comment_id, text in self._run.log.steering().items():
+        for comment_id, text in self._run.history.steering.items():
             message = None if comment_id in self._steered else self._dialogue.steer(strip_hidden(text))
             if message is not None and self._child.write(message):
                 heard.append(comment_id)
@@ -176,7 +175,7 @@ class Turn:
         )
 
     def _top_up(self) -> None:
-        """Tell the gateway when people changed what the run may cost."""
+        """Update the gateway's budget when people changed the run's."""
         allowance = self._run.allowance
         if self._run.gateway is not None and allowance.bound_usd != self._bound_usd:
             self._bound_usd = allowance.bound_usd
@@ -202,7 +201,7 @@ class Turn:
         if stopped:
             return "stopped", self._overweight or self._hearing.problem
         if end is not None and not end.error and self._ended_at is not None and not self._closed:
-            return "done", ""  # it said so; only its program did not leave
+            return "done", ""  # by its own word; only its program did not exit
         if end is None or end.error or exit_code != 0:
             return "broken", self._problem(exit_code)
         return "done", ""
@@ -223,7 +222,7 @@ class Turn:
 
 
 def play(run: RunContext, task: contract.Task) -> TurnResult:
-    """Start the agent for `task`, hear it out, and leave nothing of it behind.
+    """Play `task` with the agent, and leave nothing of it running.
 
     Raises SpawnError, ScenarioError or another RunnerError when it cannot start, StaleClaimError when the
     claim was taken over meanwhile; the agent is dead then too.

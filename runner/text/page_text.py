@@ -1,4 +1,4 @@
-"""Writes the text that a page shows as plain Markdown: headings, lists, quotes, tables, code. Pure."""
+"""Text of a rendered page as plain Markdown: headings, lists, quotes, tables, code. Pure."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ FOLDED, UNFOLDED = "(folded:)", "(end of what is folded)"
 ADDRESS = "…"  # of a link whose text is another one
 _MAX_FRAMES = 20  # quotes and lists in each other that are written as such
 _MAX_SMALL = 2  # of them in each other can be read
-_SMALL = frozenset(("code", "rt", "samp", "small", "sub", "sup", "tt"))  # smaller than what they are in
+_SMALL = frozenset(("code", "rt", "samp", "small", "sub", "sup", "tt"))  # smaller than their surroundings
 _SMALL_IN_PRE = _SMALL - {"code", "tt"}
 _DRAWN = frozenset(("mermaid", "geojson", "topojson", "stl"))  # GitHub shows a picture in their place
 _HEADS = "blockquote caption details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 p pre section table"
@@ -20,7 +20,7 @@ _BLOCKS = _APART | frozenset(_PARTS.split())
 _WITHOUT_END = frozenset(("br", "hr", "img", "input", "wbr"))
 _FIRST_WORDS = {"hr": "---", "details": FOLDED}
 _LEADS = {"blockquote": ("> ", "> "), "dd": ("  ", "  ")}
-# In inline code these stand for what rules about text would change: spaces, and the marks of formulas.
+# In inline code these stand for characters that text rules would change: spaces, and dollars.
 _AS_CODE, _AS_TEXT = str.maketrans(" $", "\x00\x01"), str.maketrans("\x00\x01", " $")
 _MARKS = {0: None, 1: None}  # of nobody else
 # What stands between dollars may be drawn by TeX, which can hide words.
@@ -43,7 +43,7 @@ _EMBEDDED = re.compile(
 
 @dataclass(slots=True)
 class _Frame:
-    """A quote, or an item of a list: what its first line begins with, and what the others do."""
+    """A quote or list item: the prefix of its first line, and that of the others."""
 
     first: str
     rest: str
@@ -93,7 +93,7 @@ class PageText(HTMLParser):
         self._small, self._inline_code, self._left_out = 0, 0, 0
 
     def text(self) -> str:
-        """Return what the page shows."""
+        """Return the text of the page."""
         self.close()
         self._end_paragraph()
         return "\n".join(self._lines)
@@ -208,7 +208,7 @@ class PageText(HTMLParser):
         text = re.sub(r"[ \t\f\v]*\n\s*", "\n", "".join(self._buffer)).strip()
         self._buffer.clear()
         self._spans = [(tag, 0, address) for tag, _, address in self._spans]
-        text = _FORMULA.sub(lambda found: FORMULA if _may_hide(found[0]) else found[0], text)
+        text = _FORMULA.sub(lambda found: FORMULA if "\\" in found[0] or "%" in found[0] else found[0], text)
         text = _DOLLARS.sub(lambda found: FORMULA if "\\" in found[0] else found[0], text)
         text = _EMBEDDED.sub(r"\1\2", text)
         return _REFERENCE.sub(r"\1", re.sub(r"[ \t\f\v]+", " ", text)).translate(_AS_TEXT)
@@ -241,7 +241,3 @@ class PageText(HTMLParser):
 
 
 _WAYS = ("", "mailto:", "http://")
-
-
-def _may_hide(formula: str) -> bool:
-    return "\\" in formula or "%" in formula

@@ -1,7 +1,7 @@
-"""A text as its readers on GitHub see it: rendered as GitHub renders it, and what the page shows kept. Pure.
+"""Visible text of Markdown: rendered as GitHub does, with only the visible part kept. Pure.
 
-GitHub's own parser (cmark-gfm) reads the Markdown, its HTML is cut down to the tags that GitHub allows, and
-the text of that page is written as plain Markdown. What the page does not show cannot come through.
+GitHub's own parser (cmark-gfm) reads the Markdown, its HTML is reduced to the tags that GitHub allows, and
+the text of that page is written as plain Markdown. Hidden text cannot pass.
 """
 
 import html
@@ -12,8 +12,8 @@ import nh3
 from cmarkgfm import github_flavored_markdown_to_html
 from cmarkgfm.cmark import Options
 
-from runner.text.invisible import without_invisible
 from runner.text.page_text import PageText
+from runner.text.untrusted import without_invisible
 
 MAX_CHARACTERS = 65_536  # GitHub's own limit for a description or a comment
 _MAX_DEPTH = 100  # of quotes and lists in each other: nobody writes more, and parsing gets slow
@@ -26,7 +26,7 @@ sup table tbody td tfoot th thead time tr tt ul var
 """
 _TAGS = set(_SHOWN.split())
 _UNSURE = "audio canvas datalist math noscript object script style svg template video"
-_EMPTIED = set(_UNSURE.split())  # what is in them may or may not be shown, and is left out
+_EMPTIED = set(_UNSURE.split())  # their contents may or may not be visible, and are left out
 _ATTRIBUTES = {
     "a": {"href"},
     "bdo": {"dir"},
@@ -47,7 +47,7 @@ _REOPENED = re.compile(
 _MAX_REOPENED = 150_000
 _NESTED = re.compile(r"<(/?)(?:blockquote|ul|ol)\b[^>]*>")
 _COMMENT = re.compile(r"<!--[\s\S]*?(?:-->|\Z)")
-# What a page is made of besides words: names of tags, what is marked where it stood, and what a block is in.
+# Markup of a page: tags, attributes of marked contents, and attributes of blocks.
 _MARKUP = re.compile(
     rf"</?(?:{'|'.join(_TAGS)})\b|\b(?:src|alt|width|height)=\"[^\"]*\""
     r"|\b(?:align|class|id|lang|open)=\"?[\w-]{0,40}\"?|<details open",
@@ -58,23 +58,21 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """The text that a page shows; `found` says what else the source held, without links and pictures, which
-    are marked where they stand.
-    """
+    """Visible text; `found` names hidden contents. Links and pictures are marked in place."""
 
     text: str
     found: tuple[str, ...]
 
     def note(self) -> str:
-        """Return a sentence about what is left out, empty when it is nothing."""
+        """Return a sentence about the hidden contents, empty without any."""
         return f"(Left out here, as GitHub does not show it: {', '.join(self.found)}.)" if self.found else ""
 
 
 def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
-    """Return what a page of GitHub shows of the Markdown `text`.
+    """Return the visible text of `text` on a page of GitHub.
 
-    Without `tags` a `<` is a character like any other but where a comment begins: for what agents write,
-    which Cardinal posts so. `paths` keeps links to files: for files of a repository, reviewed as source.
+    Without `tags` a `<` is an ordinary character, except in comments: for text of agents, which Cardinal
+    posts so. `paths` keeps links to files: for files of a repository, reviewed as source.
     """
     source = _CONTROLS.sub("", text[:MAX_CHARACTERS]).encode("utf-8", "replace").decode()
     source = source if tags else _OPENING.sub(_TAG, _SPELT_TAG.sub("&amp;", source))
@@ -88,19 +86,19 @@ def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
 
 
 def clean_line(text: str) -> Cleaned:
-    """Return a title without invisible characters; GitHub shows the rest of it as it is."""
+    """Return a title without invisible characters; GitHub shows the rest unchanged."""
     kept = without_invisible(text)
     return Cleaned(kept, _counted((len(text) - len(kept), "invisible character", "")))
 
 
 def strip_hidden(text: str, *, tags: bool = True, paths: bool = False) -> str:
-    """Return what a page of GitHub shows of `text`, with a sentence where it hides something."""
+    """Return the visible text of `text`, with a sentence about hidden contents."""
     cleaned = clean(text, tags=tags, paths=paths)
     return "\n".join(part for part in (cleaned.text, cleaned.note()) if part)
 
 
 def _rendered(source: str) -> str:
-    """Return the page's HTML as GitHub's parser makes it; empty for one that nobody could read or parse."""
+    """Return the HTML of GitHub's parser; empty for a page too complex to read or parse."""
     page: str = github_flavored_markdown_to_html(source, options=_OPTIONS)
     opened = [found[0].lower() for found in _REOPENED.finditer(source)]
     plain = {tag for tag in opened if tag.endswith(">")}  # of which three at most are opened again
@@ -116,7 +114,7 @@ def _rendered(source: str) -> str:
 
 
 def _left_out(text: str, source: str, page: str, seen: str, addresses: str) -> tuple[str, ...]:
-    """Return what the text has and its page has not, by kind and number."""
+    """Return the hidden contents by kind and number."""
     comments = _COMMENT.findall(page)
     behind = _words(html.unescape(" ".join((addresses, *_MARKUP.findall(page), *comments))))
     hidden = len(_words(html.unescape(source)) - _words(seen) - behind)

@@ -1,4 +1,4 @@
-"""The bubblewrap command line: what a command inside may see, which is little."""
+"""The bubblewrap command line: a minimal view of the host for commands."""
 
 import os
 import platform
@@ -39,7 +39,7 @@ _IDENTITY = {"passwd": "agent:x:1000:1000:agent:/workspace/home:/bin/sh\n", "gro
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A folder or file of the host, shown at `inside`."""
+    """A folder or file of the host, mounted at `inside`."""
 
     outside: Path
     inside: str
@@ -49,7 +49,7 @@ class Bind:
 def sandbox_problem() -> str:
     """Return why bubblewrap does not work here, or nothing.
 
-    Raises KilledError when it was killed as it was tried: the next call tries again.
+    Raises KilledError when the trial was killed; the next call tries again.
     """
     program = shutil.which("bwrap")
     return _problem_of(program) if program else "bubblewrap (bwrap) is not installed"
@@ -57,7 +57,7 @@ def sandbox_problem() -> str:
 
 @cache
 def _problem_of(bwrap: str) -> str:
-    """Start one and return what is wrong with it; done once per process."""
+    """Start bubblewrap and return the problem; cached per process."""
     if platform.machine() not in MACHINES:
         return f"there is no filter of system calls for {platform.machine()}"
     seccomp = _opened("seccomp", packed(platform.machine()))
@@ -84,7 +84,7 @@ def _problem_of(bwrap: str) -> str:
 
 
 def write_identity(folder: Path) -> None:
-    """Write the two files that give the user inside a name; kept outside of what the agent can write."""
+    """Write the files that name the user inside; the agent cannot write there."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in _IDENTITY.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -93,11 +93,10 @@ def write_identity(folder: Path) -> None:
 def locked_in(
     argv: Sequence[str], binds: Sequence[Bind], identity: Path
 ) -> tuple[tuple[str, ...], tuple[int, int]]:
-    """Return the command that runs `argv` in namespaces of its own and behind the filter of system calls, and
-    the descriptors that it must inherit.
+    """Return the command that locks `argv` in, and the descriptors that it must inherit.
 
-    What is shown goes through one of them: as arguments the host's paths would be read in /proc inside.
-    The caller closes them.
+    Mounts go through a descriptor: as arguments the host's paths would be readable in /proc inside. The
+    caller closes the descriptors.
     """
     shown: list[str] = []
     for name in _IDENTITY:
@@ -114,7 +113,7 @@ def locked_in(
 
 
 def _opened(name: str, content: bytes) -> int:
-    """Return a descriptor from which `content` is read."""
+    """Return a descriptor with `content`."""
     descriptor = os.memfd_create(name)
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -132,7 +131,7 @@ def _shell() -> tuple[str, ...]:
     for name in _ETC:
         system += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     return (
-        *(
+        *[
             "bwrap",
             "--unshare-all",
             "--unshare-user",
@@ -143,7 +142,7 @@ def _shell() -> tuple[str, ...]:
             "1000",
             "--cap-drop",
             "ALL",
-        ),
+        ],
         *("--hostname", "cardinal", "--die-with-parent", "--new-session", "--ro-bind", "/usr", "/usr"),
         *system,
         *("--proc", "/proc", "--dev", "/dev", "--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108 - its own
@@ -152,7 +151,7 @@ def _shell() -> tuple[str, ...]:
 
 
 def _interpreter() -> tuple[str, ...]:
-    """Show the Python that runs Cardinal, without its packages, under a neutral name."""
+    """Mount the Python that runs Cardinal, without its packages, under a neutral name."""
     base, executable = Path(sys.base_prefix).resolve(), Path(sys.executable).resolve()
     shown: tuple[str, ...] = ("--dir", "/tools")
     inside = str(executable)

@@ -1,4 +1,4 @@
-"""The folder of one card on the host: what both backends keep there, looked at without trusting it."""
+"""One card's folder on the host, shared by both backends; nothing of its contents is trusted."""
 
 import hashlib
 import json
@@ -26,8 +26,9 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 class Folder:
-    """`repo/`, `home/` and `out/` belong to the user inside; `card`, `ready`, `stands`, `told.json` and
-    `skills/` beside them to the host.
+    """The base of a workspace; see its contract. `repo/`, `home/` and `out/` belong to the user inside.
+
+    `card`, `ready`, `stands`, `told.json` and `skills/` belong to the host.
     """
 
     def __init__(self, root: Path, card_id: CardId, uid: int, gid: int) -> None:
@@ -49,19 +50,19 @@ class Folder:
         (self.root / "ready").touch()
 
     def distrust(self, why: str) -> None:
-        """Write down why the checkout is not to be used again."""
+        """Record why the checkout is not to be used again."""
         self._keep(_DISTRUSTED, why)
 
     def distrusted(self) -> str:
-        """Return what was written down, or empty."""
+        """Return the recorded reason, or empty."""
         return self._kept(_DISTRUSTED)
 
     def unlock(self) -> None:
-        """Give its owner back the rights on the checkout."""
+        """Restore the owner's rights on the checkout."""
         _program("the workspace", "chmod", "-R", "u+rwX", "--", str(self.root / "repo"))
 
     def clear(self, *, home: bool) -> None:
-        """Empty the checkout, and the home where told to: nothing was checked out here then."""
+        """Empty the checkout, and with `home` the home too; the place is fresh then."""
         for mark in ("ready", _DISTRUSTED, _STANDS):
             (self.root / mark).unlink(missing_ok=True)
         for name in ("repo", "home") if home else ("repo",):
@@ -72,10 +73,7 @@ class Folder:
             os.chown(part, owner.st_uid, owner.st_gid)
 
     def plain_git(self) -> Path:
-        """Return `.git`, which an agent may have replaced: a link would show a folder of the host inside.
-
-        Raises WorkspaceError.
-        """
+        """Return `.git`. Raises WorkspaceError when it is a link, which would expose a folder of the host."""
         git = self.root / "repo" / ".git"
         if not git.is_dir() or git.is_symlink():
             raise WorkspaceError("protecting .git", "it is no folder any more")
@@ -101,7 +99,7 @@ class Folder:
         source.unlink()
 
     def equip(self, files: Mapping[str, bytes]) -> None:
-        """Make `skills/` anew with these files, which everybody can read; it is the host's own folder."""
+        """Replace the contents of `skills/` with these files, which everybody can read."""
         place = self.root / "skills"
         if not files and not any(place.iterdir()):
             return
@@ -119,23 +117,23 @@ class Folder:
             folder.chmod(0o555)
 
     def confide(self, phrases: Sequence[str]) -> None:
-        """Write them down; none where there never were any."""
+        """Store the phrases; nothing is stored where there never were any."""
         if phrases or (self.root / _TOLD).exists():
             self._keep(_TOLD, json.dumps(list(phrases)))
 
     def private_phrases(self) -> tuple[str, ...]:
-        """Return what was written down last."""
+        """Return the phrases that were stored last."""
         try:
             return tuple(map(str, json.loads((self.root / _TOLD).read_text(encoding="utf-8"))))
         except FileNotFoundError:
             return ()
 
     def stand_on(self, commit: str) -> None:
-        """Write down the commit of GitHub's branch that the checkout goes on from."""
+        """Store the commit of GitHub's branch that the checkout is based on."""
         self._keep(_STANDS, commit)
 
     def stood_on(self) -> str:
-        """Return what was written down last, or empty."""
+        """Return the commit that was stored last, or empty."""
         return self._kept(_STANDS)
 
     def _kept(self, name: str) -> str:
@@ -145,7 +143,7 @@ class Folder:
             return ""
 
     def _keep(self, name: str, text: str) -> None:
-        """Write a file of the host's, readable by this user alone: all of it, or what it was."""
+        """Replace a file of the host's atomically; only this user can read it."""
         descriptor, fresh = tempfile.mkstemp(dir=self.root, prefix=name)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
@@ -154,39 +152,21 @@ class Folder:
         Path(fresh).replace(self.root / name)
 
     def used_bytes(self) -> int:
-        """Return how much disk it takes; what vanishes meanwhile is not counted. Raises WorkspaceError."""
-        ran = _program(
-            "measuring the workspace", "du", "-s", "-x", "-B1", "--", str(self.root), limit_s=_WEIGH_S
-        )
-        counted = ran.stdout.split(b"\t")[0]
-        if not counted.isdigit():
-            raise WorkspaceError("measuring the workspace", ran.stderr.decode(errors="replace"))
-        return int(counted)
+        """Return its size on disk; files that vanish meanwhile do not count. Raises WorkspaceError."""
+        return _counted("measuring the workspace", "du", "-s", "-x", "-B1", "--", str(self.root))
 
     def count_files(self, most: int) -> int:
-        """Return how many files and folders it has, counted no further than `most` and one: an agent can make
-        millions of empty ones. What vanishes meanwhile is not counted. Raises WorkspaceError.
+        """Return its number of files and folders, at most `most` + 1: agents make millions of them.
+
+        Files that vanish meanwhile do not count. Raises WorkspaceError.
         """
-        ran = _program(
-            "counting the workspace",
-            "sh",
-            "-c",
-            _COUNT,
-            "sh",
-            str(self.root),
-            str(most + 1),
-            limit_s=_WEIGH_S,
-        )
-        counted = ran.stdout.strip()
-        if not counted.isdigit():
-            raise WorkspaceError("counting the workspace", ran.stderr.decode(errors="replace"))
-        return int(counted)
+        command = ("sh", "-c", _COUNT, "sh", str(self.root), str(most + 1))
+        return _counted("counting the workspace", *command)
 
     def masked(self, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        """Yield what covers those folders and files of the repository that are there (`empty`, a folder, or
-        `blank`, a file) and their paths inside, links resolved.
+        """Yield for each existing name a cover (`empty`, a folder, or `blank`, a file) and the resolved path.
 
-        Raises WorkspaceError for a link that leads where the host cannot tell what a command would find.
+        Raises WorkspaceError for a link that leaves the repository, whose target inside the host cannot know.
         """
         for name in names:
             try:
@@ -198,7 +178,7 @@ class Folder:
                 yield "empty" if folder else "blank", found
 
     def _resolve(self, name: str) -> str | None:
-        """Follow links as a command inside would, never on the host; None when nothing is there."""
+        """Resolve links as a command inside would, never on the host; None for a missing path."""
         waiting, at, links = deque(name.split("/")), [_INSIDE, "repo"], 0
         while waiting:
             part = waiting.popleft()
@@ -227,11 +207,11 @@ class Folder:
         return "/" + "/".join(at)
 
     def destroy(self) -> None:
-        """Remove the folder; links in it are removed, not followed. Raises WorkspaceError."""
+        """Remove the folder without following its links. Raises WorkspaceError."""
         _remove("removing the workspace", self.root)
 
     def _give_to(self, uid: int, gid: int) -> None:
-        """Make the user inside the owner, also of what another kind of workspace left here."""
+        """Make the user inside the owner, also of files from another kind of workspace."""
         if os.geteuid() != 0:
             return
         for name in _PARTS:
@@ -242,72 +222,8 @@ class Folder:
                     raise WorkspaceError("giving the workspace away", done.stderr.decode(errors="replace"))
 
 
-class FolderWorkspace:
-    """The part of a workspace that is its folder's business, whatever runs the commands."""
-
-    def __init__(self, folder: Folder) -> None:
-        self._folder = folder
-
-    @property
-    def fresh(self) -> bool:
-        """Whether no checkout was completed here."""
-        return self._folder.fresh
-
-    def settle(self) -> None:
-        """Mark the checkout as complete."""
-        self._folder.settle()
-
-    def distrust(self, why: str) -> None:
-        """Remember why the checkout is not to be used again; see the contract."""
-        self._folder.distrust(why)
-
-    def distrusted(self) -> str:
-        """Return why; empty where it may be used."""
-        return self._folder.distrusted()
-
-    def unlock(self) -> None:
-        """Give back the rights on the checkout; see the contract."""
-        self._folder.unlock()
-
-    def clear(self, *, home: bool) -> None:
-        """Empty the place; see the contract."""
-        self._folder.clear(home=home)
-
-    def collect(self, name: str, target: Path, cap_bytes: int) -> None:
-        """Copy `out/<name>`; see the contract."""
-        self._folder.collect(name, target, cap_bytes)
-
-    def equip(self, files: Mapping[str, bytes]) -> None:
-        """Put the files of skills in place; see the contract."""
-        self._folder.equip(files)
-
-    def confide(self, phrases: Sequence[str]) -> None:
-        """Remember what only the agent may know; see the contract."""
-        self._folder.confide(phrases)
-
-    def private_phrases(self) -> tuple[str, ...]:
-        """Return what it was told so."""
-        return self._folder.private_phrases()
-
-    def stand_on(self, commit: str) -> None:
-        """Remember which of GitHub's commits the work goes on from; see the contract."""
-        self._folder.stand_on(commit)
-
-    def stood_on(self) -> str:
-        """Return that commit."""
-        return self._folder.stood_on()
-
-    def used_bytes(self) -> int:
-        """Return what the folder takes on the host's disk."""
-        return self._folder.used_bytes()
-
-    def count_files(self, most: int) -> int:
-        """Return how many files and folders there are, up to `most` and one."""
-        return self._folder.count_files(most)
-
-
 def folder_name(card_id: CardId) -> str:
-    """Return a folder's name for any card id: readable where it can be, never another card's."""
+    """Return a folder name for any card id: readable where possible, and unique."""
     if re.fullmatch(r"[A-Za-z0-9_-]{1,80}", card_id):
         return card_id
     return hashlib.sha256(card_id.encode()).hexdigest()[:32]
@@ -319,7 +235,7 @@ def cards_in(workspaces: Path) -> tuple[CardId, ...]:
 
 
 def _remove(what: str, path: Path) -> None:
-    """Remove a folder by programs: an agent nests folders deeper than Python recurses, and takes rights away.
+    """Remove a folder with programs: agents nest folders deeper than Python recurses, and remove rights.
 
     Raises WorkspaceError.
     """
@@ -327,6 +243,15 @@ def _remove(what: str, path: Path) -> None:
     done = _program(what, "rm", "-rf", "--", str(path))
     if done.returncode != 0:
         raise WorkspaceError(what, done.stderr.decode(errors="replace"))
+
+
+def _counted(what: str, *argv: str) -> int:
+    """Return the number that a program prints first."""
+    ran = _program(what, *argv, limit_s=_WEIGH_S)
+    number = (ran.stdout.split() or [b""])[0]
+    if not number.isdigit():
+        raise WorkspaceError(what, ran.stderr.decode(errors="replace"))
+    return int(number)
 
 
 def _program(what: str, *argv: str, limit_s: int = _PROGRAM_S) -> subprocess.CompletedProcess[bytes]:

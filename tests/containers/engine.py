@@ -20,7 +20,7 @@ from runner.exec.child import Child, Ran, finish
 from runner.run.run_spec import HostPaths, ResourceSpec
 from runner.workspaces.contract import Tenancy, Workspace
 from runner.workspaces.docker.backend import Docker
-from runner.workspaces.docker.cli import problem_with
+from runner.workspaces.docker.container import problem_with
 from runner.workspaces.docker.engine import engine_address
 from runner.workspaces.docker.sweeping import home_of
 

@@ -8,9 +8,9 @@ import pytest
 from ledger.ids import CardId, RunId
 from runner.errors import RunnerError, SpawnError
 from runner.workspaces.contract import Tenancy, Workspace
-from runner.workspaces.docker import cli, errors
+from runner.workspaces.docker import errors
 from runner.workspaces.docker.backend import Docker
-from runner.workspaces.docker.cli import problem_with, working_cli
+from runner.workspaces.docker.container import cli_environment, problem_with, working_cli
 from runner.workspaces.docker.engine import Engine, engine_address
 from runner.workspaces.docker.errors import (
     ContainerStartError,
@@ -68,7 +68,7 @@ def test_the_first_docker_command_that_works_is_taken(
     (tmp_path / "docker").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{Path(good).parent}")
     assert working_cli(engine_address()) == good
-    assert set(cli.cli_environment()) == {"PATH", "HOME", "DOCKER_CONFIG"}
+    assert set(cli_environment()) == {"PATH", "HOME", "DOCKER_CONFIG"}
 
 
 def test_an_engine_that_does_not_answer_in_time_is_slow(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from rules.policy.validate import COMMANDS, LATER, command_names
 from runner import agents
 from runner.agents.board_tools import TOOLS
 from runner.agents.scripted.scenario import Scenario, ScenarioStep, parse_scenario
-from runner.gateway.models.failure_streaks import SETTINGS
+from runner.gateway.models.limits import SETTINGS
 from tests.house.source import PACKAGES, ROOT
 from tests.rules.scene import NOW, POLICY, card, given
 

@@ -120,7 +120,8 @@ def test_an_agents_question_extends_no_limit_and_lets_nothing_leave(choice: Answ
     (told_of,) = told(asked, answered(R1, Q1, asked, by="ann", text="green, please")).questions
     assert (told_of.extends, told_of.code, told_of.is_own) == (None, Code.WORDS, False)
     (told_of,) = told(asked, answered(R1, Q1, asked, by="ann", text="1")).questions
-    assert (told_of.extends, told_of.code, told_of.allows_tool) == (None, Code.WORDS, False)
+    assert (told_of.extends, told_of.code) == (None, Code.WORDS)
+    assert not told_of.permits(Subject.TOOL, Code.ALLOW_ONCE, Code.ALLOW_CARD)
 
 
 def test_the_question_says_what_was_spent_and_how_far_the_plan_is(world: World) -> None:

@@ -9,6 +9,7 @@ import pytest
 from ledger.events.run import QuestionAnswered, RunRequeued
 from runner import agents, workspaces
 from runner.agents.contract import Phase, Task
+from runner.checks.places import tenancy
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases import work
@@ -16,8 +17,7 @@ from runner.run.context import RunContext
 from runner.run.run_spec import RunSpec, ToolSpec
 from runner.run.secrecy import Secrecy
 from runner.session.listener import AgentListener
-from runner.text.redact import REDACTED
-from runner.workspaces.tenant import tenancy
+from runner.text.plain import REDACTED
 from tests.runner.agents.claude_lines import LAYOUT, asking, written
 from tests.runner.test_guards import KEY
 from tests.runner.world import World

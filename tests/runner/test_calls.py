@@ -27,8 +27,7 @@ from runner.agents.board_tools import (
 )
 from runner.run.history import History
 from runner.run.run_spec import Committer, HostPaths, Limits, ReviewThread, RunSpec
-from runner.session.show_card import SHOWN_BYTES, card_shown
-from runner.session.tool_effects import Effect, effect_of
+from runner.session.tool_effects import SHOWN_BYTES, Effect, card_shown, effect_of
 
 RUN = RunId("r1")
 NOWHERE = Path("/nowhere")

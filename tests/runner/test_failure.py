@@ -5,7 +5,7 @@ import re
 import pytest
 
 from runner.checks import failure
-from runner.checks.failure_signature import normal, plain
+from runner.checks.failure import normal, plain
 from tests.runner import outputs
 
 RECEIPT = "test_receipt (tests.test_cart.Carts.test_receipt)"

@@ -8,7 +8,7 @@ import pytest
 from ledger.events.run import RunStopAsked
 from ledger.states import Ending
 from runner.artifacts.store import Store
-from runner.checks.log import CheckLog
+from runner.checks.tier import CheckLog
 from runner.run.log import RunLog
 from runner.supervisor import execute
 from tests.runner.test_story import EDIT, FINISH, PLAN

@@ -14,9 +14,9 @@ from runner.agents.contract import Phase
 from runner.agents.scripted.player import title_of
 from runner.prompts.compose import compose
 from runner.run.history import History
-from runner.run.instruction_history import Instructed
 from runner.run.instructions import (
     MODES,
+    KnownInstructions,
     Layer,
     LayerKind,
     SkillContent,
@@ -74,7 +74,7 @@ def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_
     fresh = compose(Phase.WORK, order, History(), skills=AT)
     assert all(part in fresh for part in (order.briefing, "Be kind.", "Use pytest.", "Use it.", "`finish`"))
     known = {(str(layer.kind), layer.name): layer.digest for layer in order.stack}
-    goes_on = History(session_id="s", instructed=Instructed(told={"s": known}))
+    goes_on = History(session_id="s", instructed=KnownInstructions(delivered={"s": known}))
     later = compose(Phase.WORK, order, goes_on, skills=AT)
     assert not any(part in later for part in ("Be kind.", "Use pytest.", "Use it."))
     other = compose(Phase.WORK, order, History(session_id="s"), skills=AT)  # told in an earlier run, perhaps

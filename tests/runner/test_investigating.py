@@ -9,8 +9,8 @@ from ledger.events.findings import FollowUp, Reference
 from ledger.states import Ending
 from runner import workspaces
 from runner.agents.board_tools import INVESTIGATING, offered
+from runner.checks.places import tenancy
 from runner.run.run_spec import RunSpec, ValidationSpec
-from runner.workspaces.tenant import tenancy
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World, checks, git, make_world

@@ -7,7 +7,7 @@ from runner import workspaces
 from runner.agents.board_tools import check_call
 from runner.agents.contract import Command, Usage
 from runner.agents.scripted.adapter import ScriptedDialogue
-from runner.agents.usage import believable
+from runner.gateway.control.messages import believable
 from runner.run.history import History
 from runner.session.tool_effects import effect_of
 from runner.workspaces.contract import Tenancy

@@ -12,8 +12,7 @@ from runner.agents.scripted.scenario import PACKAGED, find_scenario, parse_scena
 from runner.errors import ScenarioError
 from runner.run.limits import Allowance, ExceededLimit, RunUsage
 from runner.run.run_spec import Limits
-from runner.text.redact import redact
-from runner.text.truncate import cut, one_line, tail
+from runner.text.plain import cut, one_line, redact, tail
 
 PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\n-----END RSA " + "PRIVATE KEY-----"
 

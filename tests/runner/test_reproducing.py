@@ -25,11 +25,11 @@ from ledger.states import Ending
 from rules.runs import browser_steps
 from rules.runs.browser_steps import MAX_STEPS
 from runner import agents, workspaces
-from runner.artifacts import browser
-from runner.artifacts.browser import keep_files
+from runner.artifacts import keep
+from runner.artifacts.keep import keep_files
 from runner.artifacts.store import Store
-from runner.checks.browser_report import Browsed, ReplayResult
-from runner.checks.clean_checkout import BROWSER, PURPOSES, clear_away
+from runner.checks.browser_replay import Browsed, ReplayResult
+from runner.checks.places import BROWSER, PURPOSES, clear_away, tenancy
 from runner.errors import OversizedRepositoryError
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
@@ -38,7 +38,6 @@ from runner.run.log import RunLog
 from runner.run.run_spec import BrowserStep, Limits, ReproductionSpec, RunSpec
 from runner.run.secrecy import Secrecy
 from runner.supervisor import execute
-from runner.workspaces.tenant import tenancy
 from tests.runner.test_kill import die_at
 from tests.runner.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, RUN, World, checks
@@ -241,7 +240,7 @@ def test_links_and_what_is_not_what_its_name_says_are_not_kept(world: World) -> 
 def test_each_file_all_of_them_and_the_runs_share_are_bounded(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browser, "MAX_BYTES", 2_500_000)
+    monkeypatch.setattr(keep, "MAX_BYTES", 2_500_000)
     pictures = {f"step-{number:02}.png": PNG + bytes([number]) * 900_000 for number in (1, 2, 3)}
     files = {"final.png": PNG + b"x" * 2_000_000} | pictures
     few = replace(LIMITS, kept_bytes=1_000_000)
@@ -265,7 +264,7 @@ def test_every_step_that_can_be_played_may_leave_its_picture() -> None:
     listed = 'Steps:\n- click "Buy"\n' + '- click "Buy"\n' * (MAX_STEPS - 1)
     script = browser_steps.read(listed, WANTED.address)
     assert script is not None
-    named = sorted(one.file for one in browser.FILES if one.file.startswith("step-"))
+    named = sorted(one.file for one in keep.FILES if one.file.startswith("step-"))
     assert named == [f"step-{number:02}.png" for number, _ in enumerate(script.steps, start=1)]
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import CommandTimeoutError, SpawnError
-from runner.exec.child import FLOODED, Child, finish
-from runner.exec.stop import StopGrace
+from runner.exec.child import FLOODED, Child, StopGrace, finish
 from runner.exec.stream import LINE_BYTES, Framer, Line
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.session.transcript import Transcript
-from runner.text.redact import REDACTED, redact
+from runner.session.records import Transcript
+from runner.text.plain import REDACTED, redact
 from tests.secrets.planted import ALL, KEY_FILE, TRACES, found_in
 
 

@@ -15,7 +15,7 @@ from ledger.ids import RunId
 from ledger.log import event_store, hash_chain
 from ledger.log.hash_chain import Link
 from ledger.views import cards, runs
-from runner.text.redact import redact
+from runner.text.plain import redact
 
 FORMAT = "cardinal-audit/1"
 MAX_OF_CARD = 2_000  # the newest events of the card that are told with the run

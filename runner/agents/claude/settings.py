@@ -1,18 +1,19 @@
-"""How Claude Code is started: alone, quiet, without the repository's or anybody's settings, asking before it
-changes anything.
+"""Start of Claude Code, and the lines of its stdin: isolated, quiet, and asking before any change.
 
-Source: `claude --help` of the exact version, the names of variables in its program, and what each of them did
-when it was tried out.
+Source: `claude --help` of the exact version, the names of variables in its program, and their effects in
+trials. The lines have no published schema.
 """
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
-from runner.agents.claude.wire import said_by_user
 from runner.agents.contract import Command, Layout, Phase, Task
+from runner.agents.json_lines import json_line
 
 BOARD = "mcp__board"
 _TOOLS = ("Bash", "Edit", "Write", "Read", "Glob", "Grep", "NotebookEdit", "TodoWrite", "Task")
-_ASKS = ["Bash", "Edit", "Write", "NotebookEdit"]  # unasked it would run what it takes for read-only
+_ASKS = ["Bash", "Edit", "Write", "NotebookEdit"]  # else it runs commands that it takes for read-only
 _STREAM = (
     "claude",
     "--print",
@@ -23,7 +24,11 @@ _STREAM = (
 )
 # Of the repository nothing but its files: no settings, hooks, plugins, MCP servers, skills, commands.
 _ALONE = ("--setting-sources=", "--strict-mcp-config", "--disable-slash-commands")
-_ANSWER_ONLY = "Answer in text. You have no tools and no files here."
+_ANSWERING = (
+    "--tools=",
+    "--system-prompt=Answer in text. You have no tools and no files here.",
+    "--no-session-persistence",
+)
 _NOT_A_KEY = "cardinal-gateway"  # the program wants one; the gateway puts the real one in its place
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -53,15 +58,11 @@ _PINNED = (
 
 
 def command(task: Task, layout: Layout, model: str) -> Command:
-    """Return the program with its first prompt; it leaves with code 0 when its stdin ends after a turn."""
+    """Return the program with its first prompt; it exits with code 0 when its stdin ends after a turn."""
     chat = task.phase is Phase.CHAT
-    scene = _bare() if chat else _working(task, layout)
+    scene = _ANSWERING if chat else _working(task, layout)
     argv = (*_STREAM, *_ALONE, f"--model={model}", *scene)
     return Command(argv, said_by_user(task.prompt), _environment(layout, model))
-
-
-def _bare() -> tuple[str, ...]:
-    return ("--tools=", f"--system-prompt={_ANSWER_ONLY}", "--no-session-persistence")
 
 
 def _working(task: Task, layout: Layout) -> tuple[str, ...]:
@@ -90,3 +91,37 @@ def _environment(layout: Layout, model: str) -> dict[str, str]:
         "CLAUDE_CONFIG_DIR": f"{layout.home}/claude",
         "CLAUDE_CODE_TMPDIR": f"{layout.home}/claude/tmp",
     }
+
+
+def said_by_user(text: str) -> bytes:
+    """Return a message of the user that cannot begin as a command of the program (`/clear`)."""
+    shown = f"A person wrote: {text}" if text.lstrip().startswith("/") else text
+    content = [{"type": "text", "text": shown}]
+    return json_line({"type": "user", "message": {"role": "user", "content": content}})
+
+
+def permitted(ask_id: str, wish: Mapping[str, Any]) -> bytes:
+    """Return the permission to use a tool as requested."""
+    return _answer(ask_id, {"behavior": "allow", "updatedInput": dict(wish)})
+
+
+def refused(ask_id: str, why: str) -> bytes:
+    """Return the refusal; the model reads `why` as the tool's result."""
+    return _answer(ask_id, {"behavior": "deny", "message": why})
+
+
+def unknown_request(ask_id: str) -> bytes:
+    """Return an error for a request without a meaning here, so that the program does not wait."""
+    answer = {"subtype": "error", "request_id": ask_id, "error": "not known here"}
+    return json_line({"type": "control_response", "response": answer})
+
+
+def interruption(request_id: str) -> bytes:
+    """Return the interruption; queued messages are dropped, or they would begin the next turn."""
+    wish = {"subtype": "interrupt", "cancel_queued": True}
+    return json_line({"type": "control_request", "request_id": request_id, "request": wish})
+
+
+def _answer(ask_id: str, response: Mapping[str, Any]) -> bytes:
+    answer = {"subtype": "success", "request_id": ask_id, "response": response}
+    return json_line({"type": "control_response", "response": answer})

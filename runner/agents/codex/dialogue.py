@@ -5,26 +5,13 @@ as tried out.
 """
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from runner.agents.codex.asking import LONGEST_CHARS, Asking
-from runner.agents.codex.items import ended_item, started_item, typed
-from runner.agents.codex.settings import BOARD, PROVIDER, argv
-from runner.agents.codex.wire import line, not_offered, request
-from runner.agents.contract import (
-    AgentEvent,
-    Command,
-    Layout,
-    Noise,
-    Phase,
-    Send,
-    Session,
-    Task,
-    TodoShown,
-    TurnEnd,
-)
-from runner.text.truncate import cut, one_line
+from runner.agents import contract
+from runner.agents.codex.items import LONGEST_CHARS, Asking, ended_item, started_item, typed
+from runner.agents.codex.settings import BOARD, PROVIDER, argv, not_offered, request
+from runner.agents.json_lines import JsonLinesDialogue, json_line
+from runner.text.plain import cut, one_line
 
 _INITIALIZE, _THREAD, _TURN, _FIRST_FREE = 1, 2, 3, 4
 _NOISE_BYTES = 500
@@ -38,16 +25,14 @@ _ABOUT_THE_BOARD = (
     ' "board card plan tick progress ask note thread finish block" and the limit 20;'
     " inside of exec they are in ALL_TOOLS."
 )
-# Full copies of what other messages say; words in pieces stay, since they are signs of life.
+# Copies of other messages; pieces of text stay, since they are signs of life.
 _UNHEARD = ["turn/diff/updated", "thread/tokenUsage/updated", "account/rateLimits/updated", "thread/started"]
 
 
-class CodexDialogue:
-    """One thread, one turn: initialize, thread, turn; each step is sent when the answer to the one before
-    came.
-    """
+class CodexDialogue(JsonLinesDialogue):
+    """One thread, one turn: each step is sent after the answer to the previous one."""
 
-    def __init__(self, task: Task, layout: Layout, *, model: str, version: str) -> None:
+    def __init__(self, task: contract.Task, layout: contract.Layout, *, model: str, version: str) -> None:
         self._task, self._layout, self._model, self._version = task, layout, model, version
         self._argv = argv(task, layout, model)
         self._thread_id = self._turn_id = self._last_error = ""
@@ -57,30 +42,17 @@ class CodexDialogue:
         self._ended = False
 
     @property
-    def command(self) -> Command:
+    def command(self) -> contract.Command:
         """The app server; it leaves with code 0 when its stdin ends."""
         hello = {
             "clientInfo": {"name": "cardinal", "title": "Cardinal", "version": "1"},
             "capabilities": {"optOutNotificationMethods": _UNHEARD},
         }
         env = {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
-        return Command(self._argv, request(_INITIALIZE, "initialize", hello), env)
-
-    def decode(self, line: str) -> tuple[AgentEvent, ...]:
-        """Return what one message means, with the next step of the protocol where it is due."""
-        try:
-            return self._heard(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return (Noise(cut(line, _NOISE_BYTES)),)
-
-    def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
-        """Return None: board calls come through the gateway."""
-        return None
+        return contract.Command(self._argv, request(_INITIALIZE, "initialize", hello), env)
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
-        """Return the decision; None when nothing waits for one. Codex has no room for a reason in it: it
-        follows as a message once the refusal is settled.
-        """
+        """Return the decision, or None. Its reason follows as a message once the refusal is settled."""
         return self._asking.answer(ask_id, allowed=allowed, why=why)
 
     def steer(self, text: str) -> bytes | None:
@@ -101,7 +73,7 @@ class CodexDialogue:
         self._next_id += 1
         return self._next_id - 1
 
-    def _heard(self, said: Any) -> tuple[AgentEvent, ...]:
+    def _events(self, said: Any) -> tuple[contract.AgentEvent, ...]:
         if "method" in said:
             params = said.get("params") or {}
             if "id" in said:
@@ -109,21 +81,23 @@ class CodexDialogue:
             return self._told(str(said["method"]), params)
         number = said["id"]
         if number not in self._unanswered:
-            return (Noise(cut(json.dumps(said), _NOISE_BYTES)),)  # the answer to a message or to a stop
+            return (
+                contract.Noise(cut(json.dumps(said), _NOISE_BYTES)),
+            )  # the answer to a message or to a stop
         self._unanswered.discard(number)
         if "error" in said:
             return (self._end(self._refusal(number, said["error"])),)
         return self._answered(number, said["result"])
 
-    def _answered(self, number: int, result: Any) -> tuple[AgentEvent, ...]:
+    def _answered(self, number: int, result: Any) -> tuple[contract.AgentEvent, ...]:
         if number == _INITIALIZE:
             self._version = _version(result.get("userAgent"), self._version)
             self._unanswered.add(_THREAD)
-            return (Send(line({"method": "initialized"})), Send(self._open_thread()))
+            return (contract.Send(json_line({"method": "initialized"})), contract.Send(self._open_thread()))
         if number == _THREAD:
             self._thread_id = str(result["thread"]["id"])[:200]
             self._unanswered.add(_TURN)
-            return (Session(self._thread_id, self._version), Send(self._open_turn()))
+            return (contract.Session(self._thread_id, self._version), contract.Send(self._open_turn()))
         self._turn_id = self._turn_id or str(result["turn"]["id"])
         return ()
 
@@ -138,7 +112,7 @@ class CodexDialogue:
             "sandbox": "read-only",
             "approvalPolicy": "untrusted",
         }
-        if self._task.phase is Phase.CHAT:
+        if self._task.phase is contract.Phase.CHAT:
             return request(
                 _THREAD, "thread/start", thread | {"ephemeral": True, "baseInstructions": _ANSWER_ONLY}
             )
@@ -152,7 +126,7 @@ class CodexDialogue:
         # The container is the sandbox. Under these two the server asks before every command and patch.
         network = "restricted" if self._task.tools.network == "none" else "enabled"
         outside = {"type": "externalSandbox", "networkAccess": network}
-        sandbox = {"type": "readOnly"} if self._task.phase is Phase.CHAT else outside
+        sandbox = {"type": "readOnly"} if self._task.phase is contract.Phase.CHAT else outside
         turn = {
             "threadId": self._thread_id,
             "input": _said(self._task.prompt),
@@ -167,11 +141,11 @@ class CodexDialogue:
             return f"codex cannot continue the session {one_line(self._task.session_id, 80)}: {problem}"
         return f"codex refused to start: {problem}"
 
-    def _end(self, error: str) -> TurnEnd:
+    def _end(self, error: str) -> contract.TurnEnd:
         self._ended, self._turn_id = True, ""
-        return TurnEnd(cut(error, _ERROR_BYTES))
+        return contract.TurnEnd(cut(error, _ERROR_BYTES))
 
-    def _told(self, method: str, params: Any) -> tuple[AgentEvent, ...]:
+    def _told(self, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
         if params.get("threadId", self._thread_id) != self._thread_id:
             return ()
         match method:
@@ -188,7 +162,7 @@ class CodexDialogue:
             case "turn/plan/updated":
                 steps = params["plan"][:_ITEMS]
                 done = tuple((one_line(str(one["step"])), one["status"] == "completed") for one in steps)
-                return (TodoShown(done),)
+                return (contract.TodoShown(done),)
             case "serverRequest/resolved":
                 return self._explained(str(params["requestId"]))
             case "error":
@@ -197,16 +171,16 @@ class CodexDialogue:
                 return (self._end(self._problem(params["turn"])),)
         return ()
 
-    def _explained(self, ask_id: str) -> tuple[AgentEvent, ...]:
+    def _explained(self, ask_id: str) -> tuple[contract.AgentEvent, ...]:
         why = self._asking.why(ask_id)
         message = self.steer(f"Cardinal refused that: {why}") if why else None
-        return (Send(message),) if message else ()
+        return (contract.Send(message),) if message else ()
 
-    def _failed(self, params: Any) -> tuple[AgentEvent, ...]:
+    def _failed(self, params: Any) -> tuple[contract.AgentEvent, ...]:
         problem = _told_error(params["error"])
         if not params.get("willRetry"):
             self._last_error = problem
-        return (Noise(problem),)
+        return (contract.Noise(problem),)
 
     def _problem(self, turn: Any) -> str:
         match turn["status"]:
@@ -217,19 +191,19 @@ class CodexDialogue:
         error = turn.get("error")
         return _told_error(error) if error else self._last_error or "codex failed and did not say why"
 
-    def _asked(self, request_id: Any, method: str, params: Any) -> tuple[AgentEvent, ...]:
+    def _asked(self, request_id: Any, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
         asked = self._asking.asked(request_id, method, params)
         if asked is None:
-            return (Send(not_offered(request_id, method)),)
-        if self._task.phase is Phase.CHAT:
+            return (contract.Send(not_offered(request_id, method)),)
+        if self._task.phase is contract.Phase.CHAT:
             return self._refused(asked.ask_id, "")
         if len(asked.command) > LONGEST_CHARS:
             return self._refused(asked.ask_id, f"it is longer than {LONGEST_CHARS} characters: use a file")
         return (asked,)
 
-    def _refused(self, ask_id: str, why: str) -> tuple[AgentEvent, ...]:
+    def _refused(self, ask_id: str, why: str) -> tuple[contract.AgentEvent, ...]:
         answer = self._asking.answer(ask_id, allowed=False, why=why)
-        return (Send(answer),) if answer else ()
+        return (contract.Send(answer),) if answer else ()
 
 
 def _said(text: str) -> list[dict[str, str]]:

@@ -1,11 +1,16 @@
-"""What the items of a Codex turn mean: what it said, the commands it ran, the files it changed. Pure."""
+"""Items of a Codex turn: text, commands, changed files, and requests for permission."""
 
 import re
 from typing import Any
 
-from runner.agents.contract import AgentEvent, Text, ToolEnd, ToolStart
-from runner.text.truncate import cut, one_line
+from runner.agents.codex.settings import BOARD
+from runner.agents.contract import AgentEvent, PermissionAsked, Text, ToolEnd, ToolStart
+from runner.agents.json_lines import json_line
+from runner.text.plain import cut, one_line
 
+LONGEST_CHARS = 64_000  # of a command: truncated, it could hide a refused part
+_MAX = 1_000  # questions and patches that are remembered
+_ELICITATION = "mcpServer/elicitation/request"
 _TEXT_BYTES = 64_000
 _SUMMARY_BYTES = 300
 _PATHS = 50
@@ -14,17 +19,69 @@ _PIECE = re.compile(
     r"""'([^']*)' | "([^"\\]*(?:\\.[^"\\]*)*)" | \\(.) | ([^\s'"\\]+) | (\s+)""", re.VERBOSE | re.DOTALL
 )
 _ESCAPED = re.compile(r'\\(["\\$`])')
-_SHELLS = ("bash", "sh", "zsh", "dash")  # another program behind `-c` is part of what is asked
+_SHELLS = ("bash", "sh", "zsh", "dash")  # another program before `-c` is part of the request
+
+
+class Asking:
+    """Pending requests of one turn, the patches that they may be about, and reasons of refusals."""
+
+    def __init__(self, repo: str) -> None:
+        self._repo = repo
+        self._edits: dict[str, str] = {}
+        self._waiting: dict[str, tuple[object, str]] = {}  # ask -> the id of its request, and its method
+        self._whys: dict[str, str] = {}
+
+    def remember(self, item: Any) -> None:
+        """Keep the paths of a patch: a request about it does not hold them."""
+        if item["type"] == "fileChange" and len(self._edits) < _MAX:
+            self._edits[str(item["id"])] = edited_paths(item, self._repo)
+
+    def asked(self, request_id: object, method: str, params: Any) -> PermissionAsked | None:
+        """Return the permission that a request asks for; None for another request, or one too many."""
+        ask_id = str(request_id)[:100]
+        wish = self._wish(ask_id, method, params)
+        if wish is None or len(self._waiting) >= _MAX:
+            return None
+        self._waiting[ask_id] = (request_id, method)
+        return wish
+
+    def answer(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
+        """Return the decision as bytes; None when nothing waits for one."""
+        if ask_id not in self._waiting:
+            return None
+        request_id, method = self._waiting.pop(ask_id)
+        if not allowed and why:
+            self._whys[ask_id] = why
+        key = "action" if method == _ELICITATION else "decision"
+        return json_line({"id": request_id, "result": {key: "accept" if allowed else "decline"}})
+
+    def why(self, ask_id: str) -> str:
+        """Return the reason of a refusal, once; empty without one."""
+        return self._whys.pop(ask_id, "")
+
+    def _wish(self, ask_id: str, method: str, params: Any) -> PermissionAsked | None:
+        match method:
+            case "item/commandExecution/requestApproval" if params.get("command"):
+                return PermissionAsked(ask_id, "run", "exec_command", shell_line(str(params["command"])))
+            case "item/commandExecution/requestApproval":
+                return PermissionAsked(ask_id, "other", one_line(str(params.get("kind")), 60), "")
+            case "item/fileChange/requestApproval":
+                paths = self._edits.pop(str(params["itemId"]), "")
+                return PermissionAsked(ask_id, "edit", "apply_patch", paths)
+            case "mcpServer/elicitation/request":
+                server = one_line(str(params["serverName"]), 60)
+                return PermissionAsked(ask_id, "board" if server == BOARD else "other", server, "")
+        return None
 
 
 def started_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
-    """Return the beginning of the use of a tool, if `item` is one."""
+    """Return the beginning of a tool's use, if `item` is one."""
     use = _use(item, repo)
     return (ToolStart(*use),) if use else ()
 
 
 def ended_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
-    """Return what a finished item was: words, or a tool with whether it worked."""
+    """Return the text or the tool's use in a finished item."""
     if item["type"] == "agentMessage":
         text = cut(str(item["text"]), _TEXT_BYTES)
         return (Text(text),) if text.strip() else ()
@@ -33,13 +90,13 @@ def ended_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
 
 
 def typed(terminal: Any) -> tuple[AgentEvent, ...]:
-    """Return what was typed into a running command, which Codex does without asking; nothing for a look."""
+    """Return the text typed into a running command, which Codex does without asking; nothing for a look."""
     words = one_line(str(terminal["stdin"]), _SUMMARY_BYTES)
     return (ToolEnd("write_stdin", words, ok=True),) if words else ()
 
 
 def shell_line(command: str) -> str:
-    """Return what the shell is given: `touch b` of `/bin/bash -c 'touch b'`, however long it is."""
+    """Return the line for the shell: `touch b` of `/bin/bash -c 'touch b'`, untruncated."""
     words = _words(command)
     wrapped = len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and words[1] in ("-c", "-lc")
     return words[2] if wrapped else command
@@ -85,11 +142,14 @@ def _use(item: Any, repo: str) -> tuple[str, str] | None:
     """Return the name of the tool and one line about its use."""
     match item["type"]:
         case "commandExecution":
-            return "exec_command", _summary(shell_line(str(item["command"])), item.get("exitCode"))
+            line, code = one_line(shell_line(str(item["command"])), _SUMMARY_BYTES), item.get("exitCode")
+            return "exec_command", f"{line} (exit {code})" if isinstance(code, int) and code else line
         case "fileChange":
             return "apply_patch", one_line(edited_paths(item, repo), _SUMMARY_BYTES)
         case "mcpToolCall":
-            return one_line(f"{item['server']}.{item['tool']}", 60), _failure(item.get("error"))
+            error = item.get("error")
+            problem = one_line(str(error["message"]), _SUMMARY_BYTES) if error else ""
+            return one_line(f"{item['server']}.{item['tool']}", 60), problem
         case "webSearch":
             return "web_search", one_line(str(item.get("query")), _SUMMARY_BYTES)
         case "imageView":
@@ -97,12 +157,3 @@ def _use(item: Any, repo: str) -> tuple[str, str] | None:
         case "contextCompaction":
             return "compaction", "made its own memory shorter"
     return None
-
-
-def _summary(command: str, exit_code: object) -> str:
-    line = one_line(command, _SUMMARY_BYTES)
-    return f"{line} (exit {exit_code})" if isinstance(exit_code, int) and exit_code else line
-
-
-def _failure(error: Any) -> str:
-    return one_line(str(error["message"]), _SUMMARY_BYTES) if error else ""

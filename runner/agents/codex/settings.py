@@ -1,13 +1,15 @@
-"""How Codex is started: the settings that make it quiet, bounded and deaf to the repository and to itself."""
+"""Start of Codex, and the lines of its JSON-RPC: quiet, bounded, deaf to the repository and to itself."""
 
 import json
+from collections.abc import Mapping
 
 from runner.agents.contract import Layout, Phase, Task
+from runner.agents.json_lines import json_line
 
+_UNKNOWN_METHOD = -32601
 PROGRAM = "codex"
 BOARD = "board"
 PROVIDER = "cardinal"
-
 # Codex keeps more than sessions in its home: rules that allow commands without asking, trusted projects, MCP
 # servers, hooks, skills. The agent can write there, so what it left is gone before it starts again.
 _START = (
@@ -22,12 +24,11 @@ _OFF = (
     "tool_suggest", "unbounded_connection_retries", "workspace_dependencies",
 )  # fmt: skip
 _OFF_IN_A_CHAT = ("shell_tool", "unified_exec", "view_image")
-
 Value = str | int | bool | list[str]
 
 
 def argv(task: Task, layout: Layout, model: str) -> tuple[str, ...]:
-    """Return the words of the command; the prompt is not among them.
+    """Return the command line, without the prompt.
 
     `--strict-config` makes a version that does not know a setting fail at once instead of ignoring it.
     """
@@ -83,3 +84,14 @@ def _board(layout: Layout) -> dict[str, Value]:
         f"{ours}.startup_timeout_sec": 20,
         f"{ours}.tool_timeout_sec": 90,
     }
+
+
+def request(number: int, method: str, params: Mapping[str, object]) -> bytes:
+    """Return a request that is answered under `number`."""
+    return json_line({"id": number, "method": method, "params": params})
+
+
+def not_offered(request_id: object, method: str) -> bytes:
+    """Return the answer to an unsupported request of the server, which would wait otherwise."""
+    problem = {"code": _UNKNOWN_METHOD, "message": f"Cardinal does not offer {method[:100]}"}
+    return json_line({"id": request_id, "error": problem})

@@ -1,25 +1,10 @@
 """The agent OpenCode: a bridge beside its server speaks JSON lines with us, and HTTP with it."""
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
-from runner.agents.contract import (
-    AgentEvent,
-    Command,
-    Layout,
-    Noise,
-    PermissionAsked,
-    Phase,
-    Session,
-    Task,
-    Text,
-    TodoShown,
-    ToolEnd,
-    ToolStart,
-    TurnEnd,
-)
-from runner.text.truncate import cut, one_line
+from runner.agents import contract
+from runner.agents.json_lines import JsonLinesDialogue, json_line
+from runner.text.plain import cut, one_line
 
 VERSION = "1.18.33"
 MODELS = {"default": "deepseek-v4-pro", "small": "deepseek-v4-flash"}
@@ -57,15 +42,13 @@ _PERMISSION = {
     "*": "ask",
     **dict.fromkeys(("read", "glob", "grep", "list", "lsp", "todowrite", "todoread", "task"), "allow"),
     f"{_BOARD}_*": "allow",
-    "external_directory": "allow",  # of a place; what is done there asks for itself
+    "external_directory": "allow",  # access alone; each act there asks for itself
     **dict.fromkeys(("webfetch", "websearch", "codesearch", "question", "skill", "doom_loop"), "deny"),
 }
 
 
 class OpenCode:
-    """Knows how OpenCode is set up; its models are named as in `anthropic/NAME`, `openai/NAME`, or as a
-    provider with OpenAI's chat interface calls them.
-    """
+    """The adapter of OpenCode; its models are `anthropic/NAME`, `openai/NAME`, or a chat provider's names."""
 
     name = "opencode"
     version = VERSION
@@ -77,17 +60,17 @@ class OpenCode:
         """Return the one model that it asks for, as its provider names it."""
         return (_model(wanted)[1],)
 
-    def begin(self, task: Task, layout: Layout) -> "OpenCodeDialogue":
+    def begin(self, task: contract.Task, layout: contract.Layout) -> "OpenCodeDialogue":
         """Return the protocol for `task`."""
         return OpenCodeDialogue(task, layout)
 
 
-class OpenCodeDialogue:
+class OpenCodeDialogue(JsonLinesDialogue):
     """The lines of `runner/exec/in_container/opencode_bridge.py`."""
 
-    def __init__(self, task: Task, layout: Layout) -> None:
+    def __init__(self, task: contract.Task, layout: contract.Layout) -> None:
         provider, model = _model(task.model)
-        chat = task.phase is Phase.CHAT
+        chat = task.phase is contract.Phase.CHAT
         message: dict[str, object] = {"model": {"providerID": provider, "modelID": model}}
         if chat:
             message["tools"] = {"*": False}
@@ -106,69 +89,56 @@ class OpenCodeDialogue:
         self._layout = layout
 
     @property
-    def command(self) -> Command:
-        """The bridge. What the repository has for OpenCode is hidden: its plugins would run."""
+    def command(self) -> contract.Command:
+        """The bridge. The repository's files for OpenCode are hidden: their plugins would run."""
         # The bridge has a second file beside it, so the interpreter may look there.
         argv = (self._layout.python, "-E", "-s", "-S", "-B", f"{self._layout.player}/opencode_bridge.py")
-        return Command(argv, _line(self._opening), _QUIET, hides=_HIDES)
-
-    def decode(self, line: str) -> tuple[AgentEvent, ...]:
-        """Return what a line of the bridge means; anything else is noise."""
-        try:
-            said = json.loads(line)
-            return self._meaning(said)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-            return (Noise(cut(line, _SUMMARY_BYTES)),)
-
-    def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
-        """Return None: board calls go through the gateway."""
-        del call_id, result
-        return None
+        return contract.Command(argv, json_line(self._opening), _QUIET, hides=_HIDES)
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
         """Return the answer; OpenCode shows `why` to the model and goes on."""
-        return _line({"permit": ask_id, "allowed": allowed, "why": why})
+        return json_line({"permit": ask_id, "allowed": allowed, "why": why})
 
     def steer(self, text: str) -> bytes | None:
         """Return the message; the model reads it after the tool that runs."""
-        return _line({"steer": text})
+        return json_line({"steer": text})
 
     def interrupt(self) -> bytes | None:
-        """Return the wish to stop; a running command is ended with it."""
-        return _line({"interrupt": True})
+        """Return the interruption; a running command ends with it."""
+        return json_line({"interrupt": True})
 
-    def _meaning(self, said: Any) -> tuple[AgentEvent, ...]:
+    def _events(self, said: Any) -> tuple[contract.AgentEvent, ...]:
         match said["type"]:
             case "session":
-                return (Session(str(said["session"])[:200], str(said["version"])[:50]),)
+                return (contract.Session(str(said["session"])[:200], str(said["version"])[:50]),)
             case "text":
-                return (Text(cut(str(said["text"]), _TEXT_BYTES)),)
+                return (contract.Text(cut(str(said["text"]), _TEXT_BYTES)),)
             case "tool_start" | "tool_end":
                 return self._tool(said)
             case "todo":
                 items = tuple((_short(text), bool(done)) for text, done in said["items"][:100])
-                return (TodoShown(items),)
+                return (contract.TodoShown(items),)
             case "permission":
                 return (self._asked(said),)
             case "retry":
-                return (Noise(f"attempt {int(said['attempt'])} failed: {_short(said['message'])}"),)
+                return (contract.Noise(f"attempt {int(said['attempt'])} failed: {_short(said['message'])}"),)
             case "end":
-                return (TurnEnd(_short(said["error"], 1000)),)
+                return (contract.TurnEnd(_short(said["error"], 1000)),)
             case "alive":
                 return ()
         raise ValueError("an unknown kind of line")
 
-    def _tool(self, said: Any) -> tuple[AgentEvent, ...]:
+    def _tool(self, said: Any) -> tuple[contract.AgentEvent, ...]:
         tool = _short(said["tool"], 60)
         if tool.startswith(f"{_BOARD}_"):
-            return ()  # the gateway tells of them
+            return ()  # the gateway reports them
         summary = self._summary(tool, said["input"], str(said.get("title", "")))
         if said["child"]:
             summary = f"subagent: {summary}"
         summary = _short(summary)
         if said["type"] == "tool_start":
-            return (ToolStart(tool, summary),)
-        return (ToolEnd(tool, summary, said["ok"] is True),)
+            return (contract.ToolStart(tool, summary),)
+        return (contract.ToolEnd(tool, summary, said["ok"] is True),)
 
     def _summary(self, tool: str, given: Any, title: str) -> str:
         shown = next((str(given[key]) for key in _TOLD if given.get(key)), "")
@@ -176,14 +146,14 @@ class OpenCodeDialogue:
             return f"no such tool: {shown or title}"
         return shown.removeprefix(self._repo) or title or tool
 
-    def _asked(self, said: Any) -> PermissionAsked:
+    def _asked(self, said: Any) -> contract.PermissionAsked:
         permission = _short(said["permission"], 60)
         kind = _KINDS.get(permission, "board" if permission.startswith(f"{_BOARD}_") else "other")
         patterns = ", ".join(str(pattern) for pattern in said["patterns"])
         command = str(said["command"]) or patterns
         if kind == "edit":  # a patch may touch several files
             command = patterns or command.removeprefix(self._repo)
-        return PermissionAsked(str(said["id"])[:200], kind, permission, cut(command, _TEXT_BYTES))
+        return contract.PermissionAsked(str(said["id"])[:200], kind, permission, cut(command, _TEXT_BYTES))
 
 
 _TOLD = ("command", "filePath", "path", "pattern", "description", "tool", "name", "url")
@@ -196,7 +166,9 @@ def _model(wanted: str) -> tuple[str, str]:
     return (provider, name) if slash and name and provider in _PROVIDERS else ("compatible", wanted)
 
 
-def _config(task: Task, layout: Layout, provider: str, model: str, *, chat: bool) -> dict[str, object]:
+def _config(
+    task: contract.Task, layout: contract.Layout, provider: str, model: str, *, chat: bool
+) -> dict[str, object]:
     known: dict[str, object] = {} if provider != "compatible" else _UNKNOWN
     permission = {"*": "deny"} if chat else _PERMISSION | ({"edit": "deny"} if task.read_only else {})
     board = {"type": "remote", "url": f"{layout.gateway}/board", "enabled": True}
@@ -224,10 +196,6 @@ def _config(task: Task, layout: Layout, provider: str, model: str, *, chat: bool
 
 def _short(text: object, cap_bytes: int = _SUMMARY_BYTES) -> str:
     return one_line(str(text)[: 4 * cap_bytes], cap_bytes)  # cut first: a megabyte takes long to clean
-
-
-def _line(message: Mapping[str, object]) -> bytes:
-    return json.dumps(message).encode() + b"\n"
 
 
 AGENT = OpenCode()

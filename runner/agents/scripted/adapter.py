@@ -1,26 +1,12 @@
-"""The scripted agent: a real subprocess that plays a scenario; for the demo, the tests and trying a policy
-out.
-"""
+"""The scripted agent: a real subprocess that plays a scenario, for the demo, tests and trials of a policy."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runner.agents import contract
 from runner.agents.board_tools import check_call
-from runner.agents.contract import (
-    AgentEvent,
-    Command,
-    Layout,
-    Noise,
-    Session,
-    Task,
-    Text,
-    ToolEnd,
-    ToolStart,
-    TurnEnd,
-    Usage,
-)
+from runner.agents.json_lines import JsonLinesDialogue, json_line
 from runner.agents.scripted.scenario import find_scenario
 
 VERSION = "1"
@@ -39,7 +25,7 @@ class Scripted:
         """Return nothing: no provider is asked."""
         return ()
 
-    def begin(self, task: Task, layout: Layout) -> "ScriptedDialogue":
+    def begin(self, task: contract.Task, layout: contract.Layout) -> "ScriptedDialogue":
         """Return the player with the scenario in its opening message. Raises ScenarioError."""
         scenario = find_scenario(task.scenarios, task.model)
         opening = {
@@ -59,26 +45,21 @@ class Scripted:
             "scenario": scenario,
         }
         argv = (layout.python, "-I", "-S", "-B", f"{layout.player}/player.py")
-        return ScriptedDialogue(Command(argv, json.dumps(opening).encode() + b"\n"))
+        return ScriptedDialogue(contract.Command(argv, json_line(opening)))
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptedDialogue:
+class ScriptedDialogue(JsonLinesDialogue):
     """The dialogue with one player."""
 
-    command: Command
+    command: contract.Command
 
-    def decode(self, line: str) -> tuple[AgentEvent, ...]:
-        """Return what one line of the player says; anything else is noise."""
-        try:
-            said = json.loads(line)
-            return (_meaning(said),)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-            return (Noise(line[:500]),)
+    def _events(self, said: Any) -> tuple[contract.AgentEvent, ...]:
+        return (_event(said),)
 
     def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
         """Return the acknowledgement that the player waits for."""
-        return _line({"ack": call_id, "result": dict(result)})
+        return json_line({"ack": call_id, "result": dict(result)})
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
         """Return None: the player asks nobody."""
@@ -86,33 +67,29 @@ class ScriptedDialogue:
 
     def steer(self, text: str) -> bytes | None:
         """Return the message; the player hears it between two steps."""
-        return _line({"steer": text})
+        return json_line({"steer": text})
 
     def interrupt(self) -> bytes | None:
-        """Return the wish to stop; a player that hangs does not hear it."""
-        return _line({"interrupt": True})
+        """Return the interruption; a player that hangs ignores it."""
+        return json_line({"interrupt": True})
 
 
-def _line(message: Mapping[str, object]) -> bytes:
-    return json.dumps(message).encode() + b"\n"
-
-
-def _meaning(said: Any) -> AgentEvent:
+def _event(said: Any) -> contract.AgentEvent:
     if "tool" in said and "input" in said:
         return check_call(str(said["id"]), str(said["tool"]), said["input"])
     match said["type"]:
         case "session":
-            return Session(str(said["session"])[:200], str(said["version"])[:50])
+            return contract.Session(str(said["session"])[:200], str(said["version"])[:50])
         case "say":
-            return Text(str(said["text"]))
+            return contract.Text(str(said["text"]))
         case "start":
-            return ToolStart(str(said["name"])[:60], str(said["summary"]))
+            return contract.ToolStart(str(said["name"])[:60], str(said["summary"]))
         case "used":
-            return ToolEnd(str(said["name"])[:60], str(said["summary"]), bool(said["ok"]))
+            return contract.ToolEnd(str(said["name"])[:60], str(said["summary"]), bool(said["ok"]))
         case "usage":
-            return Usage(float(said["usd"]), int(said["in"]), int(said["out"]))
+            return contract.Usage(float(said["usd"]), int(said["in"]), int(said["out"]))
         case "end":
-            return TurnEnd(str(said.get("error", "")))
+            return contract.TurnEnd(str(said.get("error", "")))
     raise ValueError("an unknown kind of message")
 
 

@@ -1,8 +1,7 @@
-"""Plays a scenario as an agent would: JSON lines on stdin and stdout. Standard library only: it runs in the
-sandbox.
+"""Plays a scenario as an agent would: JSON lines on stdin and stdout. Standard library only.
 
-Its position lives in `home` and moves on only after a step is through, for a board call after the
-acknowledgement. So a killed player takes up the same step, and repeats a call under the same id.
+It runs in the sandbox. Its position lives in `home` and moves on only after a finished step, for a board call
+after the acknowledgement. So a killed player repeats the same step, and a call under the same id.
 """
 
 import json
@@ -17,10 +16,14 @@ from pathlib import Path
 from typing import Any
 
 _FLOOD_CHUNK = 1 << 16
+# Board tools that a step calls, each with the field of its input where that has only one.
+_TOOLS = {"tick": "done", "progress": "text", "note": "text"} | dict.fromkeys(
+    ("plan", "attach", "finish", "go_to_stage", "findings"), ""
+)
 
 
 class Wire:
-    """The two pipes: what is said, and what is heard meanwhile."""
+    """The two pipes to the supervisor."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -43,7 +46,7 @@ class Wire:
         return message
 
     def pause(self, wait_s: float) -> None:
-        """Wait, but leave at once when told to stop or when nobody listens any more."""
+        """Wait, but exit at once when interrupted or when nobody listens any more."""
         message = self.hear(wait_s)
         if message is not None:
             self.obey(message)
@@ -59,9 +62,7 @@ class Wire:
 
 
 class PlayerState:
-    """What survives the player's end: session, position in each turn, number of the next call, the last
-    answer.
-    """
+    """State that survives the player: session, position in each turn, next call, last answer."""
 
     def __init__(self, home: Path, run: str, session: str) -> None:
         known = session and re.fullmatch(r"[A-Za-z0-9-]{1,80}", session)
@@ -103,7 +104,7 @@ class Player:
         while position < len(steps) and not self.memory.kept["asking"]:
             ((kind, value),) = steps[position].items()
             self.place, self.called = f"{turn}.{position}", 0
-            getattr(self, f"do_{kind}")(self.filled(value))
+            self.step(kind, self.filled(value))
             position += 1
             self.memory.kept["cursors"][turn] = position
             self.memory.keep()
@@ -111,8 +112,9 @@ class Player:
         self.wire.say({"type": "end"})
 
     def steps(self, turn: str) -> list[dict[str, Any]]:
-        """Return the steps of a turn: `repair-2` plays `repair`, `stage-2-verify` plays `verify-2` of the
-        stages, or `verify`; no `redirect` means `plan` again.
+        """Return a turn's steps: `repair-2` plays `repair`, `stage-2-verify` plays `verify-2` or `verify`.
+
+        Without `redirect` steps, a redirected turn plays `plan` again.
         """
         section = turn.split("-")[0]
         if section == "stage":
@@ -155,23 +157,15 @@ class Player:
     def used(self, name: str, summary: str, ok: bool) -> None:
         self.wire.say({"type": "used", "name": name, "summary": summary, "ok": ok})
 
+    def step(self, kind: str, value: Any) -> None:
+        """Play one step: a call of the board tool of that name, or one of the methods below."""
+        if kind in _TOOLS:
+            self.call(kind, **(value if isinstance(value, dict) else {_TOOLS[kind]: value}))
+        else:
+            getattr(self, f"do_{kind}")(value)
+
     def do_say(self, text: str) -> None:
         self.wire.say({"type": "say", "text": text})
-
-    def do_plan(self, plan: dict[str, Any]) -> None:
-        self.call("plan", **plan)
-
-    def do_tick(self, done: int) -> None:
-        self.call("tick", done=done)
-
-    def do_progress(self, text: str) -> None:
-        self.call("progress", text=text)
-
-    def do_note(self, text: str) -> None:
-        self.call("note", text=text)
-
-    def do_attach(self, given: dict[str, Any]) -> None:
-        self.call("attach", **given)
 
     def do_block(self, reason: str) -> None:
         self.await_answer(self.call("block", reason=reason))
@@ -185,15 +179,6 @@ class Player:
             self.memory.kept["answer"] = result["answer"]
         else:
             self.memory.kept["asking"] = self.opening["turn"]
-
-    def do_finish(self, report: dict[str, Any]) -> None:
-        self.call("finish", **report)
-
-    def do_go_to_stage(self, given: dict[str, Any]) -> None:
-        self.call("go_to_stage", **given)
-
-    def do_findings(self, report: dict[str, Any]) -> None:
-        self.call("findings", **report)
 
     def do_thread(self, given: dict[str, Any]) -> None:
         threads = self.opening["threads"]
@@ -219,30 +204,22 @@ class Player:
 
     def do_run(self, line: str) -> None:
         self.wire.say({"type": "start", "name": "run", "summary": line})
-        done = subprocess.run(
-            ["/bin/sh", "-c", line], cwd=self.repo, stdin=subprocess.DEVNULL, capture_output=True
-        )
-        self.used("run", line, done.returncode == 0)
+        self.used("run", line, self.shell("/bin/sh", "-c", line))
 
     def do_commit(self, message: str) -> None:
-        subprocess.run(["git", "add", "-A"], cwd=self.repo, stdin=subprocess.DEVNULL, capture_output=True)
-        done = subprocess.run(
-            ["git", "commit", "-m", message], cwd=self.repo, stdin=subprocess.DEVNULL, capture_output=True
-        )
-        self.used("commit", message, done.returncode == 0)
+        self.shell("git", "add", "-A")
+        self.used("commit", message, self.shell("git", "commit", "-m", message))
+
+    def shell(self, *argv: str) -> bool:
+        """Run a program in the repository; True when it succeeded."""
+        done = subprocess.run(argv, cwd=self.repo, stdin=subprocess.DEVNULL, capture_output=True)
+        return done.returncode == 0
 
     def do_sleep(self, seconds: float) -> None:
         self.wire.pause(seconds)
 
     def do_usage(self, usage: dict[str, Any]) -> None:
-        self.wire.say(
-            {
-                "type": "usage",
-                "usd": usage.get("usd", 0.0),
-                "in": usage.get("in", 0),
-                "out": usage.get("out", 0),
-            }
-        )
+        self.wire.say({"type": "usage", "usd": 0.0, "in": 0, "out": 0} | usage)
 
     def do_fail(self, code: int) -> None:
         self.wire.say({"type": "say", "text": "I cannot do this."})

@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 
 
 class ScenarioModel(BaseModel):
-    """The base of what a scenario is made of: an unknown key is an error."""
+    """The base of all parts of a scenario: an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -245,9 +245,7 @@ def _find(folder: Path, name: str) -> Mapping[str, Any]:
 
 
 def parse_scenario(name: str, text: bytes) -> Mapping[str, Any]:
-    """Return the checked scenario as plain JSON values. Raises ScenarioError with the place of the first
-    problem.
-    """
+    """Return the checked scenario as plain JSON values. Raises ScenarioError with the first problem."""
     if len(text) > _CAP_BYTES:
         raise ScenarioError(name, f"it is larger than {_CAP_BYTES} bytes")
     try:

@@ -1,10 +1,10 @@
-"""Play a card's steps in a browser against the repository's own app, and leave what was seen in `out/`.
+"""Plays a card's steps in a browser against the repository's own app, and leaves recordings in `out/`.
 
     python browse.py OUT < plan.json
 
-Runs in the container of a reproduction, with Playwright from its image, and nothing beside it but the app.
-Every step is told in one line of JSON on stdout as soon as it is over, so that whoever kills it knows
-how far it came. Every line has a key out of the plan, for the app can write there as well.
+Runs in the container of a reproduction, with Playwright from its image and the app beside it. Every finished
+step is reported at once as one line of JSON on stdout, so that a killed program shows how far it came. Every
+line has a key out of the plan, since the app can write there as well.
 """
 
 import contextlib
@@ -58,18 +58,15 @@ _ROLES = ("button", "link", "tab", "menuitem", "checkbox", "radio", "option", "s
 
 
 class StepError(Exception):
-    """A step did not come true; the message says what was expected, in Cardinal's own words."""
+    """A step did not come true; the message names the expectation, in Cardinal's own words."""
 
 
 class Console:
-    """What the page says to developers, in one file of bounded size."""
+    """Console messages of the page, in one file of bounded size."""
 
     def __init__(self, path: Path) -> None:
-        self._file, self._left, self._unsaid = (
-            path.open("w", encoding="utf-8", errors="replace"),
-            _CONSOLE_BYTES,
-            0,
-        )
+        self._file = path.open("w", encoding="utf-8", errors="replace")
+        self._left, self._unsaid = _CONSOLE_BYTES, 0
         self.errors: deque[str] = deque(maxlen=_ERRORS)
         self.error_count = 0
 
@@ -79,10 +76,7 @@ class Console:
         page.on("pageerror", lambda error: self.add("page error", str(error)))
         page.on("requestfailed", self._failed)
         page.on("dialog", self._accept)
-        page.on("crash", self._crashed)
-
-    def _crashed(self, _: Page) -> None:
-        self.add("page error", "the page crashed")
+        page.on("crash", lambda _: self.add("page error", "the page crashed"))
 
     def _accept(self, dialog: Dialog) -> None:
         self.add(f"{dialog.type}, accepted", dialog.message)
@@ -111,7 +105,7 @@ class Console:
 
 
 class Wire:
-    """The way to whoever started this program. The app can write there, too, and does not know the key."""
+    """Output to the parent process. The app can write there too, but does not know the key."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -133,7 +127,7 @@ def guard() -> None:
 
 @contextlib.contextmanager
 def serving(command: str, out: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the app, with the beginning of what it says in `out/app.txt`; it is gone afterwards."""
+    """Run the app, with the beginning of its output in `out/app.txt`; it is gone afterwards."""
     keep = f"head -c {_APP_BYTES} >{out}/app.txt; exec cat >/dev/null"
     log = subprocess.Popen(("/bin/sh", "-c", keep), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     app = subprocess.Popen(
@@ -216,7 +210,7 @@ class BrowserPlayer:
         self._field(name).uncheck(timeout=self.left_ms(STEP_S))
 
     def _press(self, key: str, _: str) -> None:
-        # The element that has the focus, else the body: `last`, for what has it is inside the body.
+        # The focused element, else the body: `last`, since the focused one is inside the body.
         self.page.locator(":focus").or_(self.page.locator("body")).last.press(
             key, timeout=self.left_ms(STEP_S)
         )
@@ -282,7 +276,7 @@ class BrowserPlayer:
 
 
 def play(plan: dict[str, Any], out: Path, until: float, wire: Wire) -> None:
-    """Play all steps up to the first that fails, and save what was recorded."""
+    """Play all steps up to the first failure, and save the recordings."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=list(ARGUMENTS), chromium_sandbox=False, timeout=60_000
@@ -301,7 +295,7 @@ def play(plan: dict[str, Any], out: Path, until: float, wire: Wire) -> None:
 
 
 def play_steps(player: BrowserPlayer, steps: list[list[str]], out: Path, wire: Wire) -> None:
-    """Tell how each step went, with a picture of it, until one fails."""
+    """Report each step with a picture, until one fails."""
     for number, (verb, first, second) in enumerate(steps, start=1):
         said, began = "", time.monotonic()
         try:
@@ -321,13 +315,13 @@ def play_steps(player: BrowserPlayer, steps: list[list[str]], out: Path, wire: W
 
 
 def plain(problem: Error) -> str:
-    """Return the first line of what Playwright says, which is about the step; the rest quotes the page."""
+    """Return the first line of Playwright's message, about the step; the rest quotes the page."""
     first = problem.message.strip().split("\n")[0]
     return re.sub(r"^(?:Error: )?[A-Za-z]+\.[a-z_A-Z]+: ", "", first)[:300] or "it did not work"
 
 
 def picture(page: Page, path: Path) -> None:
-    """Take a picture of what is to be seen; of a page that hangs there is none."""
+    """Take a screenshot; a page that hangs has none."""
     with contextlib.suppress(Error):
         page.screenshot(path=path, timeout=_SCREENSHOT_S * 1000)
 

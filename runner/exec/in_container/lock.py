@@ -1,11 +1,11 @@
-"""The filter of system calls for all that agents run: put in force here, or packed for bubblewrap.
+"""The filter of system calls for everything that agents run: applied here, or packed for bubblewrap.
 
     python3 lock.py COMMAND...
 
 Network namespaces do not hold every family of sockets: AF_VSOCK's address 2 is the host of a virtual machine,
-and AF_ALG is the kernel's own code. io_uring does what it is asked past every filter, keys belong to a user
-and not to a namespace. Other architectures' system calls would go past the numbers below. A filter stays for
-good and for all children (source: seccomp(2)).
+and AF_ALG is the kernel's own code. io_uring bypasses every filter, keys belong to a user and not to a
+namespace. Other architectures' system calls would bypass the numbers below. A filter stays for good and for
+all children (source: seccomp(2)).
 """
 
 import ctypes
@@ -37,9 +37,7 @@ _X32 = 0x40000000
 
 
 def rules(machine: str) -> list[tuple[int, int, int, int]]:
-    """Return the filter's instructions: code, how far to jump if true and if false, value. Raises KeyError on
-    an unknown machine.
-    """
+    """Return the filter's instructions: code, jumps if true and if false, value. Raises KeyError."""
     arch, socket_call, column = MACHINES[machine]
     steps = [
         (_LOAD, 0, 0, 4),  # the architecture

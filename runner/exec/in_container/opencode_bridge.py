@@ -1,8 +1,7 @@
-"""Runs OpenCode's server beside itself and speaks for it: JSON lines here, HTTP there. Standard library only:
-it runs in the container.
+"""Bridge to OpenCode's server: JSON lines here, HTTP there. Standard library only: it runs in the container.
 
 Its stdin: one opening, then {"steer"}, {"permit"} and {"interrupt"}. Its stdout: one line per fact. It ends
-when its stdin does, and leaves nothing of the server behind.
+with its stdin, and leaves nothing of the server behind.
 """
 
 import contextlib
@@ -70,7 +69,7 @@ class Wire:
 
 
 class OpencodeTurn:
-    """One prompt's work: what the server tells, said to the supervisor; what that says, told the server."""
+    """One prompt's work: facts of the server go to the supervisor, its orders to the server."""
 
     def __init__(self, opening: dict[str, Any], wire: Wire, api: Api) -> None:
         self._wire, self._api, self._opening = wire, api, opening
@@ -109,7 +108,7 @@ class OpencodeTurn:
         return _LOOK_S if self._look_at is None else max(0.0, self._look_at - time.monotonic())
 
     def obey(self, message: dict[str, Any]) -> None:
-        """Do what the supervisor wants."""
+        """Carry out an order of the supervisor."""
         if "steer" in message and not self.ended:
             self._prompt(str(message["steer"]))
         elif "permit" in message:
@@ -126,7 +125,7 @@ class OpencodeTurn:
             self._api.call("POST", f"/session/{self._session}/abort", limit_s=limit_s)
 
     def read(self) -> None:
-        """Take what the stream of events brought; open it again when it broke."""
+        """Take the arrived events; reopen a broken stream."""
         assert self._events is not None
         try:
             for event in self._events.read():
@@ -166,9 +165,7 @@ class OpencodeTurn:
             self._events = None
 
     def _answer(self, ask_id: str, message: dict[str, Any]) -> None:
-        """Pass an answer on. A refusal waits for the session's other requests: OpenCode refuses them all with
-        it.
-        """
+        """Pass an answer on; OpenCode refuses all requests of a session at once, so refusals wait."""
         session = self._facts.asking.get(ask_id)
         if message.get("allowed"):
             self._facts.asking.pop(ask_id, None)
@@ -192,7 +189,7 @@ class OpencodeTurn:
         self._look_at = time.monotonic() + _UNANSWERED_S
 
     def _recover(self) -> None:
-        """Open the stream again and catch up on what was missed. Raises BridgeError when it stays away."""
+        """Reopen the stream and catch up. Raises BridgeError when it stays broken."""
         assert self._events is not None
         self._events.close()
         self._lost += 1
@@ -205,7 +202,7 @@ class OpencodeTurn:
         self.look()
 
     def _catch_up(self, messages: list[dict[str, Any]]) -> None:
-        """Tell what of this turn's messages was not told yet; older ones were their own turn's to tell."""
+        """Report unreported messages of this turn; older ones belong to earlier turns."""
         for message in messages:
             self._facts.tell("message.updated", message)
             if (message["info"].get("time") or {}).get("created", 0) >= self._opening["began_ms"]:
@@ -243,7 +240,7 @@ class OpencodeTurn:
 
 
 def attend(turn: OpencodeTurn, wire: Wire, server: OpencodeServer) -> None:
-    """Hear both sides until the supervisor closes our stdin."""
+    """Serve both sides until the supervisor closes our stdin."""
     outputs: list[OpencodeServer | EventStream] = [server]
     while not wire.ended:
         heard: list[int | OpencodeServer | EventStream] = [0, *outputs, *turn.sources()]

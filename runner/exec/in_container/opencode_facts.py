@@ -1,4 +1,4 @@
-"""What OpenCode's events mean, told once and cut to size. Standard library only: it runs in the container."""
+"""Facts in OpenCode's events, each once and truncated. Standard library only: it runs in the container."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _ITEMS = 100
 
 
 class Facts:
-    """Tells of the events of one turn; the same fact may come twice, after the stream was lost."""
+    """Reports the events of one turn; a fact may come twice after the stream was lost."""
 
     def __init__(self, say: Callable[..., None]) -> None:
         self._say = say
@@ -23,9 +23,7 @@ class Facts:
         self._alive_at = 0.0
 
     def tell(self, kind: str, about: dict[str, Any]) -> None:
-        """Say what an event means, if it means anything. Raises KeyError, TypeError or AttributeError when it
-        is not in the shape that OpenCode is known for.
-        """
+        """Report an event. Raises KeyError, TypeError or AttributeError for an unknown format."""
         main = about.get("sessionID", self.session) == self.session
         match kind:
             case "message.part.updated":
@@ -85,7 +83,7 @@ class Facts:
             self._say("tool_end", **told, ok=ok, title=cut(title))
 
     def _alive(self) -> None:
-        """A sign of life while the model speaks: the supervisor counts silence."""
+        """Report a sign of life while the model speaks: the supervisor counts silence."""
         if time.monotonic() - self._alive_at >= _ALIVE_S:
             self._alive_at = time.monotonic()
             self._say("alive")

@@ -1,6 +1,4 @@
-"""OpenCode's server as a child: its start and end, its REST interface, its stream of events. Standard
-library only: it runs in the container.
-"""
+"""OpenCode's server as a child: lifetime, REST calls, event stream. Standard library only."""
 
 import base64
 import contextlib
@@ -40,7 +38,7 @@ class Api:
         self.headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
 
     def call(self, method: str, path: str, body: object = None, *, limit_s: float = CALL_S) -> Any:
-        """Return what it answers. Raises BridgeError when it refuses, OSError when it is away."""
+        """Return the answer. Raises BridgeError when the server refuses, OSError when it is away."""
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=limit_s)
         try:
             link.request(method, path, None if body is None else json.dumps(body), self.headers)
@@ -59,7 +57,7 @@ class Api:
 
 
 class EventStream:
-    """The server's stream of events; `read` never blocks longer than the socket has something to say."""
+    """The server's event stream; `read` never blocks once the socket is readable."""
 
     def __init__(self, api: Api) -> None:
         self._socket = socket.create_connection(("127.0.0.1", api.port), CALL_S)
@@ -116,7 +114,7 @@ class OpencodeServer:
         )
 
     def listen(self) -> Api:
-        """Return the way to it once it listens. Raises BridgeError when it does not."""
+        """Return the API once the server listens. Raises BridgeError when it does not."""
         said, until = b"", time.monotonic() + START_S
         while not (found := _LISTENS.search(said)):
             left = until - time.monotonic()
@@ -127,7 +125,7 @@ class OpencodeServer:
         return Api(int(found[1]), self._password)
 
     def drain(self) -> bool:
-        """Throw away what it printed; False once it has closed its output."""
+        """Discard its output; False once that is closed."""
         return bool(self._output(0))
 
     def ended(self, wait_s: float = 0.0) -> bool:
@@ -141,7 +139,7 @@ class OpencodeServer:
         return self._child.stdout.fileno()
 
     def stop(self) -> None:
-        """End it, waiting a little before it is killed; what it kept for this turn alone goes too."""
+        """Stop it, with a kill after a while, and remove its files of this turn."""
         self._child.terminate()
         try:
             self._child.wait(TERM_S)
@@ -174,7 +172,7 @@ class OpencodeServer:
 
 
 class Shelter:
-    """Keeps what is hidden from the agent out of its commits: git would see it as deleted or emptied."""
+    """Keeps files that are hidden from the agent out of its commits: git would see them as deleted."""
 
     def __init__(self, repo: str, hidden: list[str]) -> None:
         self._repo, self._hidden = Path(repo), hidden
@@ -196,7 +194,7 @@ class Shelter:
         self._mark("--no-skip-worktree")
 
     def _names(self) -> list[str]:
-        """Return what is hidden; a link's target is hidden with it."""
+        """Return the hidden paths; a link's target is hidden with it."""
         root = self._repo.resolve()
         targets = ((self._repo / name).resolve() for name in self._hidden)
         inside = [

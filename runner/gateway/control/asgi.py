@@ -1,4 +1,4 @@
-"""The few words of ASGI that the gateway speaks (source: asgi.readthedocs.io/en/latest/specs/www.html)."""
+"""The gateway's part of ASGI (source: asgi.readthedocs.io/en/latest/specs/www.html)."""
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
@@ -25,16 +25,13 @@ class OversizedBodyError(RunnerError):
 
 
 class BodyRoom:
-    """How many bytes of requests may be in memory at once, and of one; a container could send for ever."""
+    """Limits on the bytes of all requests in memory, and of one; a container could send for ever."""
 
     def __init__(self, one_bytes: int, *, all_bytes: int) -> None:
         self._one_bytes, self._free_bytes = one_bytes, all_bytes
 
     async def read(self, receive: Receive) -> bytes:
-        """Return the body of a request; `done` gives its room back.
-
-        Raises OversizedBodyError and ClientGoneError.
-        """
+        """Return a request's body; `done` frees its bytes. Raises OversizedBodyError, ClientGoneError."""
         body = bytearray()
         try:
             while True:
@@ -53,7 +50,7 @@ class BodyRoom:
             raise
 
     def done(self, count_bytes: int) -> None:
-        """Give back the room of a body."""
+        """Free the bytes of a body."""
         self._free_bytes += count_bytes
 
 

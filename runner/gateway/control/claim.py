@@ -1,42 +1,43 @@
-"""A claim's gateway: when it needs one, what it grants, and what is still to be heard at a turn's end."""
+"""A claim's gateway: its start, its grants, and its last messages at a turn's end."""
 
 import os
 import select
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from ledger.events.agent import HostReached
 from ledger.ids import RunId
 from runner.agents.contract import Agent
 from runner.gateway.control.link import Gateway, Terms
 from runner.gateway.control.messages import MESSAGE_BYTES, HostRequest, Settled
-from runner.run.run_spec import HostPaths, Provider, ToolSpec
-from runner.text.truncate import one_line
+from runner.run.run_spec import HostPaths, Provider, RunSpec
+from runner.text.plain import one_line
 
 SETTLE_S = 3.0
-MAX_HOSTS = 200  # told apart at once: an agent could make names up all day
+MAX_HOSTS = 200  # a limit, since an agent could invent names all day
+
+
+def gateway_of(
+    order: RunSpec, agent: Agent, models: tuple[str, ...], providers: Mapping[str, Provider]
+) -> AbstractContextManager[Gateway | None]:
+    """Return the gateway of a claimed run, as `gateway_for` does."""
+    terms = Terms(models, order.tools.network, order.tools.hosts, order.private_hosts)
+    return gateway_for(agent, terms, order.places, f"{order.run_id}-{order.generation}", providers)
 
 
 @contextmanager
 def gateway_for(
-    agent: Agent,
-    tools: ToolSpec,
-    places: HostPaths,
-    name: str,
-    *,
-    models: tuple[str, ...],
-    private_hosts: tuple[str, ...],
-    providers: Mapping[str, Provider],
+    agent: Agent, terms: Terms, places: HostPaths, name: str, providers: Mapping[str, Provider]
 ) -> Iterator[Gateway | None]:
-    """Give the gateway of the claim called `name` (a run and its generation), gone afterwards; None where the
-    agent pays for nothing and the policy grants no network. Raises SpawnError.
+    """Give a gateway for the time of a `with`; its folder has that name. Raises SpawnError.
+
+    None where the agent needs no provider and the terms grant no network.
     """
-    if not agent.secrets and tools.network == "none":
+    if not agent.secrets and terms.network == "none":
         yield None
         return
-    terms = Terms(models, tools.network, tools.hosts, private_hosts)
     wanted = {one: providers[one] for one in agent.secrets if one in providers}
     folder = places.gateways / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -48,9 +49,9 @@ def gateway_for(
 
 
 def settle(gateway: Gateway) -> Iterator[str]:
-    """Shut the gateway and yield what it says until the last call's usage is told, at most SETTLE_S.
+    """Shut the gateway and yield its messages up to the last call's usage, for at most SETTLE_S.
 
-    Nobody else may read its words meanwhile.
+    Nothing else may read its messages meanwhile.
     """
     gateway.shut()
     until = time.monotonic() + SETTLE_S
@@ -61,7 +62,7 @@ def settle(gateway: Gateway) -> Iterator[str]:
 
 
 def requested_hosts(gateway: Gateway, run_id: RunId) -> tuple[HostReached, ...]:
-    """Return which hosts commands asked for since the last turn, each once, at most MAX_HOSTS."""
+    """Return the hosts that commands asked for since the last turn, each once, at most MAX_HOSTS."""
     found: dict[HostReached, None] = {}
     while message := _next(gateway, 0.0):
         for event in gateway.decode(message):
@@ -71,12 +72,12 @@ def requested_hosts(gateway: Gateway, run_id: RunId) -> tuple[HostReached, ...]:
 
 
 def host_reached(run_id: RunId, asked: HostRequest) -> HostReached:
-    """Return the event of a host that was asked for."""
+    """Return the event of a requested host."""
     return HostReached(run_id, one_line(asked.host, 255), asked.port, asked.allowed, one_line(asked.why))
 
 
 def _next(gateway: Gateway, within_s: float) -> str:
-    """Return its next message; empty when none comes in time, or none will any more."""
+    """Return the next message; empty when none comes in time, or ever."""
     if not select.select([gateway.fileno()], [], [], max(0.0, within_s))[0]:
         return ""
     try:

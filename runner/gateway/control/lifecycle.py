@@ -1,4 +1,4 @@
-"""A gateway's life as a process: forked from its supervisor, deaf to what it inherits, gone with it."""
+"""A gateway's process: forked from its supervisor, stripped of inherited resources, gone with it."""
 
 import asyncio
 import contextlib
@@ -15,14 +15,15 @@ from typing import NoReturn
 import uvicorn
 import uvicorn.protocols.http.h11_impl  # uvicorn would import it in every gateway
 
-from runner.exec.parent_death import with_parent
+from runner.exec.launch import with_parent
 from runner.gateway.control.asgi import App, Receive, Scope, Send
 from runner.gateway.control.link import Terms
 from runner.gateway.control.messages import Warned
 from runner.gateway.control.uplink import Uplink
-from runner.gateway.models import prices, upstream
+from runner.gateway.models import prices, routes
 from runner.gateway.models.proxy import Models
-from runner.gateway.network.proxy import NetworkAccess, NetworkRules, serve
+from runner.gateway.network.addresses import NetworkAccess, NetworkRules
+from runner.gateway.network.proxy import serve
 from runner.run.run_spec import Provider
 
 _BOARD = "/board"
@@ -31,10 +32,10 @@ _KEEP_S = 120
 
 
 def warm() -> None:
-    """Load what a gateway would load at its first calls."""
+    """Load everything that a gateway would load at its first calls."""
     prices.price_of("anthropic", "", "?")
     prices.price_of("openai", "", "?")
-    upstream.trust()
+    routes.trust()
     importlib.import_module("runner.gateway.control.mcp_server")
     importlib.import_module("httpcore2")
     importlib.import_module("anyio._backends._asyncio")
@@ -61,9 +62,9 @@ def fork(
 
 
 def _forget(kept: tuple[socket.socket, ...]) -> None:
-    """Give up what belongs to the parent: its descriptors, signal handlers, terminal and environment.
+    """Drop the parent's descriptors, signal handlers, terminal and environment.
 
-    Its database connections and clients are still objects here: nobody calls them, nothing frees them.
+    Database connections and clients stay as objects: nobody calls or frees them.
     """
     os.setsid()
     signal.set_wakeup_fd(-1)
@@ -89,7 +90,7 @@ async def _live(
 ) -> None:
     uplink = Uplink(line, obey=lambda order: models.obey(order), gone=lambda: os._exit(0))
     reach = NetworkAccess(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
-    models = Models(terms, providers, uplink, upstream.open_transport(), time.monotonic, reach)
+    models = Models(terms, providers, uplink, routes.open_transport(), time.monotonic, reach)
     uplink.tell({"type": "ready"})
     try:
         async with asyncio.TaskGroup() as tasks:

@@ -1,4 +1,4 @@
-"""The supervisor's end of a gateway: it starts one for a claim, gives it orders, and leaves nothing of it."""
+"""The supervisor's end of a gateway: start, orders, removal."""
 
 import contextlib
 import json
@@ -25,9 +25,9 @@ _CLOSE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long an answer of a provider may take: to connect, to its first byte, and between two of them.
+    """Timeouts of a provider's answer: to connect, to the first byte, and between two bytes.
 
-    A model may think in silence for minutes, and an answer that is not streamed comes whole at its end.
+    A model may think in silence for minutes; an unstreamed answer comes whole at its end.
     """
 
     connect_s: float = 10.0
@@ -37,10 +37,9 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a gateway grants for the whole claim, its network until `narrow` takes of it. `models` are the
-    names that may be asked for.
+    """Grants of a gateway for a whole claim. `models` may be asked for; `narrow` may restrict the network.
 
-    `failures`: so many of a provider in a row, and no call is made any more. `calls_per_minute` of models.
+    `failures` of a provider in a row end its calls. `calls_per_minute` counts calls of models.
     """
 
     models: tuple[str, ...]
@@ -56,7 +55,7 @@ class Terms:
 class Gateway:
     """One gateway process. It dies with this process; `close` ends it and removes its folder.
 
-    An order to one that is gone does nothing: the end of what `fileno` gives tells it.
+    Orders to a dead gateway do nothing: the end of the descriptor in `fileno` shows its death.
     """
 
     def __init__(self, folder: Path, line: socket.socket, pid: int) -> None:
@@ -66,9 +65,9 @@ class Gateway:
 
     @classmethod
     def spawn(cls, folder: Path, terms: Terms, providers: Mapping[str, Provider]) -> "Gateway":
-        """Start a gateway whose sockets are in `folder`, which is made. Raises SpawnError.
+        """Start a gateway with its sockets in `folder`, which is created. Raises SpawnError.
 
-        Forked and never exec'd: gateways share the memory of what their parent imported (see `warm`).
+        It is forked and never exec'd: gateways share the memory of their parent's imports (see `warm`).
         """
         warm()
         from runner.gateway.control.lifecycle import fork
@@ -76,7 +75,7 @@ class Gateway:
         listeners: list[socket.socket] = []
         try:
             folder.mkdir(mode=0o755, parents=True)
-            folder.chmod(0o755)  # the umask may have said otherwise, and another user comes through
+            folder.chmod(0o755)  # whatever the umask: another user must pass
             listeners = [_listen(folder, name) for name in (MODELS, NETWORK)]
             line, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             pid = fork(far, (listeners[0], listeners[1]), terms, providers)
@@ -94,25 +93,26 @@ class Gateway:
         return gateway
 
     def fileno(self) -> int:
-        """Return the descriptor to hear: each read gives one datagram for `decode`. An empty one is the
-        gateway's end, and so is ConnectionResetError: it died before it read its orders.
+        """Return the descriptor to read: one datagram for `decode` per read.
+
+        An empty datagram is the gateway's end, and so is ConnectionResetError.
         """
         return self._line.fileno()
 
     def decode(self, message: str) -> tuple[GatewayEvent, ...]:
-        """Return what a datagram means; never raises, whatever it holds."""
+        """Return the events of a datagram; never raises."""
         return messages.read(message)
 
     def open(self, *, turn: str, usd_left: float, tools: tuple[str, ...]) -> None:
-        """A turn begins: models answer for at most `usd_left`, and these board tools are offered."""
+        """Begin a turn: models answer for at most `usd_left`, and these board tools are offered."""
         self._order({"type": "open", "turn": turn, "usd_left": usd_left, "tools": tools})
 
     def narrow(self, network: str, hosts: tuple[str, ...]) -> None:
-        """Let from now on only that network be reached, and of it nothing beyond the claim's."""
+        """Restrict the network to these grants, within the claim's."""
         self._order({"type": "narrow", "network": network, "hosts": hosts})
 
     def top_up(self, usd_left: float) -> None:
-        """Set anew what is left to spend, less what calls under way will turn out to cost."""
+        """Reset the dollars left, without the cost of calls under way."""
         self._order({"type": "top_up", "usd_left": usd_left})
 
     def reply(self, call_id: str, result: Mapping[str, object]) -> None:
@@ -123,11 +123,11 @@ class Gateway:
         self._order(message)
 
     def shut(self) -> None:
-        """The turn is over: calls under way are cut, only the network still answers. `Settled` follows."""
+        """End the turn: calls under way are cut, only the network still answers. `Settled` follows."""
         self._order({"type": "shut"})
 
     def close(self) -> None:
-        """End the process, with force when it takes longer than a moment, and remove the folder."""
+        """End the process, by force after a moment, and remove the folder."""
         self._line.close()
         if self._pidfd >= 0:
             if not select.select([self._pidfd], [], [], _CLOSE_S)[0]:
@@ -152,14 +152,14 @@ class Gateway:
 
 
 def warm() -> None:
-    """Import all that gateways use, so that those forked from here share it: 70 MB once, not for each."""
+    """Import everything that gateways use, so that forks share it: 70 MB once, not for each."""
     from runner.gateway.control import lifecycle
 
     lifecycle.warm()
 
 
 def _listen(folder: Path, name: str) -> socket.socket:
-    """Return a listening unix socket that every user may connect to. The path may be of any length."""
+    """Return a listening unix socket for every user, whatever the length of its path."""
     place = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

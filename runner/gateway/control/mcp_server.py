@@ -1,4 +1,4 @@
-"""The board tools as an MCP server: what an agent of an open turn may call, and how its calls are asked."""
+"""The board tools as an MCP server: the tools of an open turn, and their calls."""
 
 import json
 import time
@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from runner.agents.board_tools import TOOLS, call_id_of, description_of, schema_of
 from runner.gateway.control.messages import CallRefusal
 from runner.gateway.control.uplink import Uplink
-from runner.gateway.models.rate_limit import RateLimiter
+from runner.gateway.models.limits import RateLimiter
 
 CALLS_PER_MINUTE = 60
 REQUEST_BYTES = 256 * 1024
@@ -38,18 +38,14 @@ _INSTRUCTIONS = (
 
 
 def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) -> ASGIApp:
-    """Return the server as an ASGI application, whatever the path that it is asked under.
+    """Return the server as an ASGI application for any path.
 
-    It keeps nothing between two requests but the counts of equal calls, so it needs no lifespan and an agent
-    may forget its connection. There is nothing to listen to: only POST is served.
+    It stores only the counts of equal calls, so it needs no lifespan, and an agent may reconnect. It sends
+    nothing by itself: only POST is served.
     """
     desk = _Desk(uplink, RateLimiter(CALLS_PER_MINUTE, clock), RateLimiter(1, clock))
     server = Server(
-        _NAME,
-        version="1",
-        instructions=_INSTRUCTIONS,
-        on_list_tools=desk.listed,
-        on_call_tool=desk.called,
+        _NAME, version="1", instructions=_INSTRUCTIONS, on_list_tools=desk.listed, on_call_tool=desk.called
     )
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,7 +64,7 @@ def board_app(uplink: Uplink, *, clock: Callable[[], float] = time.monotonic) ->
 
 
 class _Desk:
-    """Takes the calls of one run's agent."""
+    """Handles the calls of one run's agent."""
 
     def __init__(self, uplink: Uplink, pace: RateLimiter, tells: RateLimiter) -> None:
         self._uplink, self._pace, self._tells = uplink, pace, tells
@@ -79,7 +75,7 @@ class _Desk:
         return ListToolsResult(tools=[_shown(name) for name in self._uplink.tools if name in TOOLS])
 
     async def called(self, _context: object, asked: CallToolRequestParams) -> CallToolResult:
-        """Return the supervisor's answer to a call, or why it did not get that far."""
+        """Return the supervisor's answer to a call, or why it was refused."""
         given = asked.arguments or {}
         problem = self._problem(asked.name, given)
         if problem:

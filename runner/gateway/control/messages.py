@@ -1,4 +1,4 @@
-"""What a gateway tells its supervisor, and how it is written down in one datagram."""
+"""Messages of a gateway to its supervisor, as datagrams."""
 
 import json
 from collections.abc import Mapping
@@ -7,16 +7,16 @@ from typing import Any
 
 from runner.agents.board_tools import BadCall, BoardCall, check_call
 from runner.agents.contract import Usage
-from runner.agents.usage import believable
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
+_MAX_USD, _MAX_TOKENS, _MAX_TURNS = 1e6, 10**12, 10**6  # at once
 MESSAGE_BYTES = 60_000  # of one datagram, both ways
 _DETAIL_BYTES = 600
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
-    """A provider did not answer a call as it should; `status` is 0 where there was no answer at all.
+    """A provider failed to answer a call; `status` is 0 without any answer.
 
     `final`: no further call is made in this turn, so the run cannot go on; `detail` says what to do.
     """
@@ -30,8 +30,9 @@ class ProviderFailure:
 
 @dataclass(frozen=True, slots=True)
 class CallRefusal:
-    """The gateway refused or cut a call of the agent. `kind`: budget, model, rate, closed, key, size,
-    request (unreadable) or network (the provider would have reached out).
+    """The gateway refused or cut a call. `kind`: budget, model, rate, closed, key, size, request or network.
+
+    `request` is an unreadable one; `network`: the provider would have reached out.
     """
 
     kind: str
@@ -40,7 +41,7 @@ class CallRefusal:
 
 @dataclass(frozen=True, slots=True)
 class HostRequest:
-    """Something inside wanted to reach a host; `why` names the rule that decided."""
+    """A request for a host; `why` names the rule that decided."""
 
     host: str
     port: int
@@ -50,26 +51,25 @@ class HostRequest:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something that people should know and that stops nothing."""
+    """A warning for people that stops nothing."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """An answer is growing: a sign of life of an agent that says nothing until it has all of it."""
+    """An answer is growing: a sign of life of an agent that is silent until it has all of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """After `shut`: no call of the turn is under way any more, and what each used was told."""
+    """After `shut`: no call of the turn is under way, and all usage was reported."""
 
 
 GatewayEvent = (
     ProviderFailure | CallRefusal | HostRequest | Warned | Answering | Settled | Usage | BoardCall | BadCall
 )
 GatewayMessage = ProviderFailure | CallRefusal | HostRequest | Warned | Answering | Settled | Usage
-
 _KINDS: Mapping[str, type[GatewayMessage]] = {
     "failed": ProviderFailure,
     "refused": CallRefusal,
@@ -83,7 +83,7 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def written(told: GatewayMessage) -> dict[str, object]:
-    """Return the message of an event; texts are cut so that it fits a datagram."""
+    """Return the message of an event; its texts are truncated to fit a datagram."""
     fields = {
         name: one_line(value, _DETAIL_BYTES) if isinstance(value, str) else value
         for name, value in asdict(told).items()
@@ -92,9 +92,9 @@ def written(told: GatewayMessage) -> dict[str, object]:
 
 
 def read(message: str) -> tuple[GatewayEvent, ...]:
-    """Return what a datagram means; empty when it means nothing, whatever it holds.
+    """Return the events of a datagram; empty for a meaningless one.
 
-    A gateway talks with the agent and the network all day: it is not trusted to be sound.
+    A gateway talks with the agent and the network all day: it is not trusted.
     """
     try:
         given = json.loads(message)
@@ -121,3 +121,16 @@ def _fits(value: object, wanted: Any) -> bool:
     if wanted is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     return type(value) is wanted
+
+
+def believable(told: Usage) -> Usage:
+    """Return usage clamped to numbers that can be summed and stored; nonsense becomes 0.
+
+    A sum beyond all limits stays so: it must stop the run.
+    """
+    return Usage(
+        usd=min(max(0.0, told.usd), _MAX_USD),  # max() also drops NaN
+        input_tokens=min(max(0, told.input_tokens), _MAX_TOKENS),
+        output_tokens=min(max(0, told.output_tokens), _MAX_TOKENS),
+        turns=min(max(0, told.turns), _MAX_TURNS),
+    )

@@ -1,4 +1,4 @@
-"""The gateway's end of the line to its supervisor: what it tells, what it asks, and what it is ordered."""
+"""The gateway's end of the line to its supervisor: messages, board calls, orders."""
 
 import asyncio
 import json
@@ -16,10 +16,9 @@ Order = Mapping[str, Any]
 
 
 class Uplink:
-    """One datagram socket to the supervisor. `obey` gets each order that the uplink does not know itself;
-    `gone` is called when the supervisor is.
+    """One datagram socket to the supervisor. `obey` gets orders, `gone` is called when it dies.
 
-    `is_open`, `turn` and `tools` describe the turn that is played now; without one `tools` is empty.
+    `is_open`, `turn` and `tools` describe the current turn; without one `tools` is empty.
     """
 
     def __init__(
@@ -40,13 +39,11 @@ class Uplink:
         self._loop.add_reader(line.fileno(), self._hear)
 
     def say(self, told: GatewayMessage) -> None:
-        """Tell an event of `runner.gateway.control.messages`."""
+        """Send an event."""
         self.tell(written(told))
 
     def tell(self, message: Mapping[str, object]) -> None:
-        """Send a message, or queue it; one that is too large, or that can be missed while too many wait, is
-        dropped.
-        """
+        """Send or queue a message; oversized ones are dropped, and optional ones while too many wait."""
         packed = json.dumps(message, allow_nan=False).encode()
         crowded = len(self._unsent) >= _WAITING_MESSAGES and message.get("type") not in _MUST_ARRIVE
         if crowded or len(packed) > MESSAGE_BYTES:
@@ -55,9 +52,9 @@ class Uplink:
         self._send()
 
     async def ask(self, call_id: str, message: Mapping[str, object], limit_s: float) -> Mapping[str, object]:
-        """Send a board call and return the supervisor's answer; `{"error": …}` when there is none.
+        """Send a board call and return the supervisor's answer; `{"error": …}` without one.
 
-        The same id asked again while the first waits is the same call: it is sent once, both are answered.
+        The same id during the wait is the same call: it is sent once, and both get the answer.
         """
         if not self.is_open:
             return {"error": "no turn is open: the board answers only a working agent"}
@@ -74,7 +71,7 @@ class Uplink:
             return {"error": f"the board did not answer within {limit_s:.0f} s: try again"}
 
     def close(self) -> None:
-        """Give the descriptor back to the loop; nothing is heard any more."""
+        """Remove the descriptor from the loop; nothing more is read."""
         self._loop.remove_reader(self._line.fileno())
         self._loop.remove_writer(self._line.fileno())
 
@@ -112,7 +109,7 @@ class Uplink:
             except BlockingIOError:
                 self._loop.add_writer(self._line.fileno(), self._send)
                 return
-            except OSError:  # the supervisor is gone; reading tells so
+            except OSError:  # the supervisor is gone; the next read notices
                 self._unsent.clear()
                 break
             self._unsent.popleft()

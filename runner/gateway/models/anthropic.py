@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.gateway.models import request_contents, sse
-from runner.gateway.models.protocol import Reading, length, loaded, written_bytes
+from runner.gateway.models.protocol import Reading, Wire, length, loaded, written_bytes
 
 _TEXTS = ("text", "partial_json", "thinking")
 # Nearly all of a stream: read without parsing, or a gateway would fill a core at 200 MB a minute.
@@ -24,22 +24,17 @@ _TYPES = {
 }
 
 
-class Messages:
+class Messages(Wire):
     """`POST /v1/messages`."""
 
     provider = "anthropic"
     usage = ("anthropic", "default")
-
     fields = request_contents.MESSAGES
     limits = ("max_tokens",)
     priced_by = "speed"
 
-    def added(self, given: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
-        """Return nothing: each answer tells its usage."""
-        return {}
-
     def read_event(self, reading: Reading, payload: bytes) -> None:
-        """Add one event: the input is told at the start, the output at the end."""
+        """Add one event. The usage of the input comes at the start, that of the output at the end."""
         plain = _PLAIN.match(payload)
         if plain:
             reading.text_bytes += len(payload) - plain.end() - len('"}}')

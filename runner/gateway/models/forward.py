@@ -1,4 +1,4 @@
-"""One call on its way: out with the real key, back byte for byte, while it is metered."""
+"""One call on its way: sent with the real key, returned byte for byte, and metered."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -11,14 +11,13 @@ from runner.errors import RunnerError
 from runner.gateway.control.asgi import Headers, Send, answer
 from runner.gateway.control.link import Waits
 from runner.gateway.control.messages import Answering, CallRefusal, GatewayMessage, Warned
-from runner.gateway.models import sse, upstream
-from runner.gateway.models.failure_streaks import SETTINGS, Streaks
+from runner.gateway.models import routes, sse
+from runner.gateway.models.limits import SETTINGS, Streaks
 from runner.gateway.models.meter import Meter
 from runner.gateway.models.protocol import ModelRequest, loaded
 from runner.gateway.models.routes import Route
 from runner.run.run_spec import Provider
-from runner.text.redact import redact
-from runner.text.truncate import one_line
+from runner.text.plain import one_line, redact
 
 _WHOLE_BYTES = 32_000_000  # of an answer in one piece that is read for its usage
 _ERROR_BYTES = 64_000
@@ -41,9 +40,9 @@ class _FailedError(RunnerError):
 
 @dataclass(slots=True)
 class ModelCall:
-    """A call under way. `sent`: it may be on its way to the provider; `accepted`: the provider took it, so
-    that it is billed; `started`: the client has the beginning of an answer; `sends`: it is the client who is
-    waited for.
+    """A call under way. `sent`: it may have left; `accepted`: the provider bills it.
+
+    `started`: the client has the beginning of an answer; `sends`: the client is slow to read.
     """
 
     route: Route
@@ -59,7 +58,7 @@ class ModelCall:
 
 
 class Forward:
-    """Passes calls on to providers and tells what they used and how they failed."""
+    """Forwards calls to providers, and reports their usage and failures."""
 
     def __init__(
         self,
@@ -72,7 +71,7 @@ class Forward:
         self._silent: set[str] = set()
 
     async def run(self, call: ModelCall, send: Send) -> None:
-        """Pass a call on and its answer back. Raises CutError when that ends in the middle."""
+        """Forward a call and return its answer. Raises CutError when the answer ends in the middle."""
         try:
             await self._attempt(call, send)
         except _FailedError as failure:
@@ -86,7 +85,7 @@ class Forward:
             await answer(send, status, call.route.wire.error(status, "provider", told.detail))
 
     def settle(self, call: ModelCall, *, asked_in_vain: bool) -> None:
-        """Tell what a call used, once."""
+        """Report a call's usage, once."""
         cost = call.meter.settle(asked_in_vain=asked_in_vain) if call.meter else None
         if cost is not None:
             self._say(Usage(cost.usd, cost.input_tokens, cost.output_tokens, call.asked.turns))
@@ -94,9 +93,7 @@ class Forward:
     async def _attempt(self, call: ModelCall, send: Send) -> None:
         asked, provider = call.asked, call.provider
         try:
-            out = upstream.request(
-                provider, call.route.path, call.query, asked.sent, call.headers, self._waits
-            )
+            out = routes.request(provider, call.route.path, call.query, asked.sent, call.headers, self._waits)
         except (httpx2.InvalidURL, ValueError) as error:
             raise _FailedError(0, f"the settings have no proper address for {provider.name}") from error
         try:
@@ -129,7 +126,7 @@ class Forward:
         call.accepted = status < 300
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         streamed = call.accepted and kind == "text/event-stream"
-        headers = upstream.returned(response.headers.raw, streamed=streamed)
+        headers = routes.returned(response.headers.raw, streamed=streamed)
         if call.asked.changed:
             headers.append((b"x-cardinal-changed", call.asked.changed.encode()))
         call.started = True
@@ -174,7 +171,7 @@ class Forward:
         self.settle(call, asked_in_vain=False)
 
     def _fail_quietly(self, call: ModelCall, status: int, detail: str) -> None:
-        """Count a failure that the client has seen itself, in the provider's own words."""
+        """Count a failure that the client saw in the provider's own words."""
         self.settle(call, asked_in_vain=True)
         detail = one_line(redact(detail, [call.provider.key]), 300)
         self._say(self._streaks.failed(call.provider.name, status, detail))
@@ -182,7 +179,7 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class _Passing:
-    """The way of one answer's bytes. Each piece moves the limit."""
+    """Transfer of one answer's bytes; each piece extends the timeout."""
 
     call: ModelCall
     response: httpx2.Response
@@ -191,7 +188,7 @@ class _Passing:
     idle_s: float
 
     async def whole(self) -> bytes:
-        """Pass an answer on that is not streamed and return its beginning."""
+        """Forward an unstreamed answer and return its beginning."""
         cap_bytes = _WHOLE_BYTES if self.call.accepted else _ERROR_BYTES
         kept = bytearray()
         async for chunk in self._chunks():
@@ -201,9 +198,9 @@ class _Passing:
         return bytes(kept)
 
     async def stream(self, say: Callable[[GatewayMessage], None]) -> bool:
-        """Pass a stream on; True when it ran over the budget and was cut, between two events.
+        """Forward a stream; True when it exceeded the budget and was cut, between two events.
 
-        While the model writes on, that is told now and then; pings of a provider that hangs are no life.
+        Growth is reported now and then; pings of a provider that hangs are no sign of life.
         """
         events, meter, wire = sse.SseParser(), self.call.meter, self.call.route.wire
         clock = asyncio.get_running_loop().time

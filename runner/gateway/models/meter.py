@@ -1,49 +1,47 @@
-"""One call's dollars: what it may cost before it is sent, while its answer comes, and when it ended."""
+"""Cost of one call: estimated before it is sent, tracked during the answer, exact at its end."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from runner.gateway.models.limits import Reservation, RunBudget
 from runner.gateway.models.prices import Cost, ModelPrice, tokens_of
 from runner.gateway.models.protocol import ModelRequest, Reading, Wire
 from runner.gateway.models.request_contents import UnknownCostError, Weight
-from runner.gateway.models.reservations import Reservation, RunBudget
 
 _UNSAID_TOKENS = 16_000  # of an answer in one piece that has no limit of its own
 _LONGEST_TOKENS = 128_000  # source: the models' pages of Anthropic and OpenAI
 _LEAST_TOKENS, _BESIDE_TOKENS = 2_500, 8_000  # an answer below is not worth its input
 _AMPLE_TOKENS = 32_000
 _PICTURE_TOKENS, _LARGEST_PICTURE_TOKENS = 2_000, 10_000
-_UNSEEN_TOKENS = 1_000  # what a provider adds, for its tools
+_UNSEEN_TOKENS = 1_000  # that a provider adds for its tools
 _WRITES = (
     (b'"1h"', 2.0),
     (b'"cache_control"', 1.25),
     (b"", 1.0),
-)  # Anthropic's price of what it is to remember
+)  # Anthropic's factors for writing to its cache
 _LEAST_SHARE, _MAX_SHARE = 0.02, 4.0
 _REMEMBERED = 20_000
 
 
 @dataclass(slots=True)
 class Experience:
-    """What was paid for: which beginnings a provider has read, and how their true price compares to the
-    estimate.
-    """
+    """Learned facts about paid calls: prefixes that providers cached, and true prices against estimates."""
 
     _share: dict[str, float] = field(default_factory=dict)
     _read: dict[bytes, None] = field(default_factory=dict)
 
     def share(self, model: str) -> float:
-        """Return by what to multiply the estimate of what was read before: most of it is usually cached."""
+        """Return the factor on the estimate of cached input."""
         return self._share.get(model, 1.0)
 
     def knows(self, digest: bytes) -> bool:
-        """Whether a provider was paid for reading this before."""
+        """Whether a provider was paid for this prefix before."""
         return digest in self._read
 
     def learn(self, model: str, estimated_usd: float, true_usd: float, digests: Iterable[bytes]) -> None:
-        """Remember the newest call of a model."""
+        """Learn from the newest call of a model."""
         if estimated_usd > 0:
             self._share[model] = min(_MAX_SHARE, max(_LEAST_SHARE, true_usd / estimated_usd))
         self._read |= dict.fromkeys(digests)
@@ -52,7 +50,7 @@ class Experience:
 
 
 class Meter:
-    """Watches one call. `reading` is filled while the answer comes."""
+    """Meters one call; `reading` is filled during the answer."""
 
     def __init__(
         self,
@@ -83,7 +81,7 @@ class Meter:
         self.reading = Reading(context=dict(asked.context))
 
     def _estimate(self, known: Weight, fresh: Weight) -> None:
-        """Set what the input will cost: as usual, and at most, since no token is less than a byte."""
+        """Set the input's usual and maximal cost; no token is less than a byte."""
         window = self._price.model.context_window or 0
         if (known.files or fresh.files) and not window:
             raise UnknownCostError(f"a file or a search with {self.asked.model}, whose context is not known,")
@@ -96,7 +94,7 @@ class Meter:
             everything.text_bytes + everything.pictures * _LARGEST_PICTURE_TOKENS + everything.files * window
         )
         body = self.asked.body
-        if b"\\u00" in body:  # what is written with escapes means the same
+        if b"\\u00" in body:  # escaped characters mean the same
             body = json.dumps(self.asked.given).encode()
         write = next(factor for mark, factor in _WRITES if mark in body)
         self._input_tokens = sum(usual)
@@ -108,10 +106,10 @@ class Meter:
         self._most_usd = (most + _UNSEEN_TOKENS) * dear * write
 
     def reserve(self) -> bool:
-        """Hold what the call may cost; False: it does not fit. Its answer may be limited to what fits.
+        """Reserve the call's cost, limiting its answer if needed; False: it does not fit.
 
-        Alone it counts as such calls usually do. Beside others the most counts: together they could be wrong
-        by many times the budget, one alone cannot.
+        A call alone counts with its usual cost. Beside others the maximum counts: together they could exceed
+        the budget many times over.
         """
         alone, free_usd = self._budget.idle, self._budget.free_usd
         input_usd = self._usual_usd if alone else self._most_usd
@@ -125,15 +123,15 @@ class Meter:
         return True
 
     def may_fit_later(self) -> bool:
-        """Whether the call would fit if those under way cost nothing more."""
+        """Whether the call would fit if the calls under way cost nothing more."""
         over = self._budget.over or self._budget.idle
         return not over and self._answer_tokens(self._budget.left_usd, alone=True) > 0
 
     def _answer_tokens(self, free_usd: float, *, alone: bool) -> int:
-        """Return how long the answer may be, in tokens; 0 when the call does not fit.
+        """Return the longest possible answer in tokens; 0 when the call does not fit.
 
-        A call takes half of what is free at most, so that others find room beside it. What is not streamed
-        cannot be cut, so all that it may answer must fit.
+        A call takes at most half of the free dollars, so that others fit beside it. An unstreamed answer
+        cannot be cut, so all of it must fit.
         """
         room_usd = free_usd - (self._usual_usd if alone else self._most_usd)
         if free_usd <= 0 or room_usd < 0:
@@ -150,7 +148,7 @@ class Meter:
         return min(wanted, most, half) if most >= least else 0
 
     def grow(self) -> bool:
-        """Count what the answer cost so far; False: more than the budget, so that nothing more is spent."""
+        """Count the answer's cost so far; False: it exceeds the budget."""
         self._hold()
         if self._budget.exceeded() and self._held is not None and self.reading.figures:
             exact = self._exact()  # late: it takes a millisecond
@@ -164,9 +162,9 @@ class Meter:
         return True
 
     def settle(self, *, asked_in_vain: bool) -> Cost | None:
-        """Release what was held and return what the call cost; None for nothing. A second time it is None.
+        """Free the reservation and return the call's cost; None for nothing, or a second time.
 
-        `asked_in_vain`: the provider failed, so that its input is not billed unless it told figures.
+        `asked_in_vain`: the provider failed, so the input is not billed unless it reported figures.
         """
         held, self._held = self._held, None
         if held is None:
@@ -196,6 +194,6 @@ class Meter:
             return Cost(usd, exact.input_tokens, exact.output_tokens + more)
         if asked_in_vain and not written:
             return None
-        if not self.asked.streamed and not reading.ended:  # nobody heard how much of it was written
+        if not self.asked.streamed and not reading.ended:  # its length is unknown
             written = max(written, self.asked.limit_tokens or _UNSAID_TOKENS)
         return Cost(self._usual_usd + written * self._token_usd, self._input_tokens, written)

@@ -1,4 +1,4 @@
-"""What a call costs, by the price list of the genai-prices package, which never goes to the network here."""
+"""Prices of calls, by the price list of the genai-prices package, which stays off the network here."""
 
 import math
 from collections.abc import Mapping
@@ -14,19 +14,14 @@ _STEP_TOKENS = 10_000
 _REMEMBERED = 200
 _BYTES_PER_TOKEN = 4  # of English text and code, about
 _FLAT = {
-    "anthropic": (
-        "input_tokens",
-        "output_tokens",
-        "cache_read_input_tokens",
-        "cache_creation_input_tokens",
-    ),
+    "anthropic": ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
     "openai": ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a call used; `input_tokens` are all that went in, cached ones too."""
+    """The cost of a call; `input_tokens` include cached ones."""
 
     usd: float
     input_tokens: int
@@ -34,20 +29,16 @@ class Cost:
 
 
 class ModelPrice:
-    """The price of one model; `known` tells whether the list has it, or the dearest one is taken instead."""
+    """The price of one model; `known`: the list has it, else the dearest model counts."""
 
     def __init__(self, provider: Provider, model: ModelInfo, *, known: bool) -> None:
         self.provider, self.model, self.known = provider, model, known
         self._rates: dict[object, tuple[float, float]] = {}
 
     def cost(
-        self,
-        figures: Mapping[str, Any],
-        form: tuple[str, str],
-        context: Mapping[str, str],
-        at: datetime,
+        self, figures: Mapping[str, Any], form: tuple[str, str], context: Mapping[str, str], at: datetime
     ) -> Cost | None:
-        """Return what a provider's own usage `figures` come to; None when they tell nothing usable."""
+        """Return the cost of a provider's usage `figures`; None for unusable ones."""
         for told in (figures, {name: figures[name] for name in _FLAT[form[0]] if name in figures}):
             try:
                 used = extract_usage({"usage": told}, provider_id=form[0], api_flavor=form[1]).usage
@@ -59,9 +50,9 @@ class ModelPrice:
         return None
 
     def rates(self, input_tokens: int, context: Mapping[str, str], at: datetime) -> tuple[float, float]:
-        """Return the dollars of one token in and one out, none cached, in a call with about so much input.
+        """Return the dollars per uncached input token and per output token, at about that input size.
 
-        Remembered: the list takes a millisecond to say it, and a first byte waits for it.
+        Cached: the list takes a millisecond, and a first byte waits for it.
         """
         near = -(-max(1, input_tokens) // _STEP_TOKENS) * _STEP_TOKENS  # prices rise with the input
         key = (near, at.date(), at.hour, *sorted(context.items()))
@@ -82,7 +73,7 @@ class ModelPrice:
 
 @lru_cache(maxsize=256)
 def price_of(provider: str, url: str, model: str) -> ModelPrice:
-    """Return the price of a model, or the dearest of that provider when the list does not know it.
+    """Return the price of a model, or the dearest of that provider for an unknown one.
 
     A `compatible` provider is known by its address, else by the model's name, else taken for OpenAI.
     """
@@ -99,7 +90,7 @@ def price_of(provider: str, url: str, model: str) -> ModelPrice:
 
 
 def tokens_of(count_bytes: int) -> int:
-    """Return about how many tokens so many bytes are."""
+    """Return the approximate tokens of so many bytes."""
     return -(-count_bytes // _BYTES_PER_TOKEN)
 
 

@@ -1,15 +1,15 @@
-"""What the three protocols of model calls share: a request as the gateway reads it, an answer as it is
-metered, and the contract of a protocol.
-"""
+"""The common part of the protocols of model calls: requests, answers, contract."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from runner.errors import RunnerError
+from runner.gateway.models import sse
 from runner.gateway.models.request_contents import check_fields
-from runner.text.truncate import one_line
+from runner.text.plain import one_line
 
 _LONGEST_NAME = 200
 _WANTED = "stream_options.include_usage"
@@ -26,8 +26,9 @@ class UnreadableCallError(RunnerError):
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request for an answer of a model. `limits` are the fields that bound its answer, the usual one first;
-    `context` is what else the price depends on; `added` is what the gateway sets, and the provider gets.
+    """A request for a model's answer. `limits` are the fields that bound the answer, the usual one first.
+
+    `context` holds what else the price depends on, `added` the fields that the gateway sets.
     """
 
     model: str
@@ -41,11 +42,11 @@ class ModelRequest:
 
     @property
     def limit_tokens(self) -> int:
-        """The most that it may answer, 0 where it does not say. Of several limits the highest counts."""
+        """The longest answer, by the highest of several limits; 0 without one."""
         return max(count_of(self.given, name) for name in self.limits)
 
     def limited(self, tokens: int) -> "ModelRequest":
-        """Return the request with an answer of at most so many tokens."""
+        """Return the request with its answer limited to so many tokens."""
         said = [name for name in self.limits if count_of(self.given, name)] or self.limits[:1]
         added: dict[str, Any] = {name: min(tokens, count_of(self.given, name) or tokens) for name in said}
         thinking = self.given.get("thinking")
@@ -55,12 +56,12 @@ class ModelRequest:
 
     @property
     def changed(self) -> str:
-        """What in the body is not the client's; empty for nothing."""
+        """The fields of the body that the gateway set; empty for none."""
         return ", ".join(_WANTED if name == "stream_options" else name for name in self.added)
 
     @property
     def sent(self) -> bytes:
-        """The body for the provider. Where nothing is replaced, all bytes of the client stay as they are."""
+        """The body for the provider. Unless a field is replaced, the client's bytes are unchanged."""
         if not self.added:
             return self.body
         if self.added.keys() & self.given.keys():
@@ -71,9 +72,9 @@ class ModelRequest:
 
 @dataclass(slots=True)
 class Reading:
-    """What is known of an answer so far. `figures` is the usage in the provider's own words, empty until it
-    came; `text_bytes` what the model wrote; `ended`: the answer came to its end; `failure`: the provider said
-    that it could not go on.
+    """An answer as far as it came. `figures` is the usage in the provider's own words, empty until it comes.
+
+    `text_bytes` counts the model's text; `ended`: the answer is complete; `failure` is the provider's error.
     """
 
     figures: dict[str, Any] = field(default_factory=dict)
@@ -83,67 +84,60 @@ class Reading:
     context: dict[str, str] = field(default_factory=dict)
 
     def take(self, told: Mapping[str, Any] | None) -> None:
-        """Add usage figures; later ones count instead of earlier ones, since all are totals."""
+        """Add usage figures; later ones replace earlier ones, since all are totals."""
         for name, value in (told if isinstance(told, Mapping) else {}).items():
             if value is not None:
                 self.figures[name] = value
         self.note("speed", self.figures.get("speed"))
 
     def note(self, name: str, value: object) -> None:
-        """Remember what the provider says about how it served the call."""
+        """Store a fact of the provider about how it served the call."""
         if isinstance(value, str):
             self.context[name] = value
 
     def fail(self, error: object) -> None:
-        """Remember the provider's error in the middle of an answer."""
+        """Store the provider's error in the middle of an answer."""
         said = error.get("message") if isinstance(error, Mapping) else error
         self.failure = one_line(str(said or "an error without a message"), 300)
 
 
-class Wire(Protocol):
-    """One protocol of model calls. It holds no state."""
+class Wire(ABC):
+    """One protocol of model calls; it holds no state.
 
-    @property
-    def provider(self) -> str:
-        """Whose protocol it is: anthropic, openai or compatible."""
+    `usage` is the price list's name for its form of usage: provider and flavour. `fields` are the request
+    fields of known cost, `priced_by` the one that changes the price. `limits` are the fields that bound an
+    answer; the first is set where a request has none.
+    """
 
-    @property
-    def usage(self) -> tuple[str, str]:
-        """How the price list names this form of usage: provider and flavour."""
+    provider: str  # anthropic, openai or compatible
+    usage: tuple[str, str]
+    fields: frozenset[str]
+    limits: tuple[str, ...]
+    priced_by: str
 
-    @property
-    def fields(self) -> frozenset[str]:
-        """The fields of a request whose cost is known."""
+    def added(self, _given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the fields that the gateway must set so that the answer can be metered."""
+        return {}
 
-    @property
-    def limits(self) -> tuple[str, ...]:
-        """The fields that bound an answer; the first is set where a request has none."""
-
-    @property
-    def priced_by(self) -> str:
-        """The field of a request that changes its price."""
-
-    def added(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what the gateway must set so that the answer can be metered. Raises UnreadableCallError."""
-
+    @abstractmethod
     def read_event(self, reading: Reading, payload: bytes) -> None:
         """Add one event of a streamed answer."""
 
+    @abstractmethod
     def read_whole(self, reading: Reading, given: Mapping[str, Any]) -> None:
         """Add an answer that came in one piece."""
 
+    @abstractmethod
     def error(self, status: int, kind: str, message: str) -> bytes:
         """Return the body of a refusal, as this provider would write it."""
 
     def cut(self, message: str) -> bytes:
         """Return the event that ends a stream which the gateway cuts."""
+        return sse.packed(self.error(400, "budget", message))
 
 
 def parsed(body: bytes) -> dict[str, Any]:
-    """Return a request's JSON object. Raises UnreadableCallError.
-
-    A key that is there twice is refused: which one counts would be the provider's choice, not ours.
-    """
+    """Return a request's JSON object. Raises UnreadableCallError, also for a duplicate, ambiguous key."""
     if sum(map(body.count, _SEPARATORS)) > MAX_PARTS:  # each may become an object of many times its bytes
         raise UnreadableCallError(f"it has more than {MAX_PARTS:,} parts: send less at once")
     try:
@@ -164,7 +158,7 @@ def parsed(body: bytes) -> dict[str, Any]:
 
 
 def parse_request(wire: Wire, given: Mapping[str, Any], body: bytes) -> ModelRequest:
-    """Return what a request wants. Raises UnreadableCallError and UnknownCostError."""
+    """Return the request. Raises UnreadableCallError and UnknownCostError."""
     check_fields(given, wire.fields)
     streamed = given.get("stream") or False
     if not isinstance(streamed, bool):
@@ -194,18 +188,18 @@ def model_of(given: Mapping[str, Any]) -> str:
 
 
 def count_of(given: Mapping[str, Any], name: str) -> int:
-    """Return the positive whole number in a field; 0 without one."""
+    """Return the positive integer in a field; 0 without one."""
     value = given.get(name)
     return value if type(value) is int and value > 0 else 0
 
 
 def length(value: object) -> int:
-    """Return how many bytes a text of the model has; 0 for what is no text."""
+    """Return the size of a text in bytes; 0 for anything else."""
     return len(value.encode("utf-8", "replace")) if isinstance(value, str) else 0
 
 
 def loaded(payload: bytes) -> dict[str, Any]:
-    """Return the JSON object of an event; empty for anything else, which is only passed on."""
+    """Return the JSON object of an event; empty for anything else."""
     try:
         given = json.loads(payload.decode())  # the text: bytes would be searched for their encoding
     except (ValueError, RecursionError):
@@ -214,7 +208,7 @@ def loaded(payload: bytes) -> dict[str, Any]:
 
 
 def written_bytes(value: object) -> int:
-    """Return how many bytes of text an answer in one piece holds, whatever its form."""
+    """Return the bytes of all texts in an answer, whatever its form."""
     if isinstance(value, str):
         return length(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The agent's calls of models: checked, held against the budget, passed on and back, counted."""
+"""Proxy of an agent's model calls: checked, reserved, forwarded, counted."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -6,30 +6,18 @@ from collections.abc import Callable, Mapping
 import httpx2
 
 from runner.errors import RunnerError
-from runner.gateway.control.asgi import (
-    BodyRoom,
-    ClientGoneError,
-    OversizedBodyError,
-    Receive,
-    Scope,
-    Send,
-    answer,
-    disconnected,
-)
+from runner.gateway.control import asgi
 from runner.gateway.control.link import Terms
 from runner.gateway.control.messages import CallRefusal, Settled, Warned
 from runner.gateway.control.uplink import Order, Uplink
-from runner.gateway.models.failure_streaks import SETTINGS, Streaks
 from runner.gateway.models.forward import CutError, Forward, ModelCall
+from runner.gateway.models.limits import SETTINGS, RateLimiter, RunBudget, Streaks
 from runner.gateway.models.meter import Experience, Meter
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import ModelRequest, UnreadableCallError, Wire, parsed
 from runner.gateway.models.protocol import parse_request as read_call
-from runner.gateway.models.rate_limit import RateLimiter
-from runner.gateway.models.request_contents import UnknownCostError, weights
-from runner.gateway.models.reservations import RunBudget
+from runner.gateway.models.request_contents import UnknownCostError, outreach, weights
 from runner.gateway.models.routes import LISTS, ROUTES, Route, models_listed, wire_of
-from runner.gateway.models.server_tools import outreach
 from runner.gateway.network.addresses import NetworkAccess
 from runner.run.run_spec import Provider
 
@@ -48,7 +36,7 @@ class CallRefusedError(RunnerError):
 
 
 class Models:
-    """Answers what is below /anthropic, /openai and /compatible."""
+    """Serves the paths below /anthropic, /openai and /compatible."""
 
     def __init__(
         self,
@@ -65,7 +53,7 @@ class Models:
         self._streaks = Streaks(terms.failures)
         self._pace = RateLimiter(terms.calls_per_minute, clock)
         self._forward = Forward(terms.waits, transport, uplink.say, self._streaks)
-        self._room = BodyRoom(terms.request_bytes, all_bytes=2 * terms.request_bytes)
+        self._room = asgi.BodyRoom(terms.request_bytes, all_bytes=2 * terms.request_bytes)
         self._rate_told_s = -_RATE_TOLD_S
         self._unknown: set[str] = set()
         self._live: set[asyncio.Task[None]] = set()
@@ -84,21 +72,23 @@ class Models:
         self._budget.grant(float(order["usd_left"]))
         self._wake()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
         """Answer one request."""
         path, method = scope["path"], scope["method"]
         route = ROUTES.get(path) if method == "POST" else None
         if method == "HEAD":  # Claude Code looks in this way whether there is anybody
-            await answer(send, 200, b"")
+            await asgi.answer(send, 200, b"")
         elif method == "GET" and path in LISTS:
-            await answer(send, 200, models_listed(LISTS[path], self._terms.models))
+            await asgi.answer(send, 200, models_listed(LISTS[path], self._terms.models))
         elif route is None:
             wire = wire_of(path)
-            await answer(send, 404, wire.error(404, "route", f"the gateway has no {method} {path[:200]}"))
+            await asgi.answer(
+                send, 404, wire.error(404, "route", f"the gateway has no {method} {path[:200]}")
+            )
         else:
             await self._call(route, scope, receive, send)
 
-    async def _call(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _call(self, route: Route, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
         held_bytes = 0
         try:
             provider = self._admit(route.wire)
@@ -113,21 +103,21 @@ class Models:
             await self._follow(call, receive, send)
         except CallRefusedError as refused:
             await self._refuse(route.wire, refused, send)
-        except (OversizedBodyError, UnreadableCallError, UnknownCostError) as error:
-            kind = "size" if isinstance(error, OversizedBodyError) else "request"
+        except (asgi.OversizedBodyError, UnreadableCallError, UnknownCostError) as error:
+            kind = "size" if isinstance(error, asgi.OversizedBodyError) else "request"
             await self._refuse(route.wire, CallRefusedError(kind, str(error)), send)
         except RecursionError:
             deep = CallRefusedError(
                 "request", "the gateway cannot read this request: it is nested too deeply"
             )
             await self._refuse(route.wire, deep, send)
-        except ClientGoneError:
+        except asgi.ClientGoneError:
             return
         finally:
             self._room.done(held_bytes)
 
     def _admit(self, wire: Wire) -> Provider:
-        """Return who answers, when anybody may be asked at all."""
+        """Return the provider, if any call may be made at all."""
         name = wire.provider
         if not self._pace.allows():
             most = self._terms.calls_per_minute
@@ -168,8 +158,8 @@ class Models:
             )
         return Meter(asked, wire, price, self._budget, self._experience, weights(asked.given))
 
-    async def _reserve(self, meter: Meter, receive: Receive) -> None:
-        """Hold the dollars of a call. One that fits alone, and not beside those under way, waits for them."""
+    async def _reserve(self, meter: Meter, receive: asgi.Receive) -> None:
+        """Reserve a call's dollars. A call that fits alone waits for those under way."""
         until_s = self._clock() + self._terms.waits.first_byte_s
         while not meter.reserve():
             if not self._uplink.is_open:
@@ -183,28 +173,28 @@ class Models:
                 raise CallRefusedError("rate", "other calls hold what is left of the budget: wait a moment")
             await self._changed(receive, until_s - self._clock())
 
-    async def _changed(self, receive: Receive, limit_s: float) -> None:
+    async def _changed(self, receive: asgi.Receive, limit_s: float) -> None:
         """Return once a call ended or an order came. Raises ClientGoneError when its client is gone."""
         turn = asyncio.ensure_future(self._turned.wait())
-        gone = asyncio.ensure_future(disconnected(receive))
+        gone = asyncio.ensure_future(asgi.disconnected(receive))
         try:
             await asyncio.wait({turn, gone}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
             if gone.done():
-                raise ClientGoneError("the client is gone")
+                raise asgi.ClientGoneError("the client is gone")
         finally:
             turn.cancel()
             gone.cancel()
             await asyncio.wait({turn, gone})
 
     def _wake(self) -> None:
-        """Let the calls that wait for room look again."""
+        """Let waiting calls try again."""
         self._turned.set()
         self._turned = asyncio.Event()
 
-    async def _follow(self, call: ModelCall, receive: Receive, send: Send) -> None:
-        """Pass the call on until it ends, its client is gone, or the turn is over."""
+    async def _follow(self, call: ModelCall, receive: asgi.Receive, send: asgi.Send) -> None:
+        """Forward the call until it ends, its client is gone, or the turn is over."""
         work = asyncio.ensure_future(self._forward.run(call, send))
-        gone = asyncio.ensure_future(disconnected(receive))
+        gone = asyncio.ensure_future(asgi.disconnected(receive))
         self._live.add(work)
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -226,14 +216,14 @@ class Models:
                 raise CutError("the turn is over")
             raise CallRefusedError("closed", "the turn is over")
 
-    async def _refuse(self, wire: Wire, refused: CallRefusedError, send: Send) -> None:
+    async def _refuse(self, wire: Wire, refused: CallRefusedError, send: asgi.Send) -> None:
         told_s = self._clock()
         if refused.kind != "rate" or told_s - self._rate_told_s >= _RATE_TOLD_S:
             self._rate_told_s = told_s if refused.kind == "rate" else self._rate_told_s
             self._uplink.say(CallRefusal(refused.kind, refused.detail))
         status = _STATUS.get(refused.kind, 400)
         body = wire.error(status, refused.kind, refused.detail)
-        await answer(send, status, body, _LATER if refused.kind == "rate" else _FINAL)
+        await asgi.answer(send, status, body, _LATER if refused.kind == "rate" else _FINAL)
 
     def _shut(self) -> None:
         for work in self._live:

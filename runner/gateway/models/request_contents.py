@@ -1,7 +1,8 @@
-"""What a request makes its provider read: bytes of text, pictures, files. Pure.
+"""Contents of a request: text, pictures, files, and tools that reach out. Pure.
 
-Everything is on a list, because what is not listed may cost anything: a context that the provider has stored,
-a container, an answer in sound, a second model. What nobody can estimate is refused.
+Only listed contents are allowed, since others may cost anything: stored context, a container, an answer in
+sound, a second model. A search, a fetched page or a picture by its address carries words out of a container
+as well as a socket.
 """
 
 import hashlib
@@ -13,9 +14,13 @@ from typing import Any
 
 from runner.errors import RunnerError
 
+_REACHING_TOOLS = ("web_search", "web_fetch", "mcp")  # beginnings of types; providers add dates to them
+_SETTINGS = ("mcp_servers", "web_search_options")
+_ADDRESSES = ("image_url", "file_url")
+
 
 class UnknownCostError(RunnerError):
-    """Nobody can tell before the call what this part of a request would cost."""
+    """The cost of this part of a request cannot be estimated before the call."""
 
     def __init__(self, part: str) -> None:
         super().__init__(f"the gateway cannot tell what {part} would cost: leave it out")
@@ -23,7 +28,7 @@ class UnknownCostError(RunnerError):
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """What goes in. `files`: documents and searches; each may be as long as the model can read."""
+    """The size of contents. `files`: documents and searches; each may fill the model's context."""
 
     text_bytes: int = 0
     pictures: int = 0
@@ -61,7 +66,6 @@ COMPATIBLE = CHAT | frozenset({
     "repetition_penalty", "thinking", "top_k", "usage",
 })  # fmt: skip
 _ONE_VALUE: Mapping[str, object] = {"n": 1, "modalities": ["text"]}
-
 _TEXTS = frozenset({
     # Anthropic
     "text", "thinking", "redacted_thinking", "tool_use", "tool_result", "tool_reference", "search_result",
@@ -89,20 +93,14 @@ _SEARCHES = ("web_search", "web_fetch", "mcp")
 _READ = ("messages", "input", "system")
 _INNER = ("content", "output")
 # What has parts of its own; other results of the provider's tools are counted by their bytes alone.
-_HOLDERS = (
-    "message",
-    "tool_result",
-    "web_fetch_tool_result",
-    "web_fetch_result",
-    "mcp_tool_result",
-    "function_call_output",
-    "custom_tool_call_output",
-    "computer_call_output",
-)
+_HOLDERS = frozenset({
+    "message", "tool_result", "web_fetch_tool_result", "web_fetch_result", "mcp_tool_result",
+    "function_call_output", "custom_tool_call_output", "computer_call_output",
+})  # fmt: skip
 
 
 def check_fields(given: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Raise UnknownCostError for a field that is not known, or has a value that multiplies the answer."""
+    """Raise UnknownCostError for an unknown field, or a value that multiplies the answer."""
     for name, value in given.items():
         if value is None or (value is False and name not in known):
             continue
@@ -118,8 +116,9 @@ def check_fields(given: Mapping[str, Any], known: frozenset[str]) -> None:
 
 
 def weights(given: Mapping[str, Any]) -> Iterator[tuple[bytes, Weight]]:
-    """Yield each part of a request in the order in which it is read, with a digest of all before it in its
-    field: a provider remembers what begins in the same way. Raises UnknownCostError.
+    """Yield each part of a request with a digest of its field up to there. Raises UnknownCostError.
+
+    Providers cache by prefix, so parts come in the order in which they are read.
     """
     count = 0
     for name, value in given.items():
@@ -149,7 +148,7 @@ def _searches(tool: object) -> int:
     if isinstance(kind, str) and kind.startswith(_SEARCHES):
         return 1
     here = isinstance(kind, str) and kind.startswith(_TOOLS)
-    if kind == "shell":  # the provider's machine, unless it says otherwise
+    if kind == "shell":  # on the provider's machine by default
         environment = tool.get("environment")
         here = isinstance(environment, dict) and environment.get("type") == "local"
     if not here:
@@ -159,7 +158,7 @@ def _searches(tool: object) -> int:
 
 
 def _read(part: object) -> Weight:
-    """Return what to add to a part's bytes, and to take from them for pictures and files inside it."""
+    """Return the correction of a part's bytes for the pictures and files in it."""
     total, waiting, count = Weight(), [part], 0
     while waiting:
         part = waiting.pop()
@@ -179,7 +178,7 @@ def _read(part: object) -> Weight:
 
 
 def _kind(part: Mapping[str, Any]) -> object:
-    """Return a part's type. A message needs none; where nothing is said, an id names what is stored."""
+    """Return a part's type. A message needs none; otherwise an id names stored contents."""
     return part.get("type", "message" if part.keys() & {"role", "content"} else None)
 
 
@@ -204,3 +203,45 @@ def _one(part: Mapping[str, Any]) -> Weight:
             return Weight()
         return Weight(sum(data), files=1)
     raise UnknownCostError(f"a part of the type {str(kind)[:60]!r}")
+
+
+def outreach(given: Mapping[str, Any]) -> str:
+    """Return the first part of a request that reaches out; empty without any."""
+    for name in _SETTINGS:
+        if given.get(name):
+            return name
+    return next(_reaching([given]), "")
+
+
+def _reaching(waiting: list[Any]) -> Iterator[str]:
+    """Yield tools that reach out, and pictures or documents given by their address."""
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            if part.get("type") == "url" and _remote(part.get("url")):
+                yield "a source with an address"
+            for name in _ADDRESSES:
+                value = part.get(name)
+                if _remote(value.get("url") if isinstance(value, dict) else value):
+                    yield f"a {name} with an address"
+            yield from _searching_tools(part.get("tools"))
+            # What a model gave to a tool is words to the provider, whatever it looks like.
+            said = ("input",) if part.get("type") == "tool_use" else ("tools",)
+            waiting += [value for name, value in part.items() if name not in said]
+
+
+def _searching_tools(tools: object) -> Iterator[str]:
+    """Yield tools that search the network, nested ones too."""
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict):
+            kind = tool.get("type")
+            cached = tool.get("external_web_access") is False
+            if isinstance(kind, str) and kind.startswith(_REACHING_TOOLS) and not cached:
+                yield f"the tool {kind[:60]}"
+            yield from _searching_tools(tool.get("tools"))
+
+
+def _remote(value: object) -> bool:
+    return isinstance(value, str) and not value.lstrip().lower().startswith("data:") and ":" in value

@@ -1,4 +1,4 @@
-"""Server-sent events out of a stream of bytes that is passed on as it came. Pure."""
+"""Server-sent events in a stream of bytes that is forwarded unchanged. Pure."""
 
 import re
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ _EVENT_BYTES = 16_000_000
 
 @dataclass(slots=True)
 class SseParser:
-    """Finds the events in what is fed. One over the cap is skipped: it can only be passed on.
+    """Finds the events in chunks. One over the cap is skipped, and only forwarded.
 
-    `border` is where in the last chunk its last whole event ends; 0 when none does.
+    `border` is the end of the last whole event in the newest chunk; 0 without one.
     """
 
     cap_bytes: int = _EVENT_BYTES
@@ -57,6 +57,6 @@ def _payload(event: bytes) -> bytes:
 
 
 def packed(payload: bytes, name: str = "") -> bytes:
-    """Return one event as it goes over the wire."""
+    """Return one event in its wire format."""
     head = f"event: {name}\n".encode() if name else b""
     return head + b"data: " + payload + b"\n\n"

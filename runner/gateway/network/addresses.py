@@ -1,6 +1,4 @@
-"""Which hosts and addresses an agent may reach: names, patterns and address ranges. Pure, and strict: a
-spelling that two programs could read in two ways is refused.
-"""
+"""Reachable hosts and addresses: names, patterns, ranges. Pure; ambiguous spellings are refused."""
 
 import ipaddress
 import re
@@ -16,60 +14,23 @@ _PORTS = (80, 443)  # of a pattern that names none
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
-# Everything in the registries of special addresses, also what they call globally reachable: none of it is a
+# All registered special addresses, also those called globally reachable: none of them is a
 # host of somebody on the internet; and multicast and the old site-local ones, which they leave out.
 # Source: iana.org/assignments/iana-ipv4-special-registry and iana.org/assignments/iana-ipv6-special-registry.
-_SPECIAL = tuple(
-    map(
-        ipaddress.ip_network,
-        (
-            "0.0.0.0/8",
-            "10.0.0.0/8",
-            "100.64.0.0/10",
-            "127.0.0.0/8",
-            "169.254.0.0/16",
-            "172.16.0.0/12",
-            "192.0.0.0/24",
-            "192.0.2.0/24",
-            "192.31.196.0/24",
-            "192.52.193.0/24",
-            "192.88.99.0/24",
-            "192.168.0.0/16",
-            "192.175.48.0/24",
-            "198.18.0.0/15",
-            "198.51.100.0/24",
-            "203.0.113.0/24",
-            "224.0.0.0/4",
-            "240.0.0.0/4",
-            "::/96",
-            "::ffff:0:0/96",
-            "::ffff:0:0:0/96",
-            "64:ff9b::/96",
-            "64:ff9b:1::/48",
-            "100::/64",
-            "100:0:0:1::/64",
-            "2001::/23",
-            "2001:db8::/32",
-            "2002::/16",
-            "2620:4f:8000::/48",
-            "3fff::/20",
-            "5f00::/16",
-            "fc00::/7",
-            "fe80::/10",
-            "fec0::/10",
-            "ff00::/8",
-        ),
-    )
-)
+_SPECIAL = tuple(map(ipaddress.ip_network, (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+    "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
+    "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+    "224.0.0.0/4", "240.0.0.0/4", "::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96",
+    "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "2002::/16",
+    "2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+)))  # fmt: skip
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_V4_AT_THE_END = tuple(
-    map(
-        ipaddress.IPv6Network,
-        ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48"),
-    )
-)
-# Where clouds hand out credentials to whoever asks, by their own documentation.
+_V4_AT_THE_END = tuple(map(ipaddress.IPv6Network, (
+    "::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48",
+)))  # fmt: skip
+# Addresses at which clouds give credentials to any caller, by their own documentation.
 _METADATA = tuple(
     map(
         ipaddress.ip_network,
@@ -87,7 +48,7 @@ _METADATA = tuple(
 
 
 class BadAuthorityError(RunnerError):
-    """What stands for host and port is none, or could be read in more than one way."""
+    """The text is no host and port, or an ambiguous one."""
 
     def __init__(self, text: str) -> None:
         super().__init__(
@@ -98,10 +59,10 @@ class BadAuthorityError(RunnerError):
 
 @dataclass(frozen=True, slots=True)
 class NetworkRules:
-    """What the policy grants: `network` is none, list or full. Patterns: `example.org`, `*.example.org` for
-    names below it, each with `:port`; without one the ports are 80 and 443. `by` is who says so.
+    """The policy's grants: `network` is none, list or full; `by` is their source.
 
-    `private_hosts` are the operator's: only these may have an address that is not public.
+    Patterns: `example.org`, and `*.example.org` for names below it, each with `:port`; without one the ports
+    are 80 and 443. `private_hosts` are the operator's: only these may have an address that is not public.
     """
 
     network: str = "none"
@@ -111,37 +72,35 @@ class NetworkRules:
 
 
 class NetworkAccess:
-    """What of the network may be asked for at this moment: what the column grants, less what a stage takes
-    away.
-    """
+    """The network that may be asked for now: the column's grants, restricted by a stage."""
 
     def __init__(self, granted: NetworkRules) -> None:
         self.granted, self._now = granted, granted
 
     def narrow(self, network: str, hosts: tuple[str, ...]) -> None:
-        """Take these rules beside the column's; what only one of the two allows is refused."""
+        """Apply these rules in addition to the column's."""
         same = (network, hosts) == (self.granted.network, self.granted.hosts)
         self._now = self.granted if same else NetworkRules(network, hosts, by="stage")
 
     @property
     def by(self) -> str:
-        """Who says what may be asked for: the column, or its stage."""
+        """The source of the current rules: the column, or its stage."""
         return self._now.by
 
     @property
     def network(self) -> str:
-        """none, list or full, as the stricter of the two says."""
+        """none, list or full, whichever is stricter."""
         return min(self.granted.network, self._now.network, key=("none", "list", "full").index)
 
     def refusal(self, host: str, port: int) -> str:
-        """Return why an agent may not ask for that host, for it to read; empty when it may."""
+        """Return why that host may not be asked for, for the agent; empty when it may."""
         return refusal(self.granted, host, port) or refusal(self._now, host, port)
 
 
 def host_and_port(text: str, default_port: int | None = None) -> tuple[str, int]:
-    """Return host and port of an authority, the host in its one spelling; IPv6 without brackets.
+    """Return host and port of an authority, with the host in canonical form; IPv6 without brackets.
 
-    Raises BadAuthorityError: also for user names, percent signs and addresses in an unusual form.
+    Raises BadAuthorityError, also for user names, percent signs and unusual address formats.
     """
     host, colon, port = text.rpartition(":")
     if not colon or text.endswith("]"):
@@ -156,7 +115,7 @@ def host_and_port(text: str, default_port: int | None = None) -> tuple[str, int]
 
 
 def literal(host: str) -> Address | None:
-    """Return the address that a host is written as; None for a name."""
+    """Return the address in a host; None for a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -164,7 +123,7 @@ def literal(host: str) -> Address | None:
 
 
 def refusal(rules: NetworkRules, host: str, port: int) -> str:
-    """Return why an agent may not ask for that host, for it to read; empty when it may."""
+    """Return why that host may not be asked for, for the agent; empty when it may."""
     where = f"`tools: {{network: […]}}` of the {rules.by}"
     match rules.network:
         case "full":
@@ -178,15 +137,16 @@ def refusal(rules: NetworkRules, host: str, port: int) -> str:
 
 
 def reachable(rules: NetworkRules, host: str, port: int, addresses: Iterable[Address]) -> tuple[Address, ...]:
-    """Return the addresses of `host` that may be connected to: public ones, and private ones of a host that
-    the operator named; never those of a metadata service.
+    """Return the allowed addresses of `host`: public ones, and private ones of the operator's hosts.
+
+    Addresses of metadata services are never allowed.
     """
     private = _matches(rules.private_hosts, host, port)
     return tuple(one for one in addresses if is_public(one) or (private and _may_be_private(one)))
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address belongs to somebody on the internet, and not to a machine or a network of ours."""
+    """Whether an address belongs to the internet, and not to this machine or a private network."""
     address = _plain(address)
     if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_V6:
         return False
@@ -200,14 +160,14 @@ def _may_be_private(address: Address) -> bool:
 
 
 def _plain(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 one leads to."""
+    """Return the IPv4 address that an IPv6 one maps to."""
     if isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address in _NAT64):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address
 
 
 def _meant(address: Address) -> tuple[Address, ...]:
-    """Return an address and the IPv4 addresses that stand in it: mapped, translated, 6to4 and Teredo."""
+    """Return an address and the IPv4 addresses embedded in it: mapped, translated, 6to4 and Teredo."""
     if isinstance(address, ipaddress.IPv4Address):
         return (address,)
     inner = [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)] if _within(address, _V4_AT_THE_END) else []

@@ -1,7 +1,7 @@
-"""The way of an agent to the network: a forward proxy that lets through what the policy grants, and tells it.
+"""Forward proxy of an agent: lets granted hosts through, and reports all requests.
 
-A name is resolved here, and the very address that was checked is connected to. A plain request is read as a
-whole and written anew, so what was checked is what is sent; each connection carries one of them.
+A name is resolved here, and the very address that was checked is connected to. A plain request is parsed and
+rewritten, so that the checked request is the one that is sent; each connection carries one.
 """
 
 import asyncio
@@ -13,19 +13,10 @@ from dataclasses import dataclass, replace
 import h11
 
 from runner.gateway.control.messages import HostRequest, Warned, written
-from runner.gateway.network.addresses import (
-    Address,
-    BadAuthorityError,
-    NetworkAccess,
-    NetworkRules,
-    literal,
-    reachable,
-)
+from runner.gateway.network.addresses import Address, BadAuthorityError, NetworkAccess, literal, reachable
 from runner.gateway.network.request import BadRequestError, ProxyRequest, onward, target_of
 from runner.gateway.network.tls_hello import HANDSHAKE, UNRECOGNIZED_NAME, BadHelloError, Hellos
-from runner.text.truncate import one_line
-
-__all__ = ["NetworkAccess", "NetworkLimits", "NetworkRules", "resolved", "serve"]
+from runner.text.plain import one_line
 
 Resolve = Callable[[str], Awaitable[tuple[Address, ...]]]
 Tell = Callable[[Mapping[str, object]], None]
@@ -38,7 +29,7 @@ _REASONS = {400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway", 503: "Serv
 
 @dataclass(frozen=True, slots=True)
 class NetworkLimits:
-    """How far one run's agent may load the proxy."""
+    """Load limits of one run's agent on the proxy."""
 
     connections: int = 64
     head_bytes: int = 16_384
@@ -84,7 +75,7 @@ class _RefusedError(Exception):
 
 
 class _Proxy:
-    """One run's proxy: who is connected, and which hosts were told already."""
+    """One run's proxy: open connections, and hosts that were reported."""
 
     def __init__(self, reach: NetworkAccess, tell: Tell, resolve: Resolve, limits: NetworkLimits) -> None:
         self._open_to, self._tell, self._resolve, self._limits = reach, tell, resolve, limits
@@ -151,7 +142,7 @@ class _Proxy:
         await _closed(upstream)
 
     async def _reach(self, asked: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to where the request wants to go, or refuse it."""
+        """Connect to the requested host, or refuse it."""
         why = self._open_to.refusal(asked.host, asked.port)
         addresses = () if why else await self._addresses(asked)
         permitted = reachable(self._open_to.granted, asked.host, asked.port, addresses)
@@ -207,9 +198,9 @@ class _Proxy:
         upstream: asyncio.StreamWriter,
         beat: Callable[[], None],
     ) -> None:
-        """Carry what a client says through its tunnel, as long as its TLS wants the host that was granted.
+        """Forward a client's bytes through its tunnel, as long as its TLS names the granted host.
 
-        A port that the policy names by itself may carry something else, unless it begins with TLS.
+        A port that the policy names explicitly may carry another protocol, unless it begins with TLS.
         """
         reader, writer = inner
         strict = asked.port in self._limits.tls_ports
@@ -301,7 +292,7 @@ async def _pump(
 
 
 async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Read what is still said: a socket that closes before it heard all takes its answer back."""
+    """Read the rest: a socket closed with unread bytes would discard its answer."""
     with suppress(OSError):
         writer.write_eof()
         async with asyncio.timeout(_LAST_WORDS_S):
@@ -310,7 +301,7 @@ async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
 
 async def _closed(writer: asyncio.StreamWriter) -> None:
-    """Send what is left, for as long as a reader needs who reads; then the connection is gone."""
+    """Send the rest within the time of an active reader, then close."""
     writer.close()
     try:
         async with asyncio.timeout(_LAST_WORDS_S):
@@ -320,7 +311,7 @@ async def _closed(writer: asyncio.StreamWriter) -> None:
 
 
 async def _both(first: asyncio.Task[None], second: asyncio.Task[None]) -> None:
-    """Wait for two tasks; when one fails, or the wait is given up, the other ends too."""
+    """Wait for two tasks; when one fails, or the wait is cancelled, the other ends too."""
     try:
         await asyncio.wait((first, second), return_when=asyncio.FIRST_EXCEPTION)
     finally:

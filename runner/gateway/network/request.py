@@ -1,4 +1,4 @@
-"""What a request to the proxy asks for, read strictly, and how it is written anew for its host. Pure."""
+"""Requests to the proxy: parsed strictly, and rewritten for their host. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _ENDS_HERE = frozenset(
 
 
 class BadRequestError(RunnerError):
-    """The request could be read in two ways, or is none that a proxy serves."""
+    """The request is ambiguous, or not one for a proxy."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"network: {problem}")
@@ -27,7 +27,7 @@ class BadRequestError(RunnerError):
 
 @dataclass(frozen=True, slots=True)
 class ProxyRequest:
-    """Where a request wants to go. `tunnel`: by CONNECT, whatever is said then; else `target` is its path."""
+    """A request's destination. `tunnel`: by CONNECT; else `target` is its path."""
 
     host: str
     port: int
@@ -37,7 +37,7 @@ class ProxyRequest:
 
 
 def target_of(request: h11.Request) -> ProxyRequest:
-    """Return what is asked for. Raises BadRequestError and BadAuthorityError."""
+    """Return the destination. Raises BadRequestError and BadAuthorityError."""
     names = [name for name, _ in request.headers]
     framed = [name for name in names if name in (b"content-length", b"transfer-encoding")]
     if len(framed) > 1 or (framed == [b"transfer-encoding"] and request.http_version != b"1.1"):
@@ -62,7 +62,7 @@ def target_of(request: h11.Request) -> ProxyRequest:
 
 
 def onward(asked: ProxyRequest) -> h11.Request:
-    """Return the request for its host: the only one on its connection, with the host that was checked."""
+    """Return the request for its host, alone on its connection, with the checked host."""
     named = {
         one.strip().lower()
         for name, value in asked.request.headers

@@ -1,4 +1,4 @@
-"""Which server a client wants: the name in the first words of its TLS, read as strictly as a host is.
+"""The server name in a client's TLS, parsed as strictly as a host.
 
 Source: RFC 8446, 4.1.2 and 5.1; RFC 6066, 3. Pure.
 """
@@ -19,7 +19,7 @@ UNRECOGNIZED_NAME = bytes((0x15, 3, 1, 0, 2, 2, 112))  # the alert for it
 
 
 class BadHelloError(RunnerError):
-    """The bytes are no TLS that says plainly whom it wants. `name` is what it says, where it does."""
+    """The bytes are no TLS with a plain server name. `name` is the name, if there is one."""
 
     def __init__(self, problem: str, name: str = "") -> None:
         self.name = name
@@ -28,11 +28,10 @@ class BadHelloError(RunnerError):
 
 @dataclass(slots=True)
 class Hellos:
-    """Follows what a client says through a tunnel to `host`, record by record, and lets through what may go.
+    """Filters a client's bytes through a tunnel to `host`, record by record.
 
-    Each ClientHello has to name that host, whenever it comes: a server may ask for a second one. An address
-    has no name, so there none may be said. After the first one everything is read by the length of its record
-    only.
+    Each ClientHello must name that host, whenever it comes: a server may ask for a second one. For an address
+    it must name none. After the first one, records are only skipped by their length.
     """
 
     host: str
@@ -42,7 +41,7 @@ class Hellos:
     _passing_bytes: int = 0
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return what may go on by now. Raises BadHelloError."""
+        """Return the bytes that may pass by now. Raises BadHelloError."""
         passed = bytearray()
         self._rest += chunk
         while self._rest:
@@ -61,7 +60,7 @@ class Hellos:
         return bytes(passed)
 
     def _record(self) -> bytes:
-        """Return what of the next record may go on; nothing while it has to be complete first."""
+        """Return the next bytes of a record that may pass; nothing while it must be complete first."""
         kind, size = _check_head(bytes(self._rest[:_HEAD_BYTES]))
         if kind != HANDSHAKE:
             if not self.begun:
@@ -88,10 +87,9 @@ class Hellos:
 
 
 def server_name(message: bytes) -> str:
-    """Return the name that a ClientHello asks for, in lower case; empty without one.
+    """Return the server name of a ClientHello in lower case; empty without one.
 
-    Raises BadHelloError for anything else, also for one that is split over records or says more than one
-    name.
+    Raises BadHelloError for anything else, also for one split over records or with several names.
     """
     reader = _Reader(message)
     if reader.number(1) != _CLIENT_HELLO or reader.number(3) != len(message) - 4:
@@ -140,7 +138,7 @@ def _check_head(head: bytes) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads fields one after the other. Raises BadHelloError where one is cut or something is left."""
+    """Reads fields in sequence. Raises BadHelloError for a truncated field or leftover bytes."""
 
     data: bytes
     at: int = 0

@@ -1,4 +1,4 @@
-"""Binary files: nobody can read in a review what is in them."""
+"""Binary files: a review cannot read them."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ _ADVICE = "take the binary file out, or make it when it is needed"
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
-    """Yield files that hold what is no text."""
+    """Yield binary files."""
     for one in change.touched:
         if one.binary:
             yield breach(one, f"binaries: {rules.action('binaries')}", "is a binary file", _ADVICE)

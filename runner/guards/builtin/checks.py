@@ -10,7 +10,7 @@ _ADVICE = "leave it as the base branch has it, so that the checks stay what they
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
-    """Yield what of the end state alters the checks; tests given to a runner are for the guard `tests`."""
+    """Yield the changes of the end state that alter the checks; test files belong to the guard `tests`."""
     rule = f"checks: {rules.action('checks')}"
     for one in change.touched:
         if not one.commit and (what := _what(one, rules)):
@@ -24,7 +24,8 @@ def _what(one: Touched, rules: Guards) -> str:
         return "is run by the checks"
     if ci_files.has_sections(one.path):
         return _sections(one)
-    if ci_files.by_lines(one.path) and (one.unread or any(map(ci_files.decides, _texts(one)))):
+    lines = (*one.gone, *(text for _, text in one.lines))
+    if ci_files.by_lines(one.path) and (one.unread or any(map(ci_files.decides, lines))):
         return "decides what the checks do, in lines about tests"
     return ""
 
@@ -34,8 +35,3 @@ def _sections(one: Touched) -> str:
         return "may decide what the checks do: it was not read"
     altered = ci_files.altered(one.path, *one.whole)
     return f"decides what the checks do, in {', '.join(ci_files.sections_named(altered))}" if altered else ""
-
-
-def _texts(one: Touched) -> Iterator[str]:
-    yield from one.gone
-    yield from (text for _, text in one.lines)

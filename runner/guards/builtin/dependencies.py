@@ -1,4 +1,4 @@
-"""Manifests and lock files of the usual ecosystems: a dependency is somebody else's code."""
+"""Manifests and lock files of the usual ecosystems: a dependency is foreign code."""
 
 import re
 from collections.abc import Iterator

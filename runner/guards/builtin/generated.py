@@ -1,4 +1,4 @@
-"""What tools leave behind: it belongs to the machine that made it, and hides the real change."""
+"""Files made by tools: they belong to one machine, and hide the real change."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _ADVICE = "remove it with `git rm --cached` and name it in .gitignore"
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
-    """Yield new files that look made by a tool; what the repository keeps already may go on changing."""
+    """Yield new files that look generated; files that the repository has already may change."""
     rule = f"generated: {rules.action('generated')}"
     for one in change.touched:
         plain = folded(one.path)

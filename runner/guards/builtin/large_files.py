@@ -1,4 +1,4 @@
-"""Large files: git keeps them for ever, also when a later commit takes them away."""
+"""Large files: git keeps them for ever, even when a later commit removes them."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Files beyond those that the agent may change at all: what no pattern of `allow` names."""
+"""Files outside of the paths that the agent may change: those that no pattern of `allow` matches."""
 
 from collections.abc import Iterator
 

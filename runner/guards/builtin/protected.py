@@ -1,4 +1,4 @@
-"""Files that leave only with a person's word: the patterns of `protect`, however a path is spelled."""
+"""Protected files, which leave only with a person's agreement, however their path is spelled."""
 
 from collections.abc import Iterator
 

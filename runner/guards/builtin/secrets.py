@@ -1,4 +1,4 @@
-"""Keys, tokens and passwords in added lines and in commit messages. Their text goes nowhere from here."""
+"""Keys, tokens and passwords in added lines and in commit messages; findings never contain them."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _UNREAD = "make the change smaller, so that all of it can be looked through"
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
-    """Yield each line with what looks like a secret, by its kind; of files only lines that were added."""
+    """Yield added lines and commit messages that look like secrets, by kind."""
     rule = f"secrets: {rules.action('secrets')}"
     for one in change.touched:
         if one.unread and one.is_file:

@@ -1,4 +1,4 @@
-"""Submodules: a whole repository of somebody else's, in one line."""
+"""Submodules: a whole foreign repository, in one line."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ _ADVICE = "remove the submodule and its entry in .gitmodules"
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
-    """Yield gitlinks that come, move or go, and every change of .gitmodules."""
+    """Yield added, moved and removed gitlinks, and every change of .gitmodules."""
     rule = f"submodules: {rules.action('submodules')}"
     for one in change.touched:
         if SUBMODULE in (one.mode, one.before_mode):

@@ -1,4 +1,4 @@
-"""Symbolic links that lead out of the repository, to what is protected, or stand where a file stood."""
+"""Symbolic links that leave the repository, point to protected files, or replace a file or folder."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ def _why_not(one: Touched, rules: Guards) -> str:
 
 
 def _stands_in(one: Touched, gone: set[tuple[str, str]]) -> str:
-    """Say what a link stands for that was something else before: a file, or a folder of the same name."""
+    """Return which file or folder of that name the link replaces, as the end of a sentence."""
     if one.before_mode not in (NOTHING, LINK):
         return "is a link in the place of a file"
     if "/" not in one.path and (one.commit, folded(one.path)) in gone:
@@ -42,7 +42,7 @@ def _stands_in(one: Touched, gone: set[tuple[str, str]]) -> str:
 
 
 def _resolved(path: str, target: str) -> list[str] | None:
-    """Return the parts of where a link leads; None when that is above the repository."""
+    """Return the parts of a link's target; None when that is above the repository."""
     place = path.split("/")[:-1]
     for part in target.replace("\\", "/").split("/"):
         if part == "..":

@@ -1,4 +1,4 @@
-"""Tests that are deleted, thinned out or switched off: checks pass more easily where less is checked."""
+"""Tests that are deleted, reduced or disabled: checks pass more easily where less is checked."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -14,9 +14,9 @@ _Trick = tuple[str, str, bool]  # what it does, the plain line, whether it is in
 
 
 def look(change: Change, rules: Guards) -> Iterator[Breach]:
-    """Yield what of the end state has fewer tests or asserts less than its base, or has tests that are off.
+    """Yield files of the end state with fewer tests or assertions than their base, or with disabled ones.
 
-    What stands in another file of tests now was moved, not taken away. Commits on the way are not looked at:
+    A line that stands in another file of tests now was moved, not removed. Commits on the way are ignored:
     only the end is checked.
     """
     rule = f"tests: {rules.action('tests')}"
@@ -44,16 +44,16 @@ def look(change: Change, rules: Guards) -> Iterator[Breach]:
 
 
 def _tricks(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Trick]]:
-    """Yield each line that makes checks see less, with its number."""
+    """Yield each line that weakens checks, with its number."""
     texts = dict(lines)
     for number, what in weakened_tests.tricks(path, texts.items()):
         yield number, (what, weakened_tests.plain(texts[number]), texts[number][:1].isspace())
 
 
 def _new_tricks(there: Iterable[tuple[int, _Trick]], before: Counter[_Trick]) -> Iterator[tuple[int, str]]:
-    """Yield the tricks of a file that did not stand in the change's files before, and take the others away.
+    """Yield the tricks of a file that its change's files did not have before, and use the others up.
 
-    At the margin a line may switch off a whole file: one that was indented is not the same there.
+    At the margin a line may disable a whole file, so an indented one before is not the same.
     """
     for number, (what, text, indented) in there:
         known = ((what, text, was) for was in (True, False) if indented or not was)
@@ -65,7 +65,7 @@ def _new_tricks(there: Iterable[tuple[int, _Trick]], before: Counter[_Trick]) ->
 
 
 def _lost(files: list[Touched], count: _Count) -> dict[str, int]:
-    """Return by path how many of a kind each file has less, but for lines that another one has more now.
+    """Return by path how many of a kind each file has lost, without lines that another file gained.
 
     A line counts as moved once, and only into a file of its language in which runners look for tests as
     surely.
@@ -81,7 +81,7 @@ def _lost(files: list[Touched], count: _Count) -> dict[str, int]:
 
 
 def _moved(path: str, lines: Counter[str], more: dict[str, Counter[str]], count: _Count) -> int:
-    """Return how many of these lines others have more, and take them from there."""
+    """Return how many of these lines other files gained, and use them up there."""
     found = 0
     for other, gained in more.items():
         same = weakened_tests.language(other) == weakened_tests.language(path)

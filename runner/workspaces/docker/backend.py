@@ -1,4 +1,4 @@
-"""A workspace in containers: a folder per card, and for every command a hardened container of its own."""
+"""A workspace in containers: a folder per card, and a hardened container per command."""
 
 import os
 import secrets
@@ -12,12 +12,11 @@ from runner.agents.contract import Layout
 from runner.exec.child import Child
 from runner.run.run_spec import HostPaths
 from runner.workspaces.bubblewrap import MIRROR, Bind
-from runner.workspaces.card_folder import Folder, FolderWorkspace, cards_in, folder_name
+from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Tenancy
 from runner.workspaces.docker import seeds, sweeping
 from runner.workspaces.docker.cell import Cell, locked
-from runner.workspaces.docker.cli import problem_with
-from runner.workspaces.docker.container import start
+from runner.workspaces.docker.container import problem_with, start
 from runner.workspaces.docker.engine import Engine, Image, engine_address
 from runner.workspaces.docker.programs import programs
 
@@ -37,33 +36,22 @@ _AGENT_ID = 1000
 _PROBLEM_S = 5.0
 
 
-class DockerWorkspace(FolderWorkspace):
-    """One card's folder, shown to one container per command."""
+class DockerWorkspace(Folder):
+    """One card's folder, mounted into one container per command."""
+
+    locked = ""  # a container locks in
+    layout = LAYOUT
+    networks = ("none", "list", "full")  # all of it goes through the gateway
 
     def __init__(self, engine: Engine, places: HostPaths, tenancy: Tenancy) -> None:
         self._engine, self._tenancy = engine, tenancy
-        # Cardinal without root can give files to nobody, so what runs inside has its own id.
+        # Without root Cardinal cannot change a file's owner, so commands inside get its own id.
         self._uid, self._gid = (os.geteuid(), os.getegid()) if os.geteuid() else (_AGENT_ID, _AGENT_ID)
         self._name = folder_name(tenancy.card_id)
-        super().__init__(Folder(places.workspaces / self._name, tenancy.card_id, self._uid, self._gid))
+        super().__init__(places.workspaces / self._name, tenancy.card_id, self._uid, self._gid)
         self._programs = programs(places.workspaces.absolute().parent, self._uid, self._gid)
         self._home = sweeping.home_of(places.workspaces)
         sweeping.remove_older(engine, self._home, tenancy)
-
-    @property
-    def locked(self) -> str:
-        """Empty: a container locks in."""
-        return ""
-
-    @property
-    def layout(self) -> Layout:
-        """The same neutral paths in every container."""
-        return LAYOUT
-
-    @property
-    def networks(self) -> tuple[str, ...]:
-        """All: whatever there is goes through the gateway."""
-        return ("none", "list", "full")
 
     @property
     def image(self) -> str:
@@ -88,13 +76,13 @@ class DockerWorkspace(FolderWorkspace):
         hides: Sequence[str] = (),
         beside: int | None = None,
     ) -> Child:
-        """Start `argv` in a new container; see the contract. Raises an error of this folder too."""
-        root, binds = self._folder.root, list(self._shown(writable))
+        """Start `argv` in a new container; see the contract. Raises the errors of this folder too."""
+        root, binds = self.root, list(self._shown(writable))
         if writable and not commits:
-            binds.append(Bind(self._folder.plain_git(), f"{LAYOUT.repo}/.git"))
+            binds.append(Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))
         if export:
             binds.append(Bind(root / "out", LAYOUT.out, writable=True))
-        binds += (Bind(self._programs / cover, path) for cover, path in self._folder.masked(tuple(hides)))
+        binds += (Bind(self._programs / cover, path) for cover, path in self.masked(tuple(hides)))
         given = dict(env)
         if mirror is not None:
             binds.append(Bind(mirror.absolute(), MIRROR))
@@ -107,28 +95,28 @@ class DockerWorkspace(FolderWorkspace):
         return start(self._engine, cell, cap_bytes=cap_bytes, beside=beside)
 
     def restore_setup(self, key: str) -> bool:
-        """Unpack the image that `keep_setup` made for this key and base image; `.git` stays as it is."""
-        binds = (*self._shown(True), Bind(self._folder.plain_git(), f"{LAYOUT.repo}/.git"))
+        """Unpack the image of this key and base image; `.git` is untouched."""
+        binds = (*self._shown(True), Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))
         name = seeds.seed_name(self._home, self._image.image_id, key)
         return seeds.restore(self._engine, self._cell((), {}, binds), name)
 
     def keep_setup(self, key: str) -> None:
-        """Make an image of the home and of what git does not track here."""
+        """Make an image of the home and of the untracked files here."""
         name = seeds.seed_name(self._home, self._image.image_id, key)
         cell = self._cell((), {}, self._shown(False))
         seeds.keep(self._engine, cell, name, self._uid, self._gid)
 
     def destroy(self) -> None:
-        """Remove what runs here, then the folder."""
+        """Remove the containers, then the folder."""
         sweeping.remove_all(self._engine, self._home, self._tenancy.card_id)
-        self._folder.destroy()
+        super().destroy()
 
     @cached_property
     def _image(self) -> Image:
         return self._engine.image(self._tenancy.image or DEFAULT_IMAGE)
 
     def _shown(self, writable: bool) -> tuple[Bind, ...]:
-        root, made = self._folder.root, self._programs
+        root, made = self.root, self._programs
         return (
             Bind(made / "passwd", "/etc/passwd"),
             Bind(made / "group", "/etc/group"),
@@ -161,14 +149,14 @@ class DockerWorkspace(FolderWorkspace):
 
 
 class Docker:
-    """Opens and lists the folders below `places.workspaces`; `address` tells where the engine is."""
+    """Opens and lists the folders below `places.workspaces`; `address` returns the engine's address."""
 
     def __init__(self, address: Callable[[], str] = engine_address) -> None:
         self._address = address
         self._seen = (-_PROBLEM_S, "", "")
 
     def problem(self) -> str:
-        """Return why no container can be started; asked again after some seconds."""
+        """Return why no container can be started; cached for some seconds."""
         now, address = time.monotonic(), self._address()
         at, about, text = self._seen
         if now - at >= _PROBLEM_S or about != address:
@@ -177,7 +165,7 @@ class Docker:
         return text
 
     def open(self, places: HostPaths, tenancy: Tenancy) -> DockerWorkspace:
-        """Return the card's place. What an older claim still runs in it is removed."""
+        """Return the card's place. Containers of older claims in it are removed."""
         return DockerWorkspace(Engine(self._address()), places, tenancy)
 
     def sweep(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:

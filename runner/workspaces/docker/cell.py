@@ -1,4 +1,4 @@
-"""What one container is and how it is locked: everything that a command may see, and how much it may use."""
+"""Description of one container: mounts, environment, limits and lockdown."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,14 +14,12 @@ _TMP_MB, _TMP_FILES = 512, 100_000
 _SHM_MB = 64
 _VOLUME_MB, _VOLUME_FILES = 64, 10_000
 _LEAST_CPUS = 0.01
-_OOM_SCORE = 800  # what runs inside goes before anything of the host
+_OOM_SCORE = 800  # the kernel kills it before anything of the host
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One container to be. `volumes` are folders that the image wants writable; `sealed`: its root is
-    read-only.
-    """
+    """A container to create. `volumes` are writable folders of the image; `sealed`: a read-only root."""
 
     name: str
     image: str
@@ -42,7 +40,7 @@ def locked(*argv: str) -> tuple[str, ...]:
 
 
 def description(cell: Cell) -> dict[str, Any]:
-    """Return the cell as docker-py's `create_container` wants it, but for the host's part."""
+    """Return the docker-py arguments of `create_container`, without the host's part."""
     return {
         "image": cell.image,
         "name": cell.name,
@@ -60,7 +58,7 @@ def description(cell: Cell) -> dict[str, Any]:
 
 
 def lockdown(cell: Cell, machine_cpus: int) -> dict[str, Any]:
-    """Return docker-py's `create_host_config` arguments: DESIGN's law of the container, word by word.
+    """Return the docker-py arguments of `create_host_config`: the limits and the lockdown.
 
     An engine refuses more CPUs than its machine has.
     """

@@ -1,32 +1,77 @@
-"""A command in a container: the docker command is its child on the host, the engine knows how it ended."""
+"""A command in a container: the docker command is its child on the host, the engine knows its end."""
 
 import contextlib
-from collections.abc import Sequence
+import os
+import subprocess
+from functools import lru_cache
 from pathlib import Path
 
-from runner.errors import RunnerError
+from runner.errors import RunnerError, SpawnError
 from runner.exec.child import Child
+from runner.workspaces.docker import errors
 from runner.workspaces.docker.cell import Cell
-from runner.workspaces.docker.cli import cli_environment, working_cli
 from runner.workspaces.docker.engine import Engine, State
-from runner.workspaces.docker.errors import (
-    ContainerGoneError,
-    ContainerStartError,
-    DiskFullError,
-    EngineAwayError,
-    named,
-)
 
+_TRY_S = 10
 _EXIT_S = 5.0
 _KILLED = 137
+_ATTACH = ("start", "--attach", "--interactive")
 _TEXT = "start the container"
 
 
-class Container(Child):
-    """One created container, started and attached to. `close` removes it, whatever happened before.
+def cli_environment() -> dict[str, str]:
+    """Return the environment of the docker command: no settings, contexts or credentials of a person."""
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "DOCKER_CONFIG": "/nonexistent"}
 
-    The pipes are those of `docker start --attach`, which passes bytes, the end of input and the exit code
-    on.
+
+def working_cli(address: str) -> str:
+    """Return the path of a docker command that can talk to this engine. Raises SpawnError."""
+    return _working_cli(address, os.environ.get("PATH", os.defpath))
+
+
+def problem_with(address: str) -> str:
+    """Return why no container can be started there, for people; empty when it works."""
+    if not address.startswith("unix://"):
+        return (
+            f"DOCKER_HOST is {address}, but containers must see Cardinal's own folders: point it to the"
+            " socket (unix://…) of an engine on this machine"
+        )
+    try:
+        Engine(address).ping()
+        working_cli(address)
+    except RunnerError as error:
+        return str(error)
+    return ""
+
+
+@lru_cache(maxsize=8)
+def _working_cli(address: str, path: str) -> str:
+    # An error is not cached: the engine may be away only now.
+    for folder in path.split(os.pathsep):
+        command = os.path.join(folder or ".", "docker")
+        # Not pathlib's: it raises for a folder that this user may not enter.
+        if os.path.isfile(command) and os.access(command, os.X_OK) and _talks(command, address):
+            return command
+    raise SpawnError(
+        f"no `docker` command on the PATH can talk to the engine at {address}: install Debian's docker.io or"
+        " docker-cli"
+    )
+
+
+def _talks(command: str, address: str) -> bool:
+    """Whether this client and the engine share a protocol version."""
+    question = (command, "-H", address, "version", "--format", "{{.Server.Version}}")
+    try:
+        tried = subprocess.run(question, env=cli_environment(), capture_output=True, timeout=_TRY_S)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return tried.returncode == 0
+
+
+class Container(Child):
+    """One container, started and attached to. `close` removes it in every case.
+
+    The pipes are those of `docker start --attach`, which passes bytes, the end of input and the exit code on.
     """
 
     def __init__(
@@ -39,13 +84,21 @@ class Container(Child):
         beside: int | None = None,
         keeps: bool = False,
     ) -> None:
-        """Start it. Raises SpawnError; the container is the caller's to remove then. `keeps`: always."""
+        """Start it. Raises SpawnError; the caller then removes it. `keeps`: the caller always does."""
         self._engine, self._id, self._cell = engine, container_id, cell
         self._killed, self._removed = False, keeps
         self._asked: int | None = None
         self._fate = ""
         super().__init__(
-            _attach(engine.address, container_id),
+            (
+                working_cli(engine.address),
+                "-H",
+                engine.address,
+                "start",
+                "--attach",
+                "--interactive",
+                container_id,
+            ),
             env=cli_environment(),
             cwd=Path("/"),
             cap_bytes=cap_bytes,
@@ -61,7 +114,7 @@ class Container(Child):
         """Return the exit code of the command inside.
 
         Raises ContainerStartError or DiskFullError when it never ran, EngineAwayError when the engine went
-        away while it did.
+        away meanwhile.
         """
         if self._asked is None:
             code = super().exit_code(wait_s)
@@ -71,11 +124,11 @@ class Container(Child):
     def _examine(self, code: int) -> int:
         try:
             state = self._engine.state(self._id)
-        except ContainerGoneError as error:
+        except errors.ContainerGoneError as error:
             self._fate = str(error)
             return code
         if state.running:
-            raise EngineAwayError(self._engine.address, "the connection to a running container broke")
+            raise errors.EngineAwayError(self._engine.address, "the connection to a running container broke")
         if not state.started:
             raise _unstarted(state)
         if state.out_of_memory and state.exit_code == _KILLED:
@@ -87,9 +140,9 @@ class Container(Child):
         return state.exit_code
 
     def close(self) -> None:
-        """Kill what is left, give back the pipes, and remove the container.
+        """Kill it if it still runs, close the pipes, and remove the container.
 
-        An engine that is away keeps it; the sweep finds it by its labels.
+        An absent engine keeps it; the sweep finds it by its labels.
         """
         try:
             super().close()
@@ -123,10 +176,6 @@ def start(engine: Engine, cell: Cell, *, cap_bytes: int, beside: int | None = No
         raise
 
 
-def _attach(address: str, container_id: str) -> Sequence[str]:
-    return (working_cli(address), "-H", address, "start", "--attach", "--interactive", container_id)
-
-
 def _unstarted(state: State) -> RunnerError:
-    known = named(_TEXT, state.error)
-    return known if isinstance(known, DiskFullError) else ContainerStartError(state.error)
+    known = errors.named(_TEXT, state.error)
+    return known if isinstance(known, errors.DiskFullError) else errors.ContainerStartError(state.error)

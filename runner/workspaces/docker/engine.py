@@ -1,4 +1,4 @@
-"""The Docker engine: docker-py with a limit on every call and errors that a person understands."""
+"""The Docker engine: docker-py with a timeout on every call, and readable errors."""
 
 import os
 import socket
@@ -11,14 +11,8 @@ import requests
 
 import docker
 from ledger.ids import RunId
+from runner.workspaces.docker import errors
 from runner.workspaces.docker.cell import Cell, description, lockdown
-from runner.workspaces.docker.errors import (
-    ContainerGoneError,
-    EngineAwayError,
-    EngineSlowError,
-    ImageMissingError,
-    named,
-)
 
 DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 _CALL_S = 30
@@ -30,7 +24,7 @@ _TIMEOUTS = (TimeoutError, requests.exceptions.Timeout)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a container is. `error` is why it could not be started."""
+    """State of a container. `error` is why it did not start."""
 
     running: bool
     started: bool
@@ -60,7 +54,7 @@ class Image:
 
 
 def engine_address() -> str:
-    """Return where the engine is: DOCKER_HOST, or the socket that it has by default."""
+    """Return the engine's address: DOCKER_HOST, or the default socket."""
     return os.environ.get("DOCKER_HOST") or DEFAULT_ADDRESS
 
 
@@ -83,36 +77,26 @@ class Engine:
                 settings = client.create_host_config(**lockdown(cell, cpus))
                 made = client.create_container(**description(cell), host_config=settings)
             except docker.errors.ImageNotFound as error:
-                raise ImageMissingError(cell.image) from error
+                raise errors.ImageMissingError(cell.image) from error
             return str(made["Id"])
 
     def kill(self, container_id: str, signal: str = "SIGKILL") -> None:
-        """Send a signal to its init, which takes all with it when it dies; nothing happens when nothing
-        runs.
-        """
-        with self._told("kill a container") as client:
-            try:
-                client.kill(container_id, signal)
-            except docker.errors.APIError as error:
-                if error.status_code not in {404, 409}:
-                    raise
+        """Send a signal to its init, whose death ends everything inside; a stopped container is ignored."""
+        with self._told("kill a container") as client, _unless_gone():
+            client.kill(container_id, signal)
 
     def remove(self, container_id: str) -> None:
-        """Remove it with all that runs in it; nothing happens when it is gone."""
-        with self._told("remove a container") as client:
-            try:
-                client.remove_container(container_id, force=True, v=True)
-            except docker.errors.APIError as error:
-                if error.status_code not in {404, 409}:  # 409: somebody else removes it now
-                    raise
+        """Remove it with everything that runs in it, if it exists."""
+        with self._told("remove a container") as client, _unless_gone():
+            client.remove_container(container_id, force=True, v=True)
 
     def state(self, container_id: str) -> State:
-        """Return how a container is. Raises ContainerGoneError."""
+        """Return the state of a container. Raises ContainerGoneError."""
         with self._told("look at a container") as client:
             try:
                 told = client.inspect_container(container_id)["State"]
             except docker.errors.NotFound as error:
-                raise ContainerGoneError from error
+                raise errors.ContainerGoneError from error
         return State(
             running=bool(told.get("Running")),
             started=not str(told.get("StartedAt", "")).startswith("0001-"),
@@ -122,7 +106,7 @@ class Engine:
         )
 
     def find(self, labels: Mapping[str, str]) -> tuple[LabelledContainer, ...]:
-        """Return all containers, running or not, that have these labels."""
+        """Return all containers with these labels, running or not."""
         wanted = [f"{name}={text}" for name, text in labels.items()]
         with self._told("list containers") as client:
             listed = client.containers(all=True, filters={"label": wanted})
@@ -142,14 +126,12 @@ class Engine:
             try:
                 told = client.inspect_image(name)  # type: ignore[no-untyped-call]
             except docker.errors.NotFound as error:
-                raise ImageMissingError(name) from error
+                raise errors.ImageMissingError(name) from error
         volumes = tuple(sorted((told.get("Config") or {}).get("Volumes") or ()))
         return Image(told["Id"], tuple(told.get("RepoTags") or ()), 0.0, volumes)
 
     def images(self, labels: Mapping[str, str]) -> tuple[Image, ...]:
-        """Return the images that have these labels, the newest first; one whose name went to another has
-        none.
-        """
+        """Return the images with these labels, the newest first; one whose name was reassigned has none."""
         wanted = [f"{name}={text}" for name, text in labels.items()]
         with self._told("list images") as client:
             listed = client.images(filters={"label": wanted})
@@ -160,37 +142,43 @@ class Engine:
         return tuple(sorted(found, key=lambda image: image.created, reverse=True))
 
     def remove_image(self, name: str) -> None:
-        """Take a name (or id) off its image; without a name and a container it goes."""
-        with self._told("remove an image") as client:
-            try:
-                client.remove_image(name)
-            except docker.errors.APIError as error:
-                if error.status_code not in {404, 409}:  # 409: a container still uses it
-                    raise
+        """Remove a name (or id) of an image; an image without names and containers goes."""
+        with self._told("remove an image") as client, _unless_gone():
+            client.remove_image(name)
 
     def unpack(self, container_id: str, archive: bytes) -> None:
-        """Put the files of a tar archive, which must be of our own making, into a container's root."""
+        """Extract a tar archive, which must be our own, in a container's root."""
         with self._told("put files into a container") as client:
             client.put_archive(container_id, "/", archive)
 
     def commit(self, container_id: str, repository: str, tag: str) -> None:
-        """Make an image of a container that ended."""
+        """Make an image of a stopped container."""
         with self._told("keep an image", _COMMIT_S) as client:
             client.commit(container_id, repository=repository, tag=tag)
 
     @contextmanager
     def _told(self, what: str, limit_s: int = 0) -> Iterator[docker.APIClient]:
-        """Give the client, and put what goes wrong with it into our own words."""
+        """Give the client, and translate its errors."""
         limit_s = limit_s or self._limit_s
         try:
             _knock(self.address)
             yield _client(os.getpid(), self.address, limit_s)
         except docker.errors.APIError as error:  # first: it is a kind of requests' own errors
-            raise named(what, str(error.explanation or error)) from error
+            raise errors.named(what, str(error.explanation or error)) from error
         except (OSError, docker.errors.DockerException) as error:
             if any(isinstance(cause, _TIMEOUTS) for cause in _causes(error)):
-                raise EngineSlowError(what, limit_s) from error
-            raise EngineAwayError(self.address, str(_causes(error)[-1])) from error
+                raise errors.EngineSlowError(what, limit_s) from error
+            raise errors.EngineAwayError(self.address, str(_causes(error)[-1])) from error
+
+
+@contextmanager
+def _unless_gone() -> Iterator[None]:
+    """Ignore a missing object (404), and one in use, stopped or being removed (409)."""
+    try:
+        yield
+    except docker.errors.APIError as error:
+        if error.status_code not in {404, 409}:
+            raise
 
 
 # By process: RQ forks, and a connection must not cross a fork.
@@ -205,7 +193,7 @@ def _machine_cpus(pid: int, address: str) -> int:
 
 
 def _knock(address: str) -> None:
-    """Connect once. Where nobody answers, docker-py would leave its socket to the garbage collector."""
+    """Connect once: with an absent engine, docker-py would leave its socket to the garbage collector."""
     if address.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as door:
             door.settimeout(_TRY_S)
@@ -217,6 +205,6 @@ def _number(text: str) -> int:
 
 
 def _causes(error: BaseException) -> tuple[BaseException, ...]:
-    """Return it with what caused it; the last names the socket, and not four layers of libraries."""
+    """Return the error with its causes; the last one names the socket."""
     cause = error.__cause__ or error.__context__
     return (error, *(_causes(cause) if cause else ()))

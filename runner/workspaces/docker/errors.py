@@ -1,14 +1,14 @@
-"""What goes wrong with a Docker engine, each with the step that a person takes next."""
+"""Errors of a Docker engine, each with a person's next step."""
 
 from runner.errors import RunnerError, SpawnError
 
 
 class EngineTroubleError(RunnerError):
-    """The base of what goes wrong with an engine before a command could do its work."""
+    """The base of engine errors before a command could do its work."""
 
 
 class EngineError(EngineTroubleError):
-    """The engine refused something for a reason that has no name of its own here."""
+    """The engine refused something for a reason without a class here."""
 
     def __init__(self, what: str, detail: str) -> None:
         self.what, self.detail = what, detail.strip()[-600:]
@@ -16,7 +16,7 @@ class EngineError(EngineTroubleError):
 
 
 class EngineAwayError(EngineTroubleError):
-    """No engine answers, or not any more."""
+    """No engine answers, or it stopped answering."""
 
     def __init__(self, address: str, detail: str) -> None:
         self.address, self.detail = address, detail.strip()[-300:]
@@ -27,7 +27,7 @@ class EngineAwayError(EngineTroubleError):
 
 
 class EngineSlowError(EngineTroubleError):
-    """The engine took longer than it may."""
+    """The engine exceeded a timeout."""
 
     def __init__(self, what: str, limit_s: float) -> None:
         self.what, self.limit_s = what, limit_s
@@ -37,7 +37,7 @@ class EngineSlowError(EngineTroubleError):
 
 
 class ImageMissingError(EngineTroubleError):
-    """The image is not there; Cardinal never pulls one."""
+    """The image does not exist here; Cardinal never pulls one."""
 
     def __init__(self, image: str) -> None:
         self.image = image
@@ -88,7 +88,7 @@ class ContainerStartError(SpawnError):
 
 
 def named(what: str, detail: str) -> RunnerError:
-    """Return the error for what the engine said when it could not do `what`."""
+    """Return the error for the engine's message when it could not do `what`."""
     lower = detail.lower()
     if "no space left on device" in lower or "disk quota exceeded" in lower:
         return DiskFullError(what, detail)

@@ -1,4 +1,4 @@
-"""Cardinal's own programs for the inside of a container, copied to where any engine can bind them from."""
+"""Cardinal's own programs inside containers, copied to a folder that any engine can mount."""
 
 import hashlib
 import os
@@ -14,11 +14,11 @@ _ENDINGS = (".py", ".sh")
 
 
 def programs(state: Path, uid: int, gid: int) -> Path:
-    """Return the folder with `player/`, `passwd`, `group`, `empty/` and `blank`, made when it was not there.
+    """Return the folder with `player/`, `passwd`, `group`, `empty/` and `blank`, created when missing.
 
-    It is below the state folder, which Cardinal and the engine have under the same path even where Cardinal
-    itself lives in a container; and its name is the digest of what is in it, so nobody changes it under a
-    running command.
+    It is below the state folder, which Cardinal and the engine see under the same path even where Cardinal
+    itself lives in a container. Its name is the digest of its contents, so nobody changes it under a running
+    command.
     """
     wanted = _content(uid, gid)
     digest = hashlib.sha256(repr(sorted(wanted.items())).encode()).hexdigest()[:16]
@@ -32,7 +32,7 @@ def programs(state: Path, uid: int, gid: int) -> Path:
         (draft / name).write_bytes(content)
     (draft / "empty").mkdir()
     (draft / "blank").touch()
-    for path in (draft, *draft.rglob("*")):  # another user reads it, whatever the umask says
+    for path in (draft, *draft.rglob("*")):  # another user reads it, whatever the umask
         path.chmod(0o755 if path.is_dir() else 0o644)
     try:
         os.rename(draft, folder)

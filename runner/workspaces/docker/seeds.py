@@ -1,6 +1,6 @@
-"""What set-up left behind, kept as an image: its one layer holds two archives, packed and unpacked inside.
+"""The result of set-up as an image: one layer with two archives, packed and unpacked inside.
 
-Names in them are the repository's, so that neither the host nor the engine ever reads one.
+Their file names are the repository's, so neither the host nor the engine ever reads one.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ cd /workspace/repo
 tar --create --file=/seed/repo.tar --null --files-from=/tmp/names
 tar --create --file=/seed/home.tar --directory=/workspace/home .
 """
-# What is there already came with the checkout, and is newer than what was kept.
+# Existing files came with the checkout, and are newer than the kept ones.
 _UNPACK = """set -eu
 tar --extract --preserve-permissions --skip-old-files --file=/seed/repo.tar --directory=/workspace/repo
 tar --extract --preserve-permissions --skip-old-files --file=/seed/home.tar --directory=/workspace/home
@@ -36,15 +36,15 @@ tar --extract --preserve-permissions --skip-old-files --file=/seed/home.tar --di
 
 
 def seed_name(home: str, base_image_id: str, key: str) -> str:
-    """Return the image's name for a key: another one for every base image and every Cardinal."""
+    """Return the image's name for a key, different for every base image and every Cardinal."""
     digest = hashlib.sha256("\0".join((home, base_image_id, key)).encode()).hexdigest()[:32]
     return f"{REPOSITORY}:{digest}"
 
 
 def keep(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None:
-    """Make the image `name` of what is in the cell's folders. `cell` is made from the base image.
+    """Make the image `name` of the cell's folders. `cell` is made from the base image.
 
-    Raises WorkspaceError when it cannot be packed, or an error of the engine.
+    Raises WorkspaceError when packing fails, or an error of the engine.
     """
     tag = name.partition(":")[2]
     unsealed = replace(cell, argv=locked("/bin/sh", "-c", _PACK), sealed=False)
@@ -62,7 +62,7 @@ def keep(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None:
 
 
 def restore(engine: Engine, cell: Cell, name: str) -> bool:
-    """Unpack the image `name` into the cell's folders; False when it is not there, or no good any more."""
+    """Unpack the image `name` into the cell's folders; False when it is missing or damaged."""
     unpacking = replace(cell, image=name, argv=locked("/bin/sh", "-c", _UNPACK))
     try:
         child = start(engine, unpacking, cap_bytes=_OUTPUT_BYTES)
@@ -70,12 +70,12 @@ def restore(engine: Engine, cell: Cell, name: str) -> bool:
         return False
     ran = finish(child, what="bringing back what set-up made", timeout_s=_PACK_S, beat=lambda: None)
     if ran.exit_code != 0:
-        engine.remove_image(name)  # set-up then runs again, and what it makes is kept anew
+        engine.remove_image(name)  # set-up then runs again, and its result is kept anew
     return ran.exit_code == 0
 
 
 def prune(engine: Engine, home: str, most: int = KEPT) -> tuple[str, ...]:
-    """Remove all but the newest images of this home, and say which."""
+    """Remove all but the newest images of this home, and report them."""
     kept = engine.images({HOME_LABEL: home})
     named = [image for image in kept if image.names]
     said = []

@@ -1,4 +1,4 @@
-"""Containers that nobody waits for any more: found by their labels, after whatever crash left them."""
+"""Leftover containers, found by their labels after any crash."""
 
 import hashlib
 from collections.abc import Callable
@@ -15,15 +15,15 @@ GENERATION_LABEL = "cardinal.generation"
 
 
 def home_of(workspaces: Path) -> str:
-    """Return the stable id of a state folder: containers of another Cardinal on this engine are not ours.
+    """Return the stable id of a state folder, which tells our containers from those of another Cardinal.
 
-    Its path is enough, since an engine binds folders of one machine only.
+    Its path is enough, since an engine mounts folders of one machine only.
     """
     return hashlib.sha256(str(workspaces.absolute()).encode()).hexdigest()[:16]
 
 
 def labels_of(home: str, tenancy: Tenancy) -> dict[str, str]:
-    """Return what a container of this tenancy is found by."""
+    """Return the labels of a container of this tenancy."""
     return {
         HOME_LABEL: home,
         CARD_LABEL: tenancy.card_id,
@@ -33,20 +33,20 @@ def labels_of(home: str, tenancy: Tenancy) -> dict[str, str]:
 
 
 def remove_older(engine: Engine, home: str, tenancy: Tenancy) -> None:
-    """Remove the containers of the same card that another run, or an older claim of this one, started."""
+    """Remove the containers of the same card from other runs and older claims of this one."""
     for found in engine.find({HOME_LABEL: home, CARD_LABEL: tenancy.card_id}):
         if found.run_id != tenancy.run_id or found.generation < tenancy.generation:
             engine.remove(found.container_id)
 
 
 def remove_all(engine: Engine, home: str, card_id: CardId) -> None:
-    """Remove the containers of that card's place."""
+    """Remove the containers of that card's workspace."""
     for found in engine.find({HOME_LABEL: home, CARD_LABEL: card_id}):
         engine.remove(found.container_id)
 
 
 def remove_dead(engine: Engine, home: str, alive: Callable[[RunId, int], bool]) -> tuple[str, ...]:
-    """Remove the containers whose claim is not alive any more, and say which."""
+    """Remove the containers of dead claims, and report them."""
     said = []
     for found in engine.find({HOME_LABEL: home}):
         if not alive(found.run_id, found.generation):

@@ -11,7 +11,7 @@ from bot.github.errors import NotFoundError, PermissionMissingError, RefusedErro
 from bot.github.token_scope import TokenScope, of_call
 from bot.system.logs import Lines
 from forge.store.registration import Token
-from runner.text.redact import redact
+from runner.text.plain import redact
 from tests.bot.github.conftest import Clock, Scripted
 from tests.bot.github.world import World
 

@@ -11,13 +11,12 @@ import pytest
 from runner.agents.contract import Usage
 from runner.gateway.control.messages import CallRefusal
 from runner.gateway.models.anthropic import Messages
+from runner.gateway.models.limits import RunBudget
 from runner.gateway.models.meter import Experience, Meter
-from runner.gateway.models.openai_chat import Chat
-from runner.gateway.models.openai_responses import Responses
+from runner.gateway.models.openai import Chat, Responses
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import UnreadableCallError, parse_request, parsed
 from runner.gateway.models.request_contents import UnknownCostError, Weight, weights
-from runner.gateway.models.reservations import RunBudget
 from tests.runner.gateway.upstream import Answer, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, error_of, finish, scene
 

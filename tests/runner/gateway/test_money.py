@@ -12,11 +12,11 @@ import pytest
 from runner.agents.contract import Usage
 from runner.gateway.control.messages import CallRefusal, Settled, Warned
 from runner.gateway.models.anthropic import Messages
+from runner.gateway.models.limits import RunBudget
 from runner.gateway.models.meter import Experience, Meter
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import weights
-from runner.gateway.models.reservations import RunBudget
 from tests.runner.gateway.upstream import Answer, chat, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, eventually, finish, scene
 

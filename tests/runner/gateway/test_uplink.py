@@ -22,7 +22,7 @@ from runner.gateway.control.messages import (
     written,
 )
 from runner.gateway.control.uplink import Uplink
-from runner.gateway.models.rate_limit import RateLimiter
+from runner.gateway.models.limits import RateLimiter
 
 ALL: tuple[GatewayMessage, ...] = (
     ProviderFailure("openai", 500, "oh", 2, final=True),

@@ -9,8 +9,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from runner.gateway.network.addresses import Address, NetworkAccess
-from runner.gateway.network.proxy import NetworkLimits, NetworkRules, serve
+from runner.gateway.network.addresses import Address, NetworkAccess, NetworkRules
+from runner.gateway.network.proxy import NetworkLimits, serve
 
 WAIT_S = 60.0
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

@@ -1,4 +1,4 @@
-"""Takes secrets out of text that agents and commands wrote, before it becomes an event."""
+"""Text for events and people: redacted, truncated, on one line. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -26,12 +26,33 @@ _SIGNS = (
     "://",
 )
 REDACTED = "[redacted]"
+CUT = " …[cut]"
+
+
+def cut(text: str, cap_bytes: int) -> str:
+    """Return the beginning of `text` in at most `cap_bytes` of UTF-8, with a mark when truncated."""
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= cap_bytes:
+        return raw.decode("utf-8")
+    room = max(0, cap_bytes - len(CUT.encode()))
+    return raw[:room].decode("utf-8", "ignore") + CUT
+
+
+def tail(text: str, cap_bytes: int) -> str:
+    """Return the end of `text` in at most `cap_bytes` of UTF-8."""
+    raw = text.encode("utf-8", "replace")
+    return raw[-cap_bytes:].decode("utf-8", "ignore") if len(raw) > cap_bytes else raw.decode("utf-8")
+
+
+def one_line(text: str, cap_bytes: int = 500) -> str:
+    """Return `text` as one line without control characters, cut to `cap_bytes`."""
+    return cut(" ".join("".join(c if c.isprintable() else " " for c in text).split()), cap_bytes)
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` without what looks like a token or a private key, and without the given `secrets`.
+    """Return `text` without tokens, private keys, and the given `secrets`.
 
-    A given secret shorter than 6 characters is left: taking out every "a" would make the text unreadable.
+    Secrets under 6 characters stay: removing every "a" would make the text unreadable.
     """
     for secret in sorted((known for known in secrets if len(known) >= 6), key=len, reverse=True):
         text = text.replace(secret, REDACTED)

@@ -1,0 +1,84 @@
+"""Workspaces and commands of the checks: the card's place, and clean checkouts, where no agent ever was."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ledger.ids import CardId
+from runner import workspaces
+from runner.exec.child import Child
+from runner.gateway.control.claim import requested_hosts
+from runner.git.checkout import Checkout
+from runner.run.context import RunContext
+from runner.run.run_spec import RunSpec
+from runner.workspaces.contract import Tenancy, Workspace
+
+LOOK = "look-"  # begins the id of the place in which a card is investigated
+GATE, BROWSER = "gate-", "repro-"  # begin the names of such places; no card has one of them for its id
+PURPOSES = (GATE, BROWSER)
+
+
+def clear_away(order: RunSpec) -> None:
+    """Remove the clean checkouts that a killed claim left of this card."""
+    _place(order, GATE).destroy()
+    if order.reproduction is not None:
+        _place(order, BROWSER).destroy()
+
+
+@contextmanager
+def clean_room(run: RunContext, purpose: str, name: str, image: str = "") -> Iterator[Workspace]:
+    """Give a workspace with the commit that the mirror stores under `name`. Raises RunnerError."""
+    order = run.order
+    _place(order, purpose, image).destroy()
+    room = _place(order, purpose, image)
+    try:
+        checkout = Checkout(room, run.mirror.path, order.committer, run.beat)
+        checkout.clone_from(f"refs/cardinal/{name}", order.branch, order.base_branch)
+        yield room
+    finally:
+        room.destroy()
+
+
+def _place(order: RunSpec, purpose: str, image: str = "") -> Workspace:
+    """Return the card's workspace for that purpose, created when missing."""
+    tenant = tenancy(order)
+    tenant = replace(tenant, card_id=CardId(f"{purpose}{order.card_id}"), image=image or tenant.image)
+    return workspaces.load(order.workspace).open(order.places, tenant)
+
+
+def tenancy(order: RunSpec) -> Tenancy:
+    """Return the labels and limits of all containers of `order`.
+
+    An investigation has a workspace of its own, apart from the card's.
+    """
+    place = CardId(f"{LOOK}{order.card_id}") if order.investigates else order.card_id
+    return Tenancy(place, order.run_id, order.generation, order.image, order.resources)
+
+
+def start_command(
+    run: RunContext,
+    room: Workspace,
+    command: str,
+    *,
+    cap_bytes: int,
+    env: Mapping[str, str] | None = None,
+    of_column: bool = False,
+) -> Child:
+    """Start a shell line in `room`; with `of_column` it has the column's network, not the open stage's.
+
+    Raises SpawnError or WorkspaceError.
+    """
+    network = run.network(of_column=of_column)
+    return room.start(
+        ("/bin/sh", "-c", command),
+        env={"CI": "1"} | network | dict(env or {}),
+        writable=True,
+        cap_bytes=cap_bytes,
+        gateway=run.gateway.folder if run.gateway is not None and network else None,
+    )
+
+
+def note_hosts(run: RunContext) -> None:
+    """Record the hosts that the repository's commands asked for; a turn records its own."""
+    if run.gateway is not None:
+        run.log.append(*requested_hosts(run.gateway, run.order.run_id))

@@ -1,0 +1,120 @@
+"""Records of a turn: events in batches, and the debug log."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from ledger.events.run import AgentSaid, RunEvent, UsageMetered
+from runner.agents.contract import Usage
+from runner.exec.child import BEAT_S
+from runner.gateway.control.messages import believable
+from runner.run.context import RunContext
+from runner.text.plain import REDACTED, cut, redact
+
+MAX = 20
+METER_S = 15.0
+_SAID_BYTES = 4_000
+_CAP_BYTES = 10_000_000
+_LINE_BYTES = 4_000
+# Words that are streamed piece by piece: the whole follows, and a secret in pieces has no shape.
+_PIECE = re.compile(r'("delta":\s*)"(?:[^"\\]|\\.)*+"')
+_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?!.*-----END )", re.DOTALL)
+_KEY_GOES_ON = re.compile(r"[\w+/=:,. -]*")
+
+
+class Transcript:
+    """Debug log `<logs>/<run>.log` for people: every line of the agent, redacted, up to a cap."""
+
+    def __init__(self, logs: Path, run_id: str) -> None:
+        logs.mkdir(parents=True, exist_ok=True)
+        self._file = (logs / f"{run_id}.log").open("ab")
+        self._left = _CAP_BYTES - self._file.tell()
+        self._within_key: set[str] = set()
+
+    def write(self, mark: str, text: str) -> None:
+        """Write one line with a mark: `>` stdout, `!` stderr, `#` Cardinal."""
+        if self._left <= 0:
+            return
+        line = f"{mark} {cut(self._clean(mark, text), _LINE_BYTES)}\n".encode()
+        self._left -= len(line)
+        self._file.write(line if self._left > 0 else b"# the log is full\n")
+
+    def _clean(self, mark: str, text: str) -> str:
+        """Remove secrets, also a private key that spans several lines of the log."""
+        if mark in self._within_key:
+            if "-----END " not in text and _KEY_GOES_ON.fullmatch(text):
+                return REDACTED
+            self._within_key.discard(mark)
+        if _KEY_BEGINS.search(text):
+            self._within_key.add(mark)
+        return redact(_PIECE.sub(r'\1"…"', text))
+
+    def close(self) -> None:
+        """Write out and close the file."""
+        self._file.close()
+
+
+class Batch:
+    """Events waiting for one append, so that a talkative agent does not flood the log with commits.
+
+    Usage and working time since the last append are added to them.
+    """
+
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._flushed_at = self._metered_at = run.clock.monotonic()
+        self._waiting: list[RunEvent] = []
+        self._used = self._nothing()
+
+    def add(self, *events: RunEvent) -> None:
+        """Add events; a full batch is written."""
+        self._waiting += events
+        self.flush(now=len(self._waiting) >= MAX)
+
+    def say(self, text: str) -> None:
+        """Add text; text between two other events becomes one event."""
+        clean = redact(text)
+        if self._waiting and isinstance(self._waiting[-1], AgentSaid):
+            clean = f"{self._waiting.pop().text}\n{clean}"  # type: ignore[attr-defined]
+        self.add(AgentSaid(self._run.order.run_id, cut(clean, _SAID_BYTES)))
+
+    def meter(self, told: Usage) -> None:
+        """Add usage."""
+        used, before = believable(told), self._used
+        self._used = UsageMetered(
+            before.run_id,
+            before.usd + used.usd,
+            before.input_tokens + used.input_tokens,
+            before.output_tokens + used.output_tokens,
+            before.turns + used.turns,
+            0.0,
+        )
+
+    @property
+    def usd(self) -> float:
+        """Dollars of the run, with unwritten ones."""
+        return self._run.history.usd + self._used.usd
+
+    @property
+    def turns(self) -> int:
+        """Turns of the run, with unwritten ones."""
+        return self._run.history.turns_used + self._used.turns
+
+    @property
+    def active_s(self) -> float:
+        """Working seconds of the run until now."""
+        return self._run.history.active_s + self._run.clock.monotonic() - self._metered_at
+
+    def flush(self, *, now: bool = False, last: bool = False) -> None:
+        """Write the batch when it is due; usage with it, and time every METER_S."""
+        clock = self._run.clock.monotonic()
+        if not (now or last) and clock - self._flushed_at < BEAT_S:
+            return
+        events, self._waiting, self._flushed_at = self._waiting, [], clock
+        if self._used.turns > 0 or self._used.usd > 0 or last or clock - self._metered_at >= METER_S:
+            events.append(replace(self._used, seconds=clock - self._metered_at))
+            self._used, self._metered_at = self._nothing(), clock
+        self._run.log.append(*events)
+
+    def _nothing(self) -> UsageMetered:
+        return UsageMetered(self._run.order.run_id, 0.0, 0, 0, 0, 0.0)
