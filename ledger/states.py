@@ -138,9 +138,7 @@ RUN_HELD = (R.CLAIMED, R.PREPARING, R.PLANNING, R.WORKING, R.VALIDATING, R.PUBLI
 
 
 def kind_for(archetype: Archetype, after: CardState, *, live: bool) -> Archetype:
-    """Return by which kind of column a card becomes `after`: what its live run says holds wherever it stands,
-    be it in a column that no policy names any more.
-    """
+    """Return the kind of column by which a card becomes `after`: a live run's states hold in any column."""
     works = live and after in CARD_STATES[Archetype.EXECUTION] and after not in CARD_STATES[archetype]
     return Archetype.EXECUTION if works else archetype
 

@@ -18,9 +18,7 @@ def plain(text: str, limit: int = 120) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return our own words as a sentence: begun with a capital, unless they begin with a name such as r1 or
-    acme/shop.
-    """
+    """Return our own words as a sentence, with a capital unless they begin with a name such as r1."""
     first = text.partition(" ")[0].rstrip(":,")
     named = any(not char.isalpha() and char not in "'-" for char in first)
     begun = text if named else text[:1].upper() + text[1:]

@@ -18,9 +18,7 @@ PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """How many events were checked, and the digest of the last: note it elsewhere, and a cut-off end is found
-    too.
-    """
+    """The count of checked events and the last digest; a copy kept elsewhere reveals a cut-off end."""
 
     events: int
     head: str

@@ -30,9 +30,7 @@ def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[Qu
 def free_elsewhere(
     db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
 ) -> tuple[QueuedRow, ...]:
-    """Return those whose column is none of the ones named, or whose card stands in another one than they were
-    queued for, the oldest of each column first.
-    """
+    """Return runs of other columns, and those whose card left their column; by column, place and age."""
     query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), runs.c.board_id == board_id)
     query = query.where(or_(runs.c.column.not_in(tuple(columns)), ~_stands()))
     return many(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))

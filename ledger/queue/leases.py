@@ -59,9 +59,7 @@ def release(db: Connection, lease: Lease) -> None:
 
 
 def expired(db: Connection, prefix: str, now: datetime) -> tuple[Lease, ...]:
-    """Return the leases whose name starts with `prefix`, that ran out and were neither released nor taken
-    over.
-    """
+    """Return the expired leases with that `prefix` that nobody released or took over."""
     out = leases.c.name.startswith(prefix, autoescape=True) & _HELD & (leases.c.until <= now)
     return many(db, Lease, pick(Lease, leases).where(out).order_by(leases.c.until))
 

@@ -1,6 +1,4 @@
-"""The outbox: what is to be done outside, once each, in order per card, the newest word only where words
-replace.
-"""
+"""The outbox: acts to carry out once each, in order per card; the newest text where texts replace."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -64,9 +62,7 @@ _DUE = select(outbox.c.due_at).where(_FREE).order_by(outbox.c.due_at).limit(1)
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry to be. `priority` 0 goes first; `ordered`: after the card's earlier ones; `coalesce`: newest
-    wins.
-    """
+    """A new entry. `priority` 0 goes first; `ordered`: one by one for a card; `coalesce`: the newest wins."""
 
     key: EntryKey
     lane: str

@@ -57,9 +57,7 @@ _NEW = {"rung": 0, "answered": 0, "told": ""}
 
 
 def came_to(db: Connection, card_id: CardId, option_id: str) -> datetime | None:
-    """Return when the card came to the column with that option id, as deliveries tell; None where nothing
-    tells of it but what is recorded, or where the card has moved on since.
-    """
+    """Return when the card came to that column, by its newest move that is not recorded; None without one."""
     moves = _told(db, card_id)
     last = max((move.at for move in moves), default=None)
     return last if any(move.at == last and move.to == option_id for move in moves) else None

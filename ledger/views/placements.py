@@ -38,9 +38,7 @@ def get(db: Connection, card_id: CardId) -> PlacementRow | None:
 
 
 def cards_in(db: Connection, repository: str) -> tuple[CardRow, ...]:
-    """Return the cards that are not archived and have to do with the repository: their issue is there, they
-    were placed there, or their open pull request is there.
-    """
+    """Return the cards on the board whose issue, placement or open pull request is in the repository."""
     placed = select(placements.c.card_id).where(placements.c.repository == repository)
     pulled = (cards.c.pull_repository == repository) & (cards.c.pull_state == "open")
     mine = (cards.c.repository == repository) | cards.c.card_id.in_(placed) | pulled

@@ -14,9 +14,7 @@ from ledger.ids import BoardId
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """The last good policy; `digest` is empty before the first. `problems` are of the file at
-    `rejected_commit`.
-    """
+    """The last good policy, `digest` is empty without one; `problems` are those at `rejected_commit`."""
 
     board_id: BoardId
     digest: str

@@ -263,9 +263,7 @@ def _ended(event: RunEnded) -> str:
 def of_card(
     db: Connection, card_id: CardId, zoom: Zoom = Zoom.ACTIVITY, limit: int = 100, before: int | None = None
 ) -> tuple[TimelineRow, ...]:
-    """Return the card's newest lines at that depth, or those before the event `before`, the oldest of them
-    first.
-    """
+    """Return the card's newest lines at that depth, or those before event `before`, the oldest first."""
     shown = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
     query = pick(TimelineRow, timeline).where(timeline.c.card_id == card_id, timeline.c.zoom.in_(shown))
     if before is not None:

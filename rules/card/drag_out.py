@@ -1,6 +1,4 @@
-"""A card is dragged out of the column where its run works: ask, cancel or let it finish. A run that never
-began is simply let go.
-"""
+"""Drags out of the column where a run works: ask, cancel, let it finish, or end a run that never began."""
 
 from datetime import datetime
 

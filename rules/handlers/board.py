@@ -15,9 +15,7 @@ def shaped(policy: Policy, event: BoardSeen, now: datetime) -> Decision:
 
 
 def ruled(policy: Policy, event: PolicyLoaded, now: datetime) -> Decision:
-    """Write the consequences of drags by the new policy, say on its commit that it is in force, and bring the
-    board's status up to date: columns may have waited for it.
-    """
+    """Describe the columns anew, report on the policy's commit, and update a status that waited for it."""
     board = CardId(event.board_id)
     report: tuple[Intent, ...] = (ReportPolicy(board, event.commit),) if event.commit else ()
     return Decision((DescribeColumns(board), UpdateTicker(board), *report))

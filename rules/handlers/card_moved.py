@@ -73,9 +73,7 @@ def arrived(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetim
 
 
 def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
-    """Whether an agent's own card came to stand in an execution column without a person: by an automation of
-    the board. Agents that hire agents would never end.
-    """
+    """Tell whether an automation put an agent's own card to work: agents that hire agents would never end."""
     made = CARD_MARK in snapshot.body
     return made and policy.archetype(snapshot.column) is Archetype.EXECUTION
 

@@ -58,9 +58,7 @@ def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datet
 
 
 def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
-    """Obey nothing more of somebody this minute, and say so once: two programs that answer each other never
-    end by themselves.
-    """
+    """Obey nothing more of somebody this minute, and say so once: two programs could answer each other."""
     card, place = snapshot.card_id, "issue" if event.place == "issue" else "pull"
     text = (
         f"{code(event.by, 40)} gave more than {policy.limits.commands_per_minute} commands within a minute:"

@@ -121,9 +121,7 @@ def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid)
 
 
 def _answers(question: OpenQuestion | None, event: PersonSaid) -> bool:
-    """Return whether a comment can be meant for the question: it was there to be read, and is not about the
-    card's column, which takes a choice.
-    """
+    """Tell whether a comment can answer the question: it came later, and leaving takes a choice instead."""
     if question is None or subject_of(question) is Subject.LEAVING:
         return False
     return not was_before(event.said_at, question.asked_at)

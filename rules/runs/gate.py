@@ -56,9 +56,7 @@ def merge_of(policy: Policy) -> str:
 
 
 def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: CardState) -> Rest:
-    """Say how a pull request stands that was approved: ready to be merged, or what it still waits for;
-    `otherwise` is the state while it has to be approved again.
-    """
+    """Say what an approved pull request waits for; `otherwise` is the state until it is approved again."""
     number = f"pull request #{pull.number}"
     stale = unreviewed(snapshot, pull, merge_of(policy))
     if stale:

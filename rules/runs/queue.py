@@ -76,9 +76,7 @@ def choose(
     losses: Sequence[Loss] = (),
     owner: str = "",
 ) -> Choice:
-    """Choose by the card's place in its column, then by age; `slots` is the number of free workers, `owner`
-    the board's, outside of whom nothing starts.
-    """
+    """Choose by place in the column, then by age, for `slots` free workers; `owner` is the board's owner."""
     gate = _Gate(policy, load, stops, slots, losses, owner)
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
