@@ -30,6 +30,7 @@ from ledger.db.column_types import Choice, Moment, Parts, Prose, Texts
 from ledger.event import Event, Recorded
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Event)
 
 # The column type of each field type, and the value of a new row for which none is given.
 _TYPES: Mapping[Any, tuple[type[TypeEngine[Any]], object]] = {
@@ -134,6 +135,20 @@ def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
 def recorder(table: Table, **more: Any) -> Callable[[Connection, Recorded, Event], None]:
     """Return a step of a fold that records its events in `table`."""
     return lambda db, it, _event: record(db, table, it, **more)
+
+
+def setter(
+    table: Table, values: Callable[[E], Mapping[str, Any]], *key: str
+) -> Callable[[Connection, Recorded, E], None]:
+    """Return a step of a fold that sets values in the rows that an event is about.
+
+    Those have in the columns `key` the event's fields of these names.
+    """
+
+    def step(db: Connection, _it: Recorded, event: E) -> None:
+        change(db, table, {name: getattr(event, name) for name in key}, **values(event))
+
+    return step
 
 
 def fields_for(table: Table, source: Any) -> dict[str, Any]:

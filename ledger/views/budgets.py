@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Index, Table, case, select, text
 
-from ledger.db.rows import change, columns, find, many, pick, record
+from ledger.db.rows import change, columns, find, many, pick, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.budget import BudgetRaised, BudgetReserved
@@ -101,15 +101,14 @@ def _base_usd(settings: str) -> float:
     return float(usd) if isinstance(usd, int | float) and 0 < usd < _MAX_USD else 0.0
 
 
-@fold.on(BudgetReserved)
-def _reserved(db: Connection, _it: Recorded, event: BudgetReserved) -> None:
-    held = {"granted_usd": event.usd, "open_usd": event.usd}
-    _set(db, event, **held, by_rule=event.by_rule, limit_usd=event.limit_usd)
-
-
-@fold.on(BudgetRaised)
-def _raised(db: Connection, _it: Recorded, event: BudgetRaised) -> None:
-    _set(db, event, budget_usd=budgets.c.budget_usd + event.usd)
+fold.on(BudgetReserved)(
+    setter(
+        budgets,
+        lambda e: {"granted_usd": e.usd, "open_usd": e.usd, "by_rule": e.by_rule, "limit_usd": e.limit_usd},
+        "run_id",
+    )
+)
+fold.on(BudgetRaised)(setter(budgets, lambda e: {"budget_usd": budgets.c.budget_usd + e.usd}, "run_id"))
 
 
 @fold.on(UsageMetered)

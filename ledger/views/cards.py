@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, Text, bindparam, case, text, type_coerce
 
-from ledger.db.rows import change, columns, fields_for, find, many, one, pick, renamed_in
+from ledger.db.rows import change, columns, fields_for, find, many, one, pick, renamed_in, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -212,15 +212,14 @@ def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> 
         change(db, cards, {"board_id": event.board_id, name: event.before}, **{name: event.after})
 
 
-@fold.on(IssueClosed)
-def _closed(db: Connection, _it: Recorded, event: IssueClosed) -> None:
-    given_up = event.trusted and event.reason in ABANDONED
-    _set(db, event, closed=event.reason or "completed", given_up=given_up)
-
-
-@fold.on(IssueReopened)
-def _reopened(db: Connection, _it: Recorded, event: IssueReopened) -> None:
-    _set(db, event, closed="", given_up=False)
+fold.on(IssueClosed)(
+    setter(
+        cards,
+        lambda e: {"closed": e.reason or "completed", "given_up": e.trusted and e.reason in ABANDONED},
+        "card_id",
+    )
+)
+fold.on(IssueReopened)(setter(cards, lambda _: {"closed": "", "given_up": False}, "card_id"))
 
 
 @fold.on(CardMoved)
@@ -247,30 +246,14 @@ def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
         db.execute(ranked, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
 
 
-@fold.on(CardArrived)
-def _arrived(db: Connection, _it: Recorded, event: CardArrived) -> None:
-    _moved_by(db, event)
+def _mover(event: CardArrived | MoverFound | CardArchived | CardRestored) -> dict[str, object]:
+    return {"mover": event.by, "mover_role": event.role, "own_move": False}
 
 
-@fold.on(MoverFound)
-def _mover_found(db: Connection, _it: Recorded, event: MoverFound) -> None:
-    _moved_by(db, event)
-
-
-@fold.on(CardArchived)
-def _archived(db: Connection, _it: Recorded, event: CardArchived) -> None:
-    _moved_by(db, event, archived=True)
-
-
-@fold.on(CardRestored)
-def _restored(db: Connection, _it: Recorded, event: CardRestored) -> None:
-    _moved_by(db, event, archived=False)
-
-
-def _moved_by(
-    db: Connection, event: CardArrived | MoverFound | CardArchived | CardRestored, **values: bool
-) -> None:
-    _set(db, event, mover=event.by, mover_role=event.role, own_move=False, **values)
+fold.on(CardArrived)(setter(cards, _mover, "card_id"))
+fold.on(MoverFound)(setter(cards, _mover, "card_id"))
+fold.on(CardArchived)(setter(cards, lambda e: {**_mover(e), "archived": True}, "card_id"))
+fold.on(CardRestored)(setter(cards, lambda e: {**_mover(e), "archived": False}, "card_id"))
 
 
 @fold.on(CardStateChanged)
@@ -278,14 +261,8 @@ def _state_changed(db: Connection, it: Recorded, event: CardStateChanged) -> Non
     _set(db, event, state=event.after, because=event.because, reason=event.reason, state_at=it.at)
 
 
-@fold.on(CardExplained)
-def _explained(db: Connection, _it: Recorded, event: CardExplained) -> None:
-    _set(db, event, because=event.because, reason=event.reason)
-
-
-@fold.on(CardHeldBack)
-def _held_back(db: Connection, _it: Recorded, event: CardHeldBack) -> None:
-    _set(db, event, held_back=event.wanted)
+fold.on(CardExplained)(setter(cards, lambda e: {"because": e.because, "reason": e.reason}, "card_id"))
+fold.on(CardHeldBack)(setter(cards, lambda e: {"held_back": e.wanted}, "card_id"))
 
 
 @fold.on(PersonSaid)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import change, columns, drop, find, keep, many, pick, recorder
+from ledger.db.rows import change, columns, drop, find, keep, many, pick, recorder, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
@@ -98,11 +98,7 @@ def _parked(db: Connection, _it: Recorded, event: RunParked) -> None:
 
 
 fold.on(BoardHalted)(recorder(halts))
-
-
-@fold.on(BoardProbed)
-def _probed(db: Connection, _it: Recorded, event: BoardProbed) -> None:
-    change(db, halts, {"board_id": event.board_id, "cause": event.cause}, probing=True, probe="")
+fold.on(BoardProbed)(setter(halts, lambda _: {"probing": True, "probe": ""}, "board_id", "cause"))
 
 
 @fold.on(HaltLifted)

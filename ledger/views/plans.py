@@ -5,9 +5,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import change, columns, listed, one, pick, recorder
+from ledger.db.rows import columns, listed, one, pick, recorder, setter
 from ledger.db.tables import VIEWS
-from ledger.event import Recorded
 from ledger.events.run import PlanApproved, PlanProposed, PlanRebound, PlanRedirected
 from ledger.fold import Fold
 from ledger.ids import RunId
@@ -47,22 +46,8 @@ def of_run(db: Connection, run_id: RunId) -> tuple[PlanRow, ...]:
 
 
 fold.on(PlanProposed)(recorder(plans, state="proposed"))
-
-
-@fold.on(PlanRebound)
-def _rebound(db: Connection, _it: Recorded, event: PlanRebound) -> None:
-    _set(db, event, base=event.base, policy=event.policy)
-
-
-@fold.on(PlanApproved)
-def _approved(db: Connection, _it: Recorded, event: PlanApproved) -> None:
-    _set(db, event, state="approved", by=event.by)
-
-
-@fold.on(PlanRedirected)
-def _redirected(db: Connection, _it: Recorded, event: PlanRedirected) -> None:
-    _set(db, event, state="redirected", by=event.by, text=event.text)
-
-
-def _set(db: Connection, event: PlanRebound | PlanApproved | PlanRedirected, **values: str) -> None:
-    change(db, plans, {"run_id": event.run_id, "revision": event.revision}, **values)
+fold.on(PlanRebound)(setter(plans, lambda e: {"base": e.base, "policy": e.policy}, "run_id", "revision"))
+fold.on(PlanApproved)(setter(plans, lambda e: {"state": "approved", "by": e.by}, "run_id", "revision"))
+fold.on(PlanRedirected)(
+    setter(plans, lambda e: {"state": "redirected", "by": e.by, "text": e.text}, "run_id", "revision")
+)

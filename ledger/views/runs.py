@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-from ledger.db.rows import change, columns, fields_for, find, many, pick, record, renamed_in
+from ledger.db.rows import change, columns, fields_for, find, many, pick, record, renamed_in, setter
 from ledger.db.tables import VIEWS
 from ledger.errors import IllegalStepError
 from ledger.event import Event, Recorded
@@ -289,19 +289,13 @@ def _ended(db: Connection, it: Recorded, event: happened.RunEnded) -> None:
     _set(db, event, question_id="", parked_why="", **how, **end)
 
 
-@fold.on(happened.RunStopAsked)
-def _stop_asked(db: Connection, _it: Recorded, event: happened.RunStopAsked) -> None:
-    _set(db, event, stop_asked=event.how, stop_by=event.by, stop_why=event.why)
-
-
-@fold.on(happened.SessionStarted)
-def _session_started(db: Connection, _it: Recorded, event: happened.SessionStarted) -> None:
-    _set(db, event, session_id=event.session_id, agent_version=event.version)
-
-
-@fold.on(TurnStarted)
-def _turn_started(db: Connection, _it: Recorded, event: TurnStarted) -> None:
-    _set(db, event, agent_started=True)
+fold.on(happened.RunStopAsked)(
+    setter(runs, lambda e: {"stop_asked": e.how, "stop_by": e.by, "stop_why": e.why}, "run_id")
+)
+fold.on(happened.SessionStarted)(
+    setter(runs, lambda e: {"session_id": e.session_id, "agent_version": e.version}, "run_id")
+)
+fold.on(TurnStarted)(setter(runs, lambda _: {"agent_started": True}, "run_id"))
 
 
 @fold.on(happened.PlanProposed)
@@ -316,34 +310,16 @@ def _approved(db: Connection, _it: Recorded, event: happened.PlanApproved) -> No
     change(db, runs, mine, plan_approved=True, plan_approved_by=event.by)
 
 
-@fold.on(happened.PlanRedirected)
-def _redirected(db: Connection, _it: Recorded, event: happened.PlanRedirected) -> None:
-    _set(db, event, plan_approved=False, plan_approved_by="")
-
-
-@fold.on(happened.PlanTicked)
-def _ticked(db: Connection, _it: Recorded, event: happened.PlanTicked) -> None:
-    _set(db, event, plan_done=event.done)
-
-
-@fold.on(happened.Progressed)
-def _progressed(db: Connection, _it: Recorded, event: happened.Progressed) -> None:
-    _set(db, event, last_line=event.text)
-
-
-@fold.on(happened.QuestionAsked)
-def _asked(db: Connection, _it: Recorded, event: happened.QuestionAsked) -> None:
-    _set(db, event, question_id=event.question_id, questions=runs.c.questions + 1)
-
-
-@fold.on(happened.QuestionAnswered)
-def _answered(db: Connection, _it: Recorded, event: happened.QuestionAnswered) -> None:
-    change(db, runs, {"run_id": event.run_id, "question_id": event.question_id}, question_id="")
-
-
-@fold.on(happened.Noted)
-def _noted(db: Connection, _it: Recorded, event: happened.Noted) -> None:
-    _set(db, event, notes=runs.c.notes + 1)
+fold.on(happened.PlanRedirected)(
+    setter(runs, lambda _: {"plan_approved": False, "plan_approved_by": ""}, "run_id")
+)
+fold.on(happened.PlanTicked)(setter(runs, lambda e: {"plan_done": e.done}, "run_id"))
+fold.on(happened.Progressed)(setter(runs, lambda e: {"last_line": e.text}, "run_id"))
+fold.on(happened.QuestionAsked)(
+    setter(runs, lambda e: {"question_id": e.question_id, "questions": runs.c.questions + 1}, "run_id")
+)
+fold.on(happened.QuestionAnswered)(setter(runs, lambda _: {"question_id": ""}, "run_id", "question_id"))
+fold.on(happened.Noted)(setter(runs, lambda _: {"notes": runs.c.notes + 1}, "run_id"))
 
 
 @fold.on(happened.UsageMetered)
@@ -359,14 +335,8 @@ def _validated(db: Connection, _it: Recorded, event: happened.ValidationEnded) -
     _set(db, event, iteration=event.iteration, full_runs=full)
 
 
-@fold.on(happened.BranchExported)
-def _exported(db: Connection, _it: Recorded, event: happened.BranchExported) -> None:
-    _set(db, event, **fields_for(runs, event))
-
-
-@fold.on(happened.BranchPushed)
-def _pushed(db: Connection, _it: Recorded, event: happened.BranchPushed) -> None:
-    _set(db, event, pushed_head=event.head, pushing=False)
+fold.on(happened.BranchExported)(setter(runs, lambda e: fields_for(runs, e), "run_id"))
+fold.on(happened.BranchPushed)(setter(runs, lambda e: {"pushed_head": e.head, "pushing": False}, "run_id"))
 
 
 @fold.on(ColumnsChanged)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import change, columns, listed, record
+from ledger.db.rows import change, columns, listed, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import UsageMetered
@@ -58,9 +58,7 @@ def _entered(db: Connection, it: Recorded, _event: StageEntered) -> None:
     record(db, stages, it, entered_at=it.at)
 
 
-@fold.on(StageReopened)
-def _reopened(db: Connection, _it: Recorded, event: StageReopened) -> None:
-    _of_entry(db, event, left_at=None)
+fold.on(StageReopened)(setter(stages, lambda _: {"left_at": None}, "run_id", "entry"))
 
 
 @fold.on(UsageMetered)
@@ -70,16 +68,11 @@ def _metered(db: Connection, _it: Recorded, event: UsageMetered) -> None:
     change(db, stages, {"run_id": event.run_id, "left_at": None}, **more)
 
 
-@fold.on(SnapshotTaken)
-def _handed(db: Connection, _it: Recorded, event: SnapshotTaken) -> None:
-    _of_entry(db, event, summary=event.summary)
+fold.on(SnapshotTaken)(setter(stages, lambda e: {"summary": e.summary}, "run_id", "entry"))
 
 
 @fold.on(StageLeft)
 def _left(db: Connection, it: Recorded, event: StageLeft) -> None:
     changed = {name: getattr(event, name) for name in ("files_changed", "lines_changed", "lines_added")}
-    _of_entry(db, event, left_at=it.at, target=event.target, **changed)
-
-
-def _of_entry(db: Connection, event: StageReopened | SnapshotTaken | StageLeft, **values: object) -> None:
-    change(db, stages, {"run_id": event.run_id, "entry": event.entry}, **values)
+    mine = {"run_id": event.run_id, "entry": event.entry}
+    change(db, stages, mine, left_at=it.at, target=event.target, **changed)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import change, columns, fields_for, find, listed, record
+from ledger.db.rows import columns, fields_for, find, listed, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.pull import ReviewSubmitted
@@ -66,6 +66,4 @@ def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
         record(db, threads, it, **fields_for(threads, thread))
 
 
-@fold.on(ThreadAnswered)
-def _answered(db: Connection, _it: Recorded, event: ThreadAnswered) -> None:
-    change(db, threads, {"thread_id": event.thread_id}, answered_by=event.run_id, answer=event.text)
+fold.on(ThreadAnswered)(setter(threads, lambda e: {"answered_by": e.run_id, "answer": e.text}, "thread_id"))
