@@ -16,7 +16,7 @@ from ledger.views.runs import runs
 
 
 @dataclass(frozen=True, slots=True)
-class ReportedRow:
+class FindingsRow:
     """The findings of a run, as the body of their event."""
 
     run_id: RunId
@@ -33,25 +33,25 @@ class FollowUpRow:
     number: int
 
 
-reported = Table("view_findings", VIEWS, *columns(ReportedRow, "run_id"))
+findings = Table("view_findings", VIEWS, *columns(FindingsRow, "run_id"))
 follow_ups = Table("view_follow_ups", VIEWS, *columns(FollowUpRow, "run_id", "proposal"))
 fold = Fold()
 
 
 def get(db: Connection, run_id: RunId) -> FindingsReported | None:
     """Return the run's findings; None before its report, and for a run that is no investigation."""
-    row = find(db, ReportedRow, reported, run_id=run_id)
+    row = find(db, FindingsRow, findings, run_id=run_id)
     return _read(row) if row else None
 
 
 def newest(db: Connection, card_id: CardId) -> FindingsReported | None:
     """Return the findings of the card's newest investigation; None without one."""
     query = (
-        pick(ReportedRow, reported)
-        .join(runs, runs.c.run_id == reported.c.run_id)
+        pick(FindingsRow, findings)
+        .join(runs, runs.c.run_id == findings.c.run_id)
         .where(runs.c.card_id == card_id)
     )
-    row = one(db, ReportedRow, query.order_by(runs.c.serial.desc()).limit(1))
+    row = one(db, FindingsRow, query.order_by(runs.c.serial.desc()).limit(1))
     return _read(row) if row else None
 
 
@@ -60,13 +60,13 @@ def follow_ups_made(db: Connection, run_id: RunId) -> dict[int, FollowUpRow]:
     return {row.proposal: row for row in listed(db, FollowUpRow, follow_ups, run_id=run_id)}
 
 
-def _read(row: ReportedRow) -> FindingsReported:
+def _read(row: FindingsRow) -> FindingsReported:
     return cast("FindingsReported", codec.decode(FindingsReported.__name__, row.body))
 
 
 @fold.on(FindingsReported)
 def _reported(db: Connection, _it: Recorded, event: FindingsReported) -> None:
-    keep(db, reported, {"run_id": event.run_id}, {"body": codec.encode(event)[1]})
+    keep(db, findings, {"run_id": event.run_id}, {"body": codec.encode(event)[1]})
 
 
 fold.on(FollowUpMade)(recorder(follow_ups))
