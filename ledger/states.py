@@ -7,7 +7,7 @@ from ledger.errors import IllegalStepError
 
 
 class Archetype(StrEnum):
-    """What kind of column it is."""
+    """The kind of a column."""
 
     INBOX = "inbox"
     PLANNING = "planning"
@@ -71,7 +71,7 @@ class Ending(StrEnum):
 
 
 class Gate(StrEnum):
-    """What the gate says of one commit. `nothing`: the policy says that none are run; `unseen`: no result."""
+    """The gate's word on one commit. `nothing`: the policy waives the checks; `unseen`: no result."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -80,7 +80,7 @@ class Gate(StrEnum):
 
     @property
     def lets_through(self) -> bool:
-        """Whether the commit may leave draft and be merged: what was never seen has not passed."""
+        """Whether the commit may leave draft and be merged: an unseen one has not passed."""
         return self in (Gate.PASSED, Gate.NOTHING)
 
 

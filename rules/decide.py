@@ -111,7 +111,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     findings.FollowUpMade: run.follow_up_made,
 }
 
-# After these a merge that waits may be one that nobody wants any more.
+# After these nobody may want a pending merge any more.
 UNSETTLING = (board.CardMoved, board.MoverFound, pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed)
 
 

@@ -36,7 +36,7 @@ def state_word(state: str) -> str:
 
 
 def usd(amount: float) -> str:
-    """Return dollars with cents; what is under a cent is not nothing."""
+    """Return dollars with cents; less than a cent is not nothing."""
     return "under $0.01" if 0 < amount < 0.005 else f"${amount:,.2f}"
 
 

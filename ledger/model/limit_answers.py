@@ -149,7 +149,7 @@ def asker_of(asked_by: str) -> QuestionSource:
 
 
 def subject_of(asked: LimitQuestion) -> Subject:
-    """Return what the question is about; of an agent's it is always the work."""
+    """Return the question's subject; of an agent's question it is always the work."""
     if asker_of(asked.asker) is QuestionSource.AGENT:
         return Subject.WORK
     return Subject(asked.subject) if asked.subject in set(Subject) else _SUBJECTS[asked.asker]
@@ -202,14 +202,14 @@ def question(
 
 
 def of_agent(run_id: RunId, question_id: QuestionId, text: str, choices: tuple[str, ...]) -> QuestionAsked:
-    """Return an agent's question: what is answered to it reaches the agent, and decides nothing else."""
+    """Return an agent's question: its answer reaches the agent, and decides nothing else."""
     return QuestionAsked(run_id, question_id, _WORDS[Subject.WORK], text, choices, Subject.WORK)
 
 
 def answered(
     run_id: RunId, question_id: QuestionId, asked: LimitQuestion, *, by: str, text: str, code: str = ""
 ) -> QuestionAnswered:
-    """Return the answer with what it means: `code`, or without one what the words mean."""
+    """Return the answer with its meaning: `code`, or without one the meaning of the words."""
     meant = code_of(asked, code, text)
     return QuestionAnswered(run_id, question_id, by, text, meant, asker_of(asked.asker), subject_of(asked))
 

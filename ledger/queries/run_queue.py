@@ -1,4 +1,4 @@
-"""Which queued runs wait for other issues and which do not, as several views tell together."""
+"""The queue of runs over several views: runs that may start, and runs that wait for other issues."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -49,7 +49,7 @@ def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId
 
 
 def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
-    """Return what the cards say about why they are as they are."""
+    """Return the sentences about the cards' states."""
     query = select(cards.c.card_id, cards.c.because).where(cards.c.card_id.in_(tuple(card_ids)))
     return {CardId(card_id): because for card_id, because in db.execute(query)}
 

@@ -1,4 +1,4 @@
-"""Reports: who changed what about a card, as deliveries say, until a look has seen the change."""
+"""Reports: changes of cards and their authors, as deliveries say, until the change is read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ledger.ids import CardId
 
 
 class About(StrEnum):
-    """What of a card a delivery is about."""
+    """The part of a card that a delivery is about."""
 
     COLUMN = "column"
     ARCHIVED = "archived"

@@ -1,4 +1,4 @@
-"""The inbox: every delivery that GitHub was told 202 for, until what it says is in the log."""
+"""The inbox: every delivery that was accepted with 202, until its events are in the log."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -89,7 +89,7 @@ def claim(engine: Engine, delivery_id: DeliveryId, *, now: datetime, lease_s: fl
 
 
 def settle(db: Connection, claimed: Delivery, now: datetime) -> None:
-    """Mark the delivery done, in the transaction that holds what it said; its payload is let go.
+    """Mark the delivery done, in the transaction of its events; its payload is dropped.
 
     Raises StaleClaimError when the claim ran out and somebody else took it over.
     """

@@ -1,4 +1,4 @@
-"""Leases: who may work on what, until when, in which generation. A generation is never given twice."""
+"""Leases: exclusive claims with an end and a generation. A generation is never given twice."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -36,7 +36,7 @@ def take(db: Connection, name: str, holder: str, *, now: datetime, ttl_s: float)
 
 
 def due(db: Connection, name: str, *, now: datetime, every_s: float) -> bool:
-    """Tell whether it is time for `name` again, for all who ask together; whoever hears yes does it now."""
+    """Tell whether `name` is due again; of all callers one gets True, and does it now."""
     found = one(db, Lease, pick(Lease, leases).where(leases.c.name == name))
     if found is not None and found.until > now:
         return False

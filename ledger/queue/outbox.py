@@ -77,7 +77,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A claimed entry; `attempts` counts this one, `generation` is what the claim is known by."""
+    """A claimed entry; `attempts` counts this one, `generation` identifies the claim."""
 
     entry_id: int
     key: EntryKey
@@ -187,7 +187,7 @@ def settle(db: Connection, entry: Entry, now: datetime) -> None:
 
 
 def postpone(db: Connection, entry: Entry, due_at: datetime, error: str, count_attempt: bool) -> None:
-    """Give the entry back until `due_at`; not counted for what is not its fault. Raises StaleClaimError.
+    """Give the entry back until `due_at`; `count_attempt`: the failure was its own. Raises StaleClaimError.
 
     Where a newer one with its key waits already, that one takes its place: nobody needs the older words.
     """
@@ -254,7 +254,7 @@ def stuck(db: Connection, now: datetime, older_than_s: float) -> tuple[Entry, ..
 
 
 def open_of_card(db: Connection, card_id: CardId) -> tuple[Entry, ...]:
-    """Return what still waits to be done about the card, in the order it was asked for."""
+    """Return the card's open entries, in order."""
     query = pick(Entry, outbox).where(outbox.c.card_id == card_id, outbox.c.state.in_(OPEN))
     return many(db, Entry, query.order_by(outbox.c.entry_id))
 

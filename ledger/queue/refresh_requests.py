@@ -1,4 +1,4 @@
-"""Doorbells: a board delivery says *look at this card*; those that wait together are answered by one look.
+"""Refresh requests: a board delivery says *read this card*; one read answers all that wait.
 
 One thing a look cannot see: that a card left its column and came back. Deliveries tell of moves, so a
 doorbell keeps those that are not recorded yet.
@@ -64,7 +64,7 @@ def came_to(db: Connection, card_id: CardId, option_id: str) -> datetime | None:
 
 
 def mark_recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: datetime) -> None:
-    """Remember that the card's moves up to that time are events: told of later, they are no news."""
+    """Remember that the card's moves up to that time are events: later deliveries of them are no news."""
     row = db.execute(
         select(refresh_requests.c.recorded_at).where(refresh_requests.c.card_id == card_id)
     ).first()
@@ -78,7 +78,7 @@ def mark_recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: date
 
 
 def _told(db: Connection, card_id: CardId) -> tuple[Move, ...]:
-    """Return the moves that deliveries told of and that are not recorded, in the order in which they came."""
+    """Return the moves that deliveries name and that are not recorded, in their order of arrival."""
     query = select(refresh_requests.c.told, refresh_requests.c.recorded_at).where(
         refresh_requests.c.card_id == card_id
     )

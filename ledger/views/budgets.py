@@ -1,4 +1,4 @@
-"""The dollars of each run: its own budget as it stands, and what its claim reserved and has not used."""
+"""The dollars of each run: its own budget, and the unused rest of its reservation."""
 
 import json
 from dataclasses import dataclass

@@ -64,7 +64,7 @@ fold = Fold()
 
 
 def of_card(db: Connection, card_id: CardId) -> tuple[LinkRow, ...]:
-    """Return what the card's issue is blocked by, in the order of names."""
+    """Return the blockers of the card's issue, in the order of names."""
     return listed(db, LinkRow, links, "repository", "number", card_id=card_id)
 
 

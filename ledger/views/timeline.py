@@ -29,7 +29,7 @@ _RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is 
 
 
 class Zoom(StrEnum):
-    """How deep a reader looks; each depth shows what those before it show."""
+    """The depth of a timeline; each shows the lines of those before it, too."""
 
     CONVERSATION = "conversation"
     ACTIVITY = "activity"
@@ -38,7 +38,7 @@ class Zoom(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
-    """One line; `seq` is its event's, `run_id` is None for what belongs to no run."""
+    """One line; `seq` is its event's, `run_id` is None for an event of no run."""
 
     seq: int
     card_id: CardId
@@ -212,7 +212,7 @@ def _skills(event: SkillsChosen) -> str:
 
 
 def _person(by: str) -> str:
-    """Return who did it; older Cardinals wrote `the board` for whoever dragged a card."""
+    """Return the person; older Cardinals wrote `the board` for a drag."""
     return "somebody" if by in ("", "the board") else by
 
 

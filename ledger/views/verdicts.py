@@ -44,7 +44,7 @@ def knows(db: Connection, card_id: CardId, review_id: int) -> bool:
 
 
 def asked_at(db: Connection, card_id: CardId) -> datetime | None:
-    """Return when the newest of the standing reviews that request changes was heard of; None without one."""
+    """Return the time of the newest standing review that requests changes; None without one."""
     mine = (verdicts.c.card_id == card_id) & (verdicts.c.verdict == "changes_requested")
     newest = select(verdicts.c.at).where(mine).order_by(verdicts.c.at.desc()).limit(1)
     at: datetime | None = db.scalar(newest)

@@ -67,7 +67,7 @@ def _doing(run: RunSeen) -> str:
 
 
 def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, now: datetime) -> Decision:
-    """Do what the run's column says about leaving; the run goes on until somebody has chosen."""
+    """Apply the column's rule for leaving; the run goes on until somebody has chosen."""
     column = policy.column(run.column)
     rule = column.on_leave if column else "ask"
     wanted, card = event.after, snapshot.card_id

@@ -1,4 +1,4 @@
-"""Who may move cards: what a drag, an archiving or a closing starts or gives up needs a right."""
+"""The right to move cards: effects of a drag, an archiving or a closing need it."""
 
 from datetime import datetime
 
@@ -34,7 +34,7 @@ from rules.policy.roles import Role, covered, role_of
 from rules.snapshot import UNTOLD, Mover, Snapshot
 from rules.text import alternatives, code, sentence
 
-# What these events ask for is asked for by whoever moved the card.
+# The mover of the card is responsible for the effects of these events.
 STEERED = (
     CardSeen,
     CardMoved,
@@ -86,7 +86,7 @@ TAKEN_OFF = ("archived", "deleted")
 
 
 def may_move(policy: Policy, mover: Mover) -> bool:
-    """Return whether cards do what the policy says when `mover` moves them."""
+    """Return whether moves of cards by `mover` take effect."""
     if mover.own:
         return True
     if not mover.login:
@@ -124,13 +124,13 @@ def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, n
 
 
 def _acts(snapshot: Snapshot, intent: Intent | RuleEvent) -> bool:
-    """Tell whether the intent is one that needs the right; the branch of what is merged is of no use."""
+    """Tell whether the intent needs the right; deleting a merged branch does not."""
     merged = snapshot.pull is not None and snapshot.pull.state == "merged"
     return isinstance(intent, ACTS) and not (merged and isinstance(intent, outbound.DeleteBranch))
 
 
 def refusal(policy: Policy, snapshot: Snapshot) -> str:
-    """Return who moved the card and lacks which right, what was not done, and the next step."""
+    """Return the sentence about the mover, the missing right, the omitted effect and the next step."""
     mover, run = snapshot.mover, snapshot.live_run
     where = code(snapshot.column) if snapshot.column else "no column"
     did = "took the card off the board" if snapshot.archived else f"moved the card to {where}"

@@ -71,7 +71,7 @@ def explain(snapshot: Snapshot, because: str, reason: Reason = Reason.OTHER) -> 
 
 
 def settle(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
-    """Bring the card's state to what its run, pull request and column say; `because` may say it better."""
+    """Derive the card's state from its run, pull request and column; `because` replaces the sentence."""
     rest = rest_of(policy, snapshot)
     if rest is None:
         return Decision()
@@ -81,7 +81,7 @@ def settle(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
 
 
 def explained(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:
-    """Show why the card waits on its face, whoever found it out: the rules or the dispatch."""
+    """Show the reason for waiting on the card's face."""
     return Decision((UpdateFace(snapshot.card_id),))
 
 

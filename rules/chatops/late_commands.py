@@ -1,4 +1,4 @@
-"""Somebody else was first: who did already what a command that comes too late asks for."""
+"""Late commands: the person who was first with the same wish is named."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -22,7 +22,7 @@ _Done = tuple[str, str]  # who did what
 
 
 def with_the_first(snapshot: Snapshot, given: CommandGiven, obeyed: Decision, now: datetime) -> Decision:
-    """Return what a command comes to, and where it is no more than an answer, who else was first."""
+    """Return the command's decision; where it is only an answer, with the person who was first."""
     if not all(isinstance(intent, Say) for intent in obeyed.intents):
         return obeyed
     by, did = _first(snapshot, given, now)

@@ -59,7 +59,7 @@ def meant_by(given: CommandGiven, held: Iterable[Held]) -> list[Held]:
 
 
 def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: Held) -> Decision:
-    """Return what the words come to, now that somebody answers for them."""
+    """Return the decision on the words, now that somebody answers for them."""
     words = PersonSaid(
         given.card_id, held.comment_id, held.place, given.by, True, held.text, given.role, given.said_at
     )

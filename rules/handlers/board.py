@@ -1,4 +1,4 @@
-"""What concerns a whole board: its columns' descriptions, its policy file, its ticker."""
+"""Events of a whole board: its columns' descriptions, its policy file, its ticker."""
 
 from datetime import datetime
 
@@ -22,7 +22,7 @@ def ruled(policy: Policy, event: PolicyLoaded, now: datetime) -> Decision:
 
 
 def rejected(policy: Policy, event: PolicyRejected, now: datetime) -> Decision:
-    """Say on the commit what is wrong with its policy; the last good one stays in force."""
+    """Report the policy's problems on its commit; the last good policy stays in force."""
     report: tuple[Intent, ...] = (ReportPolicy(CardId(event.board_id), event.commit),) if event.commit else ()
     return Decision(report, event.problems)
 

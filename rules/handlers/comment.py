@@ -1,4 +1,4 @@
-"""People and the assistant talk on a card: what answers, what steers, what waits for somebody with access."""
+"""Comments on a card: answers, messages to agent or assistant, and comments that wait for a release."""
 
 from datetime import datetime
 
@@ -30,7 +30,7 @@ def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -
 
 
 def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
-    """Take trusted words to whoever listens: a run, its question, or the planning assistant."""
+    """Deliver trusted words to a run, its question, or the planning assistant."""
     run, first = snapshot.run, replies.beaten_by(snapshot.run, event.author, event.said_at)
     if run and first and not _answers(run.question, event):
         text = replies.beaten(run, first, "your comment was not handed to the agent")
@@ -47,7 +47,7 @@ def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
 
 
 def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: datetime) -> Decision:
-    """Post what the assistant said; what was said meanwhile is answered next."""
+    """Post the assistant's answer; messages that came meanwhile are answered next."""
     card = snapshot.card_id
     posted = Decision((Say(card, f"assistant:{event.answers}", event.text),), ("the assistant replied",))
     if policy.archetype(snapshot.column) is not Archetype.PLANNING or snapshot.live_run:
@@ -58,7 +58,7 @@ def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: da
 
 
 def task_answered(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: datetime) -> Decision:
-    """Post what a rule's model said."""
+    """Post the answer of a rule's model."""
     about = f"task:{event.rule}:{stamp(now)}"
     return Decision((Say(snapshot.card_id, about, event.text),), (f"{event.rule} was answered",))
 

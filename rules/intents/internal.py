@@ -39,7 +39,7 @@ class QueueRun(Intent):
 
 @dataclass(frozen=True, slots=True)
 class ApprovePlan(Intent):
-    """Record the approval of the plan; `bound` is the digest of what was approved."""
+    """Record the approval of the plan; `bound` is the digest of all that it is about."""
 
     run_id: RunId
     by: str
@@ -66,7 +66,7 @@ class RedirectPlan(Intent):
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuestion(Intent):
-    """Record the answer: `code` is what it means, `text` what people read."""
+    """Record the answer: `code` is its meaning, `text` is for people."""
 
     run_id: RunId
     question_id: QuestionId

@@ -82,7 +82,7 @@ class PostReport(Intent):
 
 @dataclass(frozen=True, slots=True)
 class WriteFindings(Intent):
-    """Write or edit the comment with what an investigation found, and the follow-ups that wait for a tick."""
+    """Write or edit the comment with an investigation's findings, and the follow-ups that wait for a tick."""
 
     run_id: RunId
 
@@ -137,14 +137,14 @@ class ReportPolicy(Intent):
 
 @dataclass(frozen=True, slots=True)
 class WriteCheck(Intent):
-    """Write the check run on `head`, the pull request's commit: what the gate saw, which buttons fit."""
+    """Write the check run on `head`, the pull request's commit: the gate's result and the buttons."""
 
     head: str
 
 
 @dataclass(frozen=True, slots=True)
 class CheckGroup(Intent):
-    """Say on `head`, a commit of the merge queue, what the gate saw of pull request `number` in it."""
+    """Report the gate's result of pull request `number` on `head`, a commit of the merge queue."""
 
     number: int
     head: str
@@ -246,7 +246,7 @@ class AnswerThread(Intent):
 
 @dataclass(frozen=True, slots=True)
 class AskAssistant(Intent):
-    """Let the planning assistant answer what was said up to `upto` (a comment id, 0 for the description)."""
+    """Let the planning assistant answer up to `upto` (a comment id, 0 for the description)."""
 
     upto: int
 

@@ -1,4 +1,4 @@
-"""The policy of one column: who serves its cards, what happens on entry and exit, what is allowed."""
+"""The policy of one column: its agent, actions on entry and exit, permissions and limits."""
 
 from typing import Annotated, Any, Literal
 

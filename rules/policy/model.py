@@ -47,7 +47,7 @@ class Policy(PolicyModel):
         return exact or next((c for key, c in self.board.columns.items() if key.casefold() == folded), None)
 
     def archetype(self, name: str | None) -> Archetype:
-        """Return what kind of column it is; one that the policy does not name is like an inbox."""
+        """Return the column's archetype; a column that the policy does not name is like an inbox."""
         column = self.column(name)
         return column.archetype if column else Archetype.INBOX
 

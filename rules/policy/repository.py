@@ -199,7 +199,7 @@ class RepositoryRules(PolicyModel):
 
     @property
     def definition(self) -> str:
-        """The SHA-256 of what is checked: the lines of setup, fast and full, or that nothing is."""
+        """The SHA-256 of the checks: the lines of setup, fast and full, or that there are none."""
         checks = self.validation
         lines = None if checks is None else [self.setup, checks.fast, checks.full]
         return sha256(json.dumps(lines).encode()).hexdigest()

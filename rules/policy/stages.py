@@ -1,4 +1,4 @@
-"""The stages of a column as people write them, and what is wrong with them when taken together."""
+"""The stages of a column in the policy file, and the check of their ways."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -140,7 +140,7 @@ def _ways(stages: Sequence[Stage], written: Written, where: Path) -> Iterator[st
 
 
 def _spread(reached: set[str], ways: dict[str, set[str]]) -> set[str]:
-    """Return what can be reached over `ways`, with where it begins."""
+    """Return everything that can be reached over `ways`, with the start."""
     found, fresh = set(reached), set(reached)
     while fresh:
         fresh = {name for one in fresh for name in ways.get(one, ())} - found

@@ -18,7 +18,7 @@ _ALIVE = (RunState.AWAITING_APPROVAL, RunState.VALIDATING, RunState.PUBLISHING)
 
 
 def is_shared(snapshot: Snapshot, event: runs.RunEnded) -> bool:
-    """Return whether the board is halted for what the run failed of: then nobody needs another report."""
+    """Return whether the run's cause of failure halts the board: then it needs no report of its own."""
     cause = _cause(event)
     return bool(cause) and snapshot.halt is not None and snapshot.halt.cause == cause
 

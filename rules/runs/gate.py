@@ -50,7 +50,7 @@ def unmergeable(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
 
 
 def merge_of(policy: Policy) -> str:
-    """Return what the board's merging column requires of reviews; `approved` where no column merges."""
+    """Return the review that the merging column requires; `approved` where no column merges."""
     steps = (step for column in policy.board.columns.values() for step in column.entry_actions)
     return next((step.get("requires", "approved") for step in steps if step["action"] == "merge"), "approved")
 
