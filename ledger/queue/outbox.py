@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from ledger.db.column_types import Moment, stamp
-from ledger.db.rows import many, one, pick
+from ledger.db.rows import change, drop, find, many, pick
 from ledger.db.tables import outbox
 from ledger.db.transactions import reading, writing
 from ledger.errors import StaleClaimError
@@ -142,9 +142,8 @@ def reopen(db: Connection, key: EntryKey, now: datetime) -> bool:
 
     It counts as tried once: whoever carries it out looks for what an earlier attempt left outside.
     """
-    mine = (outbox.c.key == key) & (outbox.c.state == "given_up")
     fresh = {"state": "pending", "attempts": 1, "holder": "", "error": "", "due_at": now, "settled_at": None}
-    return bool(db.execute(outbox.update().where(mine).values(**fresh)).rowcount)
+    return bool(change(db, outbox, {"key": key, "state": "given_up"}, **fresh))
 
 
 def claim_next(engine: Engine, lane: str, *, now: datetime, lease_s: float, holder: str) -> Entry | None:
@@ -160,30 +159,20 @@ def claim_next(engine: Engine, lane: str, *, now: datetime, lease_s: float, hold
         entry_id = db.scalar(_READY, wanted)
         if entry_id is None:
             return None
-        db.execute(
-            outbox.update()
-            .where(outbox.c.entry_id == entry_id)
-            .values(
-                state="claimed",
-                attempts=outbox.c.attempts + 1,
-                generation=outbox.c.generation + 1,
-                holder=holder,
-                due_at=now + timedelta(seconds=lease_s),
-            )
-        )
-        return one(db, Entry, pick(Entry, outbox).where(outbox.c.entry_id == entry_id))
+        counts = {"attempts": outbox.c.attempts + 1, "generation": outbox.c.generation + 1}
+        due_at = now + timedelta(seconds=lease_s)
+        change(db, outbox, {"entry_id": entry_id}, state="claimed", holder=holder, due_at=due_at, **counts)
+        return find(db, Entry, outbox, entry_id=entry_id)
 
 
 def settle(db: Connection, entry: Entry, now: datetime) -> None:
     """Mark the entry carried out. Raises StaleClaimError when the claim was taken over."""
     _require(db, entry)
-    mine = outbox.c.entry_id == entry.entry_id
-    if entry.coalesce:  # its key comes again and again: only what is open needs a row
-        db.execute(outbox.delete().where(mine))
+    if entry.coalesce:  # its key comes again and again: only an open entry needs a row
+        drop(db, outbox, entry_id=entry.entry_id)
     else:
-        db.execute(
-            outbox.update().where(mine).values(state="settled", settled_at=now, error="", payload="{}")
-        )
+        mine = {"entry_id": entry.entry_id}
+        change(db, outbox, mine, state="settled", settled_at=now, error="", payload="{}")
 
 
 def postpone(db: Connection, entry: Entry, due_at: datetime, error: str, count_attempt: bool) -> None:
@@ -192,25 +181,21 @@ def postpone(db: Connection, entry: Entry, due_at: datetime, error: str, count_a
     Where a newer one with its key waits already, that one takes its place: nobody needs the older words.
     """
     _require(db, entry)
-    mine = outbox.c.entry_id == entry.entry_id
     attempts = entry.attempts if count_attempt else entry.attempts - 1
     waiting = {"due_at": due_at, "error": error[:2000], "attempts": attempts}
     if entry.coalesce:
-        newer = and_(outbox.c.key == entry.key, outbox.c.state == "pending", outbox.c.coalesce)
-        if db.execute(outbox.update().where(newer).values(**waiting)).rowcount:
-            db.execute(outbox.delete().where(mine))
+        newer = {"key": entry.key, "state": "pending", "coalesce": True}
+        if change(db, outbox, newer, **waiting):
+            drop(db, outbox, entry_id=entry.entry_id)
             return
-    db.execute(outbox.update().where(mine).values(state="pending", holder="", **waiting))
+    change(db, outbox, {"entry_id": entry.entry_id}, state="pending", holder="", **waiting)
 
 
 def give_up(db: Connection, entry: Entry, error: str, now: datetime) -> None:
     """Mark the entry as failed for good; later ones of its card may go. Raises StaleClaimError."""
     _require(db, entry)
-    db.execute(
-        outbox.update()
-        .where(outbox.c.entry_id == entry.entry_id)
-        .values(state="given_up", settled_at=now, error=error[:2000])
-    )
+    mine = {"entry_id": entry.entry_id}
+    change(db, outbox, mine, state="given_up", settled_at=now, error=error[:2000])
 
 
 def holders(db: Connection) -> tuple[str, ...]:
