@@ -153,11 +153,11 @@ def setter(
 
 def fields_for(table: Table, source: Any) -> dict[str, Any]:
     """Return the fields of the dataclass `source` that `table` has columns for."""
-    return {name: getattr(source, name) for name in _common(table, source.__class__)}
+    return {name: getattr(source, name) for name in _shared_fields(table, source.__class__)}
 
 
 @cache
-def _common(table: Table, source: type[Any]) -> tuple[str, ...]:
+def _shared_fields(table: Table, source: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(source) if field.name in table.c)
 
 
