@@ -1,6 +1,4 @@
-"""Events as text: a kind and a canonical JSON body. Kinds are found by listing `ledger/events`, once, when
-needed.
-"""
+"""Events as text: a kind and a canonical JSON body. Kinds are the classes in `ledger/events`."""
 
 import dataclasses
 import importlib
@@ -36,9 +34,7 @@ def families() -> dict[str, tuple[type[Event], ...]]:
 
 
 def canonical(value: Any) -> str:
-    """Return JSON with one spelling: keys sorted, no spaces, no NaN. Raises ValueError for what JSON has no
-    word for.
-    """
+    """Return JSON with one spelling: keys sorted, no spaces. Raises ValueError for NaN and the like."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -61,9 +57,7 @@ def encode(event: Event) -> tuple[str, str]:
 
 
 def decode(kind: str, body: str) -> Event:
-    """Return the event. Raises UnknownEventError for a kind of a newer Cardinal, UnfitEventError for a bad
-    body.
-    """
+    """Return the event. Raises UnknownEventError for a kind of newer code, UnfitEventError for a bad body."""
     if kind not in kinds():
         raise UnknownEventError(kind)
     try:

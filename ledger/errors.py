@@ -6,7 +6,7 @@ class CardinalError(Exception):
 
 
 class LedgerError(CardinalError):
-    """The ledger refused or could not do what was asked."""
+    """The ledger refused a request or could not carry it out."""
 
 
 class LateWriterError(LedgerError):
@@ -53,7 +53,7 @@ class BrokenChainError(LedgerError):
 
 
 class UnfitEventError(LedgerError):
-    """An event's fields are not what its kind says."""
+    """An event's fields do not fit its kind."""
 
     def __init__(self, kind: str, why: str) -> None:
         self.kind, self.why = kind, why

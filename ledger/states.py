@@ -7,7 +7,7 @@ from ledger.errors import IllegalStepError
 
 
 class Archetype(StrEnum):
-    """What kind of column it is."""
+    """The kind of a column."""
 
     INBOX = "inbox"
     PLANNING = "planning"
@@ -71,7 +71,7 @@ class Ending(StrEnum):
 
 
 class Gate(StrEnum):
-    """What the gate says of one commit. `nothing`: the policy says that none are run; `unseen`: no result."""
+    """The gate's word on one commit. `nothing`: the policy waives the checks; `unseen`: no result."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -80,7 +80,7 @@ class Gate(StrEnum):
 
     @property
     def lets_through(self) -> bool:
-        """Whether the commit may leave draft and be merged: what was never seen has not passed."""
+        """Whether the commit may leave draft and be merged: an unseen one has not passed."""
         return self in (Gate.PASSED, Gate.NOTHING)
 
 
@@ -138,9 +138,7 @@ RUN_HELD = (R.CLAIMED, R.PREPARING, R.PLANNING, R.WORKING, R.VALIDATING, R.PUBLI
 
 
 def kind_for(archetype: Archetype, after: CardState, *, live: bool) -> Archetype:
-    """Return by which kind of column a card becomes `after`: what its live run says holds wherever it stands,
-    be it in a column that no policy names any more.
-    """
+    """Return the kind of column by which a card becomes `after`: a live run's states hold in any column."""
     works = live and after in CARD_STATES[Archetype.EXECUTION] and after not in CARD_STATES[archetype]
     return Archetype.EXECUTION if works else archetype
 

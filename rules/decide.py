@@ -1,4 +1,4 @@
-"""The one entry to the rules: what should happen now that this event has."""
+"""The one entry to the rules: an event and a card in, a decision out."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -46,23 +46,29 @@ _OfCard = Callable[[Policy, Snapshot, Any, datetime], Decision]
 _OfBoard = Callable[[Policy, Any, datetime], Decision]
 
 BOARD_RULES: Mapping[type[Event], _OfBoard] = {
+    **dict.fromkeys(
+        (
+            *(board.ColumnsChanged, board.StatusLost, board.StatusFound, board.StopOrdered, board.StopLifted),
+            *(board.BoardHalted, board.HaltLifted, board.WorkStalled, board.DiskWasFull),
+            *(access.AccessLost, access.AccessRegained, access.RepositoryMoved),
+        ),
+        boarding.ticked,
+    ),
     board.BoardSeen: boarding.shaped,
-    board.ColumnsChanged: boarding.ticked,
-    board.StatusLost: boarding.ticked,
-    board.StatusFound: boarding.ticked,
-    board.StopOrdered: boarding.ticked,
-    board.StopLifted: boarding.ticked,
-    access.AccessLost: boarding.ticked,
-    access.AccessRegained: boarding.ticked,
-    access.RepositoryMoved: boarding.ticked,
-    board.BoardHalted: boarding.ticked,
-    board.HaltLifted: boarding.ticked,
-    board.WorkStalled: boarding.ticked,
-    board.DiskWasFull: boarding.ticked,
     policies.PolicyLoaded: boarding.ruled,
     policies.PolicyRejected: boarding.rejected,
 }
+# After these only the run's comment and the card's face are written anew.
+_SHOWN = (
+    *(runs.PlanProposed, runs.PlanTicked, runs.Progressed, runs.ToolUsed, runs.RunStopAsked),
+    *(runs.CommandChecked, runs.ValidationEnded, runs.UsageMetered, budget.BudgetRaised),
+    *(agent.TodoListed, agent.ProviderFailed),
+    *(stage.StageEntered, stage.StageReopened, stage.StageLeft),
+)
+_STEPS = (runs.RunQueued, runs.RunClaimed, runs.RunStepped, runs.RunParked, runs.RunRequeued)
 CARD_RULES: Mapping[type[Event], _OfCard] = {
+    **dict.fromkeys(_SHOWN, run.shown),
+    **dict.fromkeys(_STEPS, run.stepped),
     board.CardSeen: card_moved.seen,
     board.CardExplained: state.explained,
     board.CardMoved: card_moved.moved,
@@ -92,12 +98,6 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     pull.MergeAwaited: merge_queue.awaited,
     pull.ReviewSubmitted: review.submitted,
     pull.ReviewDismissed: review.dismissed,
-    runs.RunQueued: run.stepped,
-    runs.RunClaimed: run.stepped,
-    runs.RunStepped: run.stepped,
-    runs.RunParked: run.stepped,
-    runs.RunRequeued: run.stepped,
-    runs.PlanProposed: run.shown,
     runs.PlanApproved: run.plan_settled,
     runs.PlanRedirected: run.plan_settled,
     runs.QuestionAsked: run.asked,
@@ -105,31 +105,18 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     runs.BranchPushed: run.pushed,
     runs.ThreadAnswered: run.thread_answered,
     runs.RunEnded: run.ended,
-    runs.RunStopAsked: run.shown,
-    runs.PlanTicked: run.shown,
-    runs.Progressed: run.shown,
-    runs.ToolUsed: run.shown,
-    runs.CommandChecked: run.shown,
-    runs.ValidationEnded: run.shown,
-    runs.UsageMetered: run.shown,
-    budget.BudgetRaised: run.shown,
     related.CardProposed: run.card_proposed,
     related.CardLinked: run.card_linked,
     related.LinksSeen: issue_links.linked,
     findings.FollowUpMade: run.follow_up_made,
-    agent.TodoListed: run.shown,
-    agent.ProviderFailed: run.shown,
-    stage.StageEntered: run.shown,
-    stage.StageReopened: run.shown,
-    stage.StageLeft: run.shown,
 }
 
-# After these a merge that waits may be one that nobody wants any more.
+# After these nobody may want a pending merge any more.
 UNSETTLING = (board.CardMoved, board.MoverFound, pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed)
 
 
 def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetime) -> Decision:
-    """Return what the event asks for, the card being as it is now; a board's event needs no snapshot."""
+    """Return the decision on the event, with the card as it is now; a board's event needs no snapshot."""
     kind = type(event)
     if kind in BOARD_RULES:
         return BOARD_RULES[kind](policy, event, now)
@@ -150,7 +137,7 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
 
 
 def _possible(snapshot: Snapshot, decided: Decision) -> Decision:
-    """Drop what is asked for twice, and what GitHub refuses for a card that left the board."""
+    """Drop repeated intents, and those that GitHub refuses for a card that left the board."""
     refused: tuple[type[Intent], ...] = (UpdateFace, MoveCard) if snapshot.archived else ()
     once = dict.fromkeys(intent for intent in decided.intents if not isinstance(intent, refused))
     return Decision(tuple(once), tuple(dict.fromkeys(line for line in decided.because if line)))

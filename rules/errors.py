@@ -1,14 +1,14 @@
-"""What the rules refuse: a policy file that is not a policy."""
+"""Errors of the rules: bad policy files, personas and names."""
 
 from ledger.errors import CardinalError
 
 
 class RulesError(CardinalError):
-    """The rules refused what they were given."""
+    """The rules refused their input."""
 
 
 class PolicyError(RulesError):
-    """A policy file has problems; each is one sentence with the line, the key and what would be right."""
+    """A policy file has problems; each is one sentence with the line, the key and the remedy."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         self.problems = problems

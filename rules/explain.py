@@ -1,4 +1,4 @@
-"""Why a card does or does not move, in one line that names who must do what."""
+"""The reason why a card does or does not move, in one line with the next step."""
 
 from datetime import datetime
 
@@ -88,7 +88,7 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str) -> s
 
 
 def _astray(policy: Policy, snapshot: Snapshot, run: RunSeen) -> str:
-    """Say of a card that left its run's column that whoever moved it may not decide about the run."""
+    """Say of a card outside of its run's column that its mover may not decide about the run."""
     elsewhere = (snapshot.column or "").casefold() != run.column.casefold()
     return f"; {refusal(policy, snapshot)}" if elsewhere and not may_move(policy, snapshot.mover) else ""
 

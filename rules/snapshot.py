@@ -1,4 +1,4 @@
-"""What the rules look at: one card with its run, pull request and stops, as the views say it is now."""
+"""The input of the rules: one card with its run, pull request and stops, as in the views now."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,7 +48,7 @@ class OpenQuestion:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """A question that somebody answered: which, with what, and when."""
+    """An answered question, with its answer and both times."""
 
     question_id: QuestionId
     by: str
@@ -167,7 +167,7 @@ class BlockerSeen:
 
 @dataclass(frozen=True, slots=True)
 class CiSeen:
-    """The commit for which the newest repair was queued, how many were queued in a row, and what is red."""
+    """The commit of the newest repair, the count of repairs in a row, and the red checks."""
 
     repaired: str
     repairs: int
@@ -264,7 +264,7 @@ class Loss:
 
     @property
     def sentence(self) -> str:
-        """What people read, with their next step."""
+        """The sentence for people, with the next step."""
         said = _LOST.get(self.reason, _OUT_OF_REACH)
         names = {"target": self.target, "reason": self.reason, "detail": self.detail}
         return said.format(**{name: plain(text, 140) for name, text in names.items()})

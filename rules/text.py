@@ -18,9 +18,7 @@ def plain(text: str, limit: int = 120) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return our own words as a sentence: begun with a capital, unless they begin with a name such as r1 or
-    acme/shop.
-    """
+    """Return our own words as a sentence, with a capital unless they begin with a name such as r1."""
     first = text.partition(" ")[0].rstrip(":,")
     named = any(not char.isalpha() and char not in "'-" for char in first)
     begun = text if named else text[:1].upper() + text[1:]
@@ -38,7 +36,7 @@ def state_word(state: str) -> str:
 
 
 def usd(amount: float) -> str:
-    """Return dollars with cents; what is under a cent is not nothing."""
+    """Return dollars with cents; less than a cent is not nothing."""
     return "under $0.01" if 0 < amount < 0.005 else f"${amount:,.2f}"
 
 

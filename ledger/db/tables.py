@@ -1,6 +1,4 @@
-"""The tables that are truth: events, inbox, outbox, leases, cursors, doorbells, reports, visits. Views keep
-theirs beside their fold.
-"""
+"""The tables that are not folded from events: log, inbox, outbox, leases, cursors and the like."""
 
 from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, Text, UniqueConstraint
 

@@ -18,9 +18,7 @@ class CardProposed(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class CardLinked(RunEvent):
-    """The run's card stands in a relation to `target` (owner/repository#number). `relation`: blocks,
-    blocked_by or relates.
-    """
+    """The card relates to `target` (owner/repository#number). `relation`: blocks, blocked_by or relates."""
 
     target: str
     relation: str

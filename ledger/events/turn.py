@@ -42,9 +42,7 @@ class SteeringHeard(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded(RunEvent):
-    """The agent's program ended. `outcome`: done, asked, stopped or broken; `exit_code` is negative for a
-    signal.
-    """
+    """The agent's program ended. `outcome`: done, asked, stopped or broken; a negative code is a signal."""
 
     turn: str
     outcome: str

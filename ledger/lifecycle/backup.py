@@ -42,7 +42,7 @@ def backup(engine: Engine, target: Path) -> ChainReport:
 
 
 def check(file: Path) -> ChainReport:
-    """Return what the chain in `file` says. Raises BackupError for what is no ledger, BrokenChainError."""
+    """Return the report on the chain in `file`. Raises BackupError for other files, BrokenChainError."""
     if not file.is_file():
         raise BackupError(f"{file} is no file")
     with _connected(str(file)) as db:
@@ -94,7 +94,7 @@ def _is_sound(file: Path) -> bool:
 
 
 def _set_aside(file: Path) -> None:
-    """Give a broken ledger another name, with what SQLite keeps beside it: nothing may be mixed with it."""
+    """Rename a broken ledger with SQLite's files beside it: nothing may be mixed with them."""
     free = next(n for n in count() if not file.with_name(f"{file.name}.broken{n or ''}").exists())
     for part in ("", "-wal", "-shm", "-journal"):
         beside = file.with_name(file.name + part)

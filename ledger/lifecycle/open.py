@@ -1,6 +1,4 @@
-"""Opens a ledger: SQLite by default, PostgreSQL past one machine; durable, fork-safe, guarded against a bad
-SQLite.
-"""
+"""Opens a ledger in SQLite or PostgreSQL: durable, fork-safe, guarded against faulty SQLite versions."""
 
 import os
 import weakref

@@ -1,4 +1,4 @@
-"""Views as what they are: folded from the events, to be dropped and folded again at any time."""
+"""Rebuild of the views: all are dropped and folded again from the events."""
 
 from sqlalchemy import Connection, Engine, MetaData, inspect, select
 

@@ -1,4 +1,4 @@
-"""How far each reader of the log has come; moved in the transaction that holds what the reader did."""
+"""The position of each reader of the log; moved in the transaction of the reader's effects."""
 
 from sqlalchemy import Connection, select
 

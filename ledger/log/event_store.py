@@ -1,6 +1,4 @@
-"""The event log: append in one transaction with every view, read in order. Nothing is changed, nothing is
-deleted.
-"""
+"""The event log: appended in one transaction with every view, read in order, never changed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -14,13 +14,16 @@ from ledger.errors import BrokenChainError
 
 GENESIS = "0" * 64  # what the first event's digest covers
 PAGE = 1000
+# The columns that a digest covers; `at` as it is written.
+_LINKED = (
+    *(events.c.seq, events.c.stream, events.c.version, cast(events.c.at, Text), events.c.kind),
+    events.c.body,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """How many events were checked, and the digest of the last: note it elsewhere, and a cut-off end is found
-    too.
-    """
+    """The count of checked events and the last digest; a copy kept elsewhere reveals a cut-off end."""
 
     events: int
     head: str
@@ -33,14 +36,13 @@ def link(before: str, seq: int, stream: str, version: int, at: datetime | str, k
 
 
 def verify(db: Connection, upto: int | None = None) -> ChainReport:
-    """Return what was checked, up to the event `upto` or all.
+    """Return the report on all events, or on those up to `upto`.
 
     Raises BrokenChainError at the first event that does not follow from the one before it.
     """
     seq, head = 0, GENESIS
-    names = (events.c.seq, events.c.stream, events.c.version, cast(events.c.at, Text), events.c.kind)
     while True:
-        query = select(*names, events.c.body, events.c.digest).where(events.c.seq > seq)
+        query = select(*_LINKED, events.c.digest).where(events.c.seq > seq)
         if upto is not None:
             query = query.where(events.c.seq <= upto)
         page = db.execute(query.order_by(events.c.seq).limit(PAGE)).all()
@@ -76,10 +78,7 @@ def links_of(
     previous = events.alias("previous")
     before = func.coalesce(previous.c.digest, GENESIS)
     query = (
-        select(
-            *(events.c.seq, events.c.stream, events.c.version, cast(events.c.at, Text), events.c.kind),
-            *(events.c.body, before, events.c.digest),
-        )
+        select(*_LINKED, before, events.c.digest)
         .outerjoin(previous, previous.c.seq == events.c.seq - 1)
         .where(events.c.stream == stream, events.c.seq <= upto)
         .order_by(events.c.seq.desc())

@@ -1,6 +1,6 @@
-"""Questions to people: who asks, about what, and the codes of what may be answered. Pure.
+"""Questions to people: source, subject and the codes of their answers. Pure.
 
-An answer counts by its code alone. A person's words become a code here, once, where they come in.
+An answer counts by its code alone. A person's words become a code here, once, on arrival.
 """
 
 import unicodedata
@@ -14,7 +14,7 @@ from ledger.ids import QuestionId, RunId
 
 
 class QuestionSource(StrEnum):
-    """Who asks. What an agent asks moves no limit and gives no leave, whatever it says."""
+    """Who asks. An agent's question moves no limit and permits nothing, whatever it says."""
 
     AGENT = "agent"
     SUPERVISOR = "supervisor"
@@ -22,9 +22,9 @@ class QuestionSource(StrEnum):
 
 
 class Subject(StrEnum):
-    """What a question is about."""
+    """The subject of a question."""
 
-    WORK = "work"  # what the agent wants to know
+    WORK = "work"  # the agent's own questions
     BUDGET = "budget"  # the run's own dollars
     SHARED = "shared_budget"  # dollars that several runs share
     TIME = "time"
@@ -42,7 +42,7 @@ class Subject(StrEnum):
 
 
 class Code(StrEnum):
-    """What was answered. No choice of an agent has a code: what people answer there is always WORDS."""
+    """The meaning of an answer. Choices of an agent have no code: answers to its questions are WORDS."""
 
     WORDS = "words"
     GO_ON = "go_on"
@@ -80,43 +80,13 @@ DENY = AnswerChoice(Code.DENY, "Do not allow it")
 CANCEL = AnswerChoice(Code.CANCEL, "Cancel the run")
 FINISH = AnswerChoice(Code.FINISH, "Let it finish")
 RESERVED = (
-    GO_ON,
-    AS_FAR,
-    STOP,
-    PUBLISH,
-    PUBLISH_PROTECTED,
-    WITHOUT_REBASE,
-    TRY_AGAIN,
-    ALLOW_ONCE,
-    ALLOW_CARD,
-    DENY,
-    CANCEL,
-    FINISH,
+    *(GO_ON, AS_FAR, STOP, PUBLISH, PUBLISH_PROTECTED, WITHOUT_REBASE),
+    *(TRY_AGAIN, ALLOW_ONCE, ALLOW_CARD, DENY, CANCEL, FINISH),
 )
+_SPENDING = frozenset({Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS})
 # Words decide nothing here, and there is no agent that could act on them before somebody has chosen.
-CHOSEN_ONLY = frozenset(
-    {
-        Subject.BUDGET,
-        Subject.SHARED,
-        Subject.TIME,
-        Subject.TURNS,
-        Subject.START,
-        Subject.ROUNDS,
-        Subject.LEAVING,
-    }
-)
-LIMITS = frozenset(
-    {
-        Subject.BUDGET,
-        Subject.SHARED,
-        Subject.TIME,
-        Subject.TURNS,
-        Subject.REPAIRS,
-        Subject.SIZE,
-        Subject.GUARD,
-        Subject.WORKFLOWS,
-    }
-)
+CHOSEN_ONLY = _SPENDING | {Subject.START, Subject.ROUNDS, Subject.LEAVING}
+LIMITS = _SPENDING | {Subject.REPAIRS, Subject.SIZE, Subject.GUARD, Subject.WORKFLOWS}
 _AGREES = frozenset({Code.GO_ON, Code.PUBLISH, Code.TRY_AGAIN, Code.ALLOW_ONCE})
 _REFUSES = frozenset({Code.STOP, Code.DENY})
 _YES = frozenset({"yes", "y", "ok", "okay", "sure", "go on", "continue", "yes please", "yes, please"})
@@ -179,7 +149,7 @@ def asker_of(asked_by: str) -> QuestionSource:
 
 
 def subject_of(asked: LimitQuestion) -> Subject:
-    """Return what the question is about; of an agent's it is always the work."""
+    """Return the question's subject; of an agent's question it is always the work."""
     if asker_of(asked.asker) is QuestionSource.AGENT:
         return Subject.WORK
     return Subject(asked.subject) if asked.subject in set(Subject) else _SUBJECTS[asked.asker]
@@ -223,25 +193,23 @@ def question(
         question_id,
         _WORDS[subject],
         text,
-        tuple(one.label for one in choices),
+        tuple(choice.label for choice in choices),
         subject,
-        tuple(one.code for one in choices),
-        size.files_changed,
-        size.lines_changed,
-        size.added_mb,
+        tuple(choice.code for choice in choices),
+        *(size.files_changed, size.lines_changed, size.added_mb),
         digest,
     )
 
 
 def of_agent(run_id: RunId, question_id: QuestionId, text: str, choices: tuple[str, ...]) -> QuestionAsked:
-    """Return an agent's question: what is answered to it reaches the agent, and decides nothing else."""
+    """Return an agent's question: its answer reaches the agent, and decides nothing else."""
     return QuestionAsked(run_id, question_id, _WORDS[Subject.WORK], text, choices, Subject.WORK)
 
 
 def answered(
     run_id: RunId, question_id: QuestionId, asked: LimitQuestion, *, by: str, text: str, code: str = ""
 ) -> QuestionAnswered:
-    """Return the answer with what it means: `code`, or without one what the words mean."""
+    """Return the answer with its meaning: `code`, or without one the meaning of the words."""
     meant = code_of(asked, code, text)
     return QuestionAnswered(run_id, question_id, by, text, meant, asker_of(asked.asker), subject_of(asked))
 
@@ -260,9 +228,7 @@ def read(asked: LimitQuestion, answer: str) -> Code:
 
 
 def code_of(asked: LimitQuestion, code: str, answer: str) -> Code:
-    """Return what was answered: the code in the log where the question has it, and where an older log has
-    none, what the words mean.
-    """
+    """Return the answer's code: the log's where it fits the question, else the meaning of the words."""
     if not code:
         return read(asked, answer)
     of_money = code == Code.RAISED and subject_of(asked) is Subject.BUDGET
@@ -282,7 +248,7 @@ def raised(usd: float) -> str:
 
 def is_reserved(label: str) -> bool:
     """Whether an agent may not offer this as a choice, since people know it as Cardinal's own."""
-    return _bare(label) in {_bare(one.label) for one in RESERVED}
+    return _bare(label) in {_bare(choice.label) for choice in RESERVED}
 
 
 def _bare(label: str) -> str:

@@ -1,4 +1,4 @@
-"""What the runs of a card tell together: when they began, which only check, which did what they should."""
+"""Queries over all runs of a card: their beginnings, those that only check, those that succeeded."""
 
 from datetime import datetime
 

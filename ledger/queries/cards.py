@@ -1,4 +1,4 @@
-"""What is asked of a board's cards at once: lists of them, their columns, counts and repositories."""
+"""Queries over all cards of a board: lists, columns, counts and repositories."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from ledger.views.cards import UNRANKED, cards
 
 
 class CardLine(NamedTuple):
-    """What a list of cards shows of each. A tuple: ten thousand dataclasses cost several times as much."""
+    """One line in a list of cards. A tuple: ten thousand dataclasses cost several times as much."""
 
     card_id: CardId
     repository: str | None
@@ -27,7 +27,7 @@ class CardLine(NamedTuple):
 def lines(
     db: Connection, board_id: BoardId, columns: tuple[str, ...] | None = None, limit: int | None = None
 ) -> tuple[CardLine, ...]:
-    """Return what `cards.of_board` does, of each card only what a list shows: several times faster."""
+    """Return the cards of `cards.of_board` as lines of a list: several times faster than whole cards."""
     shown = (
         cards.c[name] if name != "state" else type_coerce(cards.c.state, Text) for name in CardLine._fields
     )

@@ -1,4 +1,4 @@
-"""Which queued runs wait for other issues and which do not, as several views tell together."""
+"""The queue of runs over several views: runs that may start, and runs that wait for other issues."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -30,9 +30,7 @@ def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[Qu
 def free_elsewhere(
     db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
 ) -> tuple[QueuedRow, ...]:
-    """Return those whose column is none of the ones named, or whose card stands in another one than they were
-    queued for, the oldest of each column first.
-    """
+    """Return runs of other columns, and those whose card left their column; by column, place and age."""
     query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), runs.c.board_id == board_id)
     query = query.where(or_(runs.c.column.not_in(tuple(columns)), ~_stands()))
     return many(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
@@ -51,7 +49,7 @@ def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId
 
 
 def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
-    """Return what the cards say about why they are as they are."""
+    """Return the sentences about the cards' states."""
     query = select(cards.c.card_id, cards.c.because).where(cards.c.card_id.in_(tuple(card_ids)))
     return {CardId(card_id): because for card_id, because in db.execute(query)}
 

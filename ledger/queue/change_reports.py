@@ -1,19 +1,20 @@
-"""Reports: who changed what about a card, as deliveries say, until a look has seen the change."""
+"""Reports: changes of cards and their authors, as deliveries say, until the change is read."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy import Connection, select
 
-from ledger.db.rows import keep, many, pick, where
+from ledger.db.rows import drop as drop_rows
+from ledger.db.rows import keep, listed, where
 from ledger.db.tables import reports
 from ledger.ids import CardId
 
 
 class About(StrEnum):
-    """What of a card a delivery is about."""
+    """The part of a card that a delivery is about."""
 
     COLUMN = "column"
     ARCHIVED = "archived"
@@ -46,14 +47,11 @@ def add(db: Connection, card_id: CardId, report: Report) -> None:
 
 def of_card(db: Connection, card_id: CardId) -> tuple[Report, ...]:
     """Return the card's reports, the oldest first."""
-    query = pick(Report, reports).where(reports.c.card_id == card_id)
-    return many(db, Report, query.order_by(reports.c.at, reports.c.sender, reports.c.value))
+    return listed(db, Report, reports, "at", "sender", "value", card_id=card_id)
 
 
 def drop(db: Connection, card_id: CardId, seen: Iterable[Report], before: datetime) -> None:
     """Drop those whose change was seen, and those from before that moment."""
-    mine = reports.c.card_id == card_id
-    for one in seen:
-        same = (reports.c.sender == one.sender) & (reports.c.about == one.about)
-        db.execute(reports.delete().where(mine, same, reports.c.value == one.value, reports.c.at == one.at))
-    db.execute(reports.delete().where(mine, reports.c.at < before))
+    for report in seen:
+        drop_rows(db, reports, card_id=card_id, **asdict(report))
+    db.execute(reports.delete().where(reports.c.card_id == card_id, reports.c.at < before))

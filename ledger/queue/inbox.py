@@ -1,12 +1,13 @@
-"""The inbox: every delivery that GitHub was told 202 for, until what it says is in the log."""
+"""The inbox: every delivery that was accepted with 202, until its events are in the log."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Engine, Row, func, select
 from sqlalchemy.exc import IntegrityError
 
-from ledger.db.rows import many, one, pick
+from ledger.db.rows import change, many, pick, where
 from ledger.db.tables import inbox
 from ledger.db.transactions import reading, writing
 from ledger.errors import StaleClaimError
@@ -75,21 +76,16 @@ def claim(engine: Engine, delivery_id: DeliveryId, *, now: datetime, lease_s: fl
     lapsed = (inbox.c.state == "claimed") & (inbox.c.due_at <= now)
     mine = (inbox.c.delivery_id == delivery_id) & (free | lapsed)
     with writing(engine) as db:
-        changed = db.execute(
-            inbox.update()
-            .where(mine)
-            .values(state="claimed", attempts=inbox.c.attempts + 1, due_at=now + timedelta(seconds=lease_s))
-        )
-        if not changed.rowcount:
+        held = {"state": "claimed", "due_at": now + timedelta(seconds=lease_s)}
+        claimed = inbox.update().where(mine).values(attempts=inbox.c.attempts + 1, **held)
+        if not db.execute(claimed).rowcount:
             return None
         row = db.execute(select(inbox).where(inbox.c.delivery_id == delivery_id)).one()
-    return Delivery(
-        row.delivery_id, row.event, row.action, row.payload.encode(), row.received_at, row.attempts
-    )
+    return replace(_delivery(row), attempt=row.attempts)
 
 
 def settle(db: Connection, claimed: Delivery, now: datetime) -> None:
-    """Mark the delivery done, in the transaction that holds what it said; its payload is let go.
+    """Mark the delivery done, in the transaction of its events; its payload is dropped.
 
     Raises StaleClaimError when the claim ran out and somebody else took it over.
     """
@@ -100,13 +96,7 @@ def settle(db: Connection, claimed: Delivery, now: datetime) -> None:
 
 
 def fail(
-    engine: Engine,
-    claimed: Delivery,
-    error: str,
-    *,
-    now: datetime,
-    retry_in_s: float,
-    max_attempts: int,
+    engine: Engine, claimed: Delivery, error: str, *, now: datetime, retry_in_s: float, max_attempts: int
 ) -> bool:
     """Give the delivery back to be tried again in `retry_in_s`; True when it was quarantined instead.
 
@@ -138,8 +128,10 @@ def known(db: Connection, delivery_id: DeliveryId) -> bool:
 def get(db: Connection, delivery_id: DeliveryId) -> Delivery | None:
     """Return the delivery whatever its state; None when it is unknown."""
     row = db.execute(select(inbox).where(inbox.c.delivery_id == delivery_id)).first()
-    if row is None:
-        return None
+    return None if row is None else _delivery(row)
+
+
+def _delivery(row: Row[Any]) -> Delivery:
     return Delivery(row.delivery_id, row.event, row.action, row.payload.encode(), row.received_at)
 
 
@@ -147,26 +139,19 @@ def quarantined(db: Connection, delivery_id: DeliveryId | None = None) -> tuple[
     """Return the deliveries that failed too often, or the one asked for, the oldest first."""
     query = pick(Quarantined, inbox).where(inbox.c.state == "quarantined").order_by(inbox.c.received_at)
     if delivery_id is not None:
-        found = one(db, Quarantined, query.where(inbox.c.delivery_id == delivery_id))
-        return () if found is None else (found,)
+        query = query.where(inbox.c.delivery_id == delivery_id)
     return many(db, Quarantined, query)
 
 
 def replay(db: Connection, delivery_id: DeliveryId) -> bool:
     """Let a quarantined delivery be tried again from its first attempt; False when it is not quarantined."""
-    mine = (inbox.c.delivery_id == delivery_id) & (inbox.c.state == "quarantined")
-    changed = db.execute(
-        inbox.update().where(mine).values(state="waiting", attempts=0, due_at=inbox.c.received_at)
-    )
-    return bool(changed.rowcount)
+    mine = {"delivery_id": delivery_id, "state": "quarantined"}
+    return bool(change(db, inbox, mine, state="waiting", attempts=0, due_at=inbox.c.received_at))
 
 
 def _mine(claimed: Delivery) -> ColumnElement[bool]:
-    return and_(
-        inbox.c.delivery_id == claimed.delivery_id,
-        inbox.c.state == "claimed",
-        inbox.c.attempts == claimed.attempt,
-    )
+    key = {"delivery_id": claimed.delivery_id, "state": "claimed", "attempts": claimed.attempt}
+    return where(inbox, key)
 
 
 def counts(db: Connection) -> dict[str, int]:

@@ -1,11 +1,11 @@
-"""Leases: who may work on what, until when, in which generation. A generation is never given twice."""
+"""Leases: exclusive claims with an end and a generation. A generation is never given twice."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select, text
 
-from ledger.db.rows import keep, many, one, pick
+from ledger.db.rows import change, find, keep, many, pick
 from ledger.db.tables import leases
 from ledger.errors import StaleClaimError
 
@@ -27,7 +27,7 @@ def take(db: Connection, name: str, holder: str, *, now: datetime, ttl_s: float)
 
     A holder that takes its own again gets a new generation too: what it did before the restart is stale.
     """
-    found = one(db, Lease, pick(Lease, leases).where(leases.c.name == name))
+    found = find(db, Lease, leases, name=name)
     if found is not None and found.holder not in ("", holder) and found.until > now:
         return None
     lease = Lease(name, holder, (found.generation if found else 0) + 1, now + timedelta(seconds=ttl_s))
@@ -36,8 +36,8 @@ def take(db: Connection, name: str, holder: str, *, now: datetime, ttl_s: float)
 
 
 def due(db: Connection, name: str, *, now: datetime, every_s: float) -> bool:
-    """Tell whether it is time for `name` again, for all who ask together; whoever hears yes does it now."""
-    found = one(db, Lease, pick(Lease, leases).where(leases.c.name == name))
+    """Tell whether `name` is due again; of all callers one gets True, and does it now."""
+    found = find(db, Lease, leases, name=name)
     if found is not None and found.until > now:
         return False
     take(db, name, name, now=now, ttl_s=every_s)
@@ -48,20 +48,17 @@ def renew(db: Connection, lease: Lease, *, now: datetime, ttl_s: float) -> Lease
     """Return the lease with a later end. Raises StaleClaimError when it was taken over or released."""
     require(db, lease.name, lease.generation)
     until = now + timedelta(seconds=ttl_s)
-    db.execute(leases.update().where(leases.c.name == lease.name).values(until=until))
+    change(db, leases, {"name": lease.name}, until=until)
     return Lease(lease.name, lease.holder, lease.generation, until)
 
 
 def release(db: Connection, lease: Lease) -> None:
     """Give the lease back; nothing happens when it was taken over meanwhile."""
-    mine = (leases.c.name == lease.name) & (leases.c.generation == lease.generation)
-    db.execute(leases.update().where(mine).values(holder=""))
+    change(db, leases, {"name": lease.name, "generation": lease.generation}, holder="")
 
 
 def expired(db: Connection, prefix: str, now: datetime) -> tuple[Lease, ...]:
-    """Return the leases whose name starts with `prefix`, that ran out and were neither released nor taken
-    over.
-    """
+    """Return the expired leases with that `prefix` that nobody released or took over."""
     out = leases.c.name.startswith(prefix, autoescape=True) & _HELD & (leases.c.until <= now)
     return many(db, Lease, pick(Lease, leases).where(out).order_by(leases.c.until))
 

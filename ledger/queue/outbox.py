@@ -1,6 +1,4 @@
-"""The outbox: what is to be done outside, once each, in order per card, the newest word only where words
-replace.
-"""
+"""The outbox: acts to carry out once each, in order per card; the newest text where texts replace."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -25,7 +23,7 @@ from sqlalchemy import (
 )
 
 from ledger.db.column_types import Moment, stamp
-from ledger.db.rows import many, one, pick
+from ledger.db.rows import change, drop, find, many, pick
 from ledger.db.tables import outbox
 from ledger.db.transactions import reading, writing
 from ledger.errors import StaleClaimError
@@ -64,9 +62,7 @@ _DUE = select(outbox.c.due_at).where(_FREE).order_by(outbox.c.due_at).limit(1)
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry to be. `priority` 0 goes first; `ordered`: after the card's earlier ones; `coalesce`: newest
-    wins.
-    """
+    """A new entry. `priority` 0 goes first; `ordered`: one by one for a card; `coalesce`: the newest wins."""
 
     key: EntryKey
     lane: str
@@ -81,7 +77,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A claimed entry; `attempts` counts this one, `generation` is what the claim is known by."""
+    """A claimed entry; `attempts` counts this one, `generation` identifies the claim."""
 
     entry_id: int
     key: EntryKey
@@ -146,9 +142,8 @@ def reopen(db: Connection, key: EntryKey, now: datetime) -> bool:
 
     It counts as tried once: whoever carries it out looks for what an earlier attempt left outside.
     """
-    mine = (outbox.c.key == key) & (outbox.c.state == "given_up")
     fresh = {"state": "pending", "attempts": 1, "holder": "", "error": "", "due_at": now, "settled_at": None}
-    return bool(db.execute(outbox.update().where(mine).values(**fresh)).rowcount)
+    return bool(change(db, outbox, {"key": key, "state": "given_up"}, **fresh))
 
 
 def claim_next(engine: Engine, lane: str, *, now: datetime, lease_s: float, holder: str) -> Entry | None:
@@ -164,57 +159,43 @@ def claim_next(engine: Engine, lane: str, *, now: datetime, lease_s: float, hold
         entry_id = db.scalar(_READY, wanted)
         if entry_id is None:
             return None
-        db.execute(
-            outbox.update()
-            .where(outbox.c.entry_id == entry_id)
-            .values(
-                state="claimed",
-                attempts=outbox.c.attempts + 1,
-                generation=outbox.c.generation + 1,
-                holder=holder,
-                due_at=now + timedelta(seconds=lease_s),
-            )
-        )
-        return one(db, Entry, pick(Entry, outbox).where(outbox.c.entry_id == entry_id))
+        counts = {"attempts": outbox.c.attempts + 1, "generation": outbox.c.generation + 1}
+        due_at = now + timedelta(seconds=lease_s)
+        change(db, outbox, {"entry_id": entry_id}, state="claimed", holder=holder, due_at=due_at, **counts)
+        return find(db, Entry, outbox, entry_id=entry_id)
 
 
 def settle(db: Connection, entry: Entry, now: datetime) -> None:
     """Mark the entry carried out. Raises StaleClaimError when the claim was taken over."""
     _require(db, entry)
-    mine = outbox.c.entry_id == entry.entry_id
-    if entry.coalesce:  # its key comes again and again: only what is open needs a row
-        db.execute(outbox.delete().where(mine))
+    if entry.coalesce:  # its key comes again and again: only an open entry needs a row
+        drop(db, outbox, entry_id=entry.entry_id)
     else:
-        db.execute(
-            outbox.update().where(mine).values(state="settled", settled_at=now, error="", payload="{}")
-        )
+        mine = {"entry_id": entry.entry_id}
+        change(db, outbox, mine, state="settled", settled_at=now, error="", payload="{}")
 
 
 def postpone(db: Connection, entry: Entry, due_at: datetime, error: str, count_attempt: bool) -> None:
-    """Give the entry back until `due_at`; not counted for what is not its fault. Raises StaleClaimError.
+    """Give the entry back until `due_at`; `count_attempt`: the failure was its own. Raises StaleClaimError.
 
     Where a newer one with its key waits already, that one takes its place: nobody needs the older words.
     """
     _require(db, entry)
-    mine = outbox.c.entry_id == entry.entry_id
     attempts = entry.attempts if count_attempt else entry.attempts - 1
     waiting = {"due_at": due_at, "error": error[:2000], "attempts": attempts}
     if entry.coalesce:
-        newer = and_(outbox.c.key == entry.key, outbox.c.state == "pending", outbox.c.coalesce)
-        if db.execute(outbox.update().where(newer).values(**waiting)).rowcount:
-            db.execute(outbox.delete().where(mine))
+        newer = {"key": entry.key, "state": "pending", "coalesce": True}
+        if change(db, outbox, newer, **waiting):
+            drop(db, outbox, entry_id=entry.entry_id)
             return
-    db.execute(outbox.update().where(mine).values(state="pending", holder="", **waiting))
+    change(db, outbox, {"entry_id": entry.entry_id}, state="pending", holder="", **waiting)
 
 
 def give_up(db: Connection, entry: Entry, error: str, now: datetime) -> None:
     """Mark the entry as failed for good; later ones of its card may go. Raises StaleClaimError."""
     _require(db, entry)
-    db.execute(
-        outbox.update()
-        .where(outbox.c.entry_id == entry.entry_id)
-        .values(state="given_up", settled_at=now, error=error[:2000])
-    )
+    mine = {"entry_id": entry.entry_id}
+    change(db, outbox, mine, state="given_up", settled_at=now, error=error[:2000])
 
 
 def holders(db: Connection) -> tuple[str, ...]:
@@ -258,7 +239,7 @@ def stuck(db: Connection, now: datetime, older_than_s: float) -> tuple[Entry, ..
 
 
 def open_of_card(db: Connection, card_id: CardId) -> tuple[Entry, ...]:
-    """Return what still waits to be done about the card, in the order it was asked for."""
+    """Return the card's open entries, in order."""
     query = pick(Entry, outbox).where(outbox.c.card_id == card_id, outbox.c.state.in_(OPEN))
     return many(db, Entry, query.order_by(outbox.c.entry_id))
 

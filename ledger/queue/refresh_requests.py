@@ -1,4 +1,4 @@
-"""Doorbells: a board delivery says *look at this card*; those that wait together are answered by one look.
+"""Refresh requests: a board delivery says *read this card*; one read answers all that wait.
 
 One thing a look cannot see: that a card left its column and came back. Deliveries tell of moves, so a
 doorbell keeps those that are not recorded yet.
@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import Connection, case, select
 
 from ledger.db.column_types import moment_of, stamp
-from ledger.db.rows import keep, many, pick
+from ledger.db.rows import change, keep, many, pick
 from ledger.db.tables import refresh_requests
 from ledger.ids import BoardId, CardId
 
@@ -57,30 +57,25 @@ _NEW = {"rung": 0, "answered": 0, "told": ""}
 
 
 def came_to(db: Connection, card_id: CardId, option_id: str) -> datetime | None:
-    """Return when the card came to the column with that option id, as deliveries tell; None where nothing
-    tells of it but what is recorded, or where the card has moved on since.
-    """
+    """Return when the card came to that column, by its newest move that is not recorded; None without one."""
     moves = _told(db, card_id)
     last = max((move.at for move in moves), default=None)
     return last if any(move.at == last and move.to == option_id for move in moves) else None
 
 
 def mark_recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: datetime) -> None:
-    """Remember that the card's moves up to that time are events: told of later, they are no news."""
-    row = db.execute(
-        select(refresh_requests.c.recorded_at).where(refresh_requests.c.card_id == card_id)
-    ).first()
+    """Remember that the card's moves up to that time are events: later deliveries of them are no news."""
+    known = select(refresh_requests.c.recorded_at).where(refresh_requests.c.card_id == card_id)
+    row = db.execute(known).first()
     if row is None:
         values = {**_NEW, "board_id": board_id, "rung_at": upto, "recorded_at": upto}
         keep(db, refresh_requests, {"card_id": card_id}, values)
     elif row.recorded_at is None or row.recorded_at < upto:
-        db.execute(
-            refresh_requests.update().where(refresh_requests.c.card_id == card_id).values(recorded_at=upto)
-        )
+        change(db, refresh_requests, {"card_id": card_id}, recorded_at=upto)
 
 
 def _told(db: Connection, card_id: CardId) -> tuple[Move, ...]:
-    """Return the moves that deliveries told of and that are not recorded, in the order in which they came."""
+    """Return the moves that deliveries name and that are not recorded, in their order of arrival."""
     query = select(refresh_requests.c.told, refresh_requests.c.recorded_at).where(
         refresh_requests.c.card_id == card_id
     )
@@ -94,16 +89,13 @@ def _told(db: Connection, card_id: CardId) -> tuple[Move, ...]:
 def mark_served(db: Connection, card_id: CardId, upto: int) -> None:
     """Remember that the card was looked at after ring number `upto`; an older answer changes nothing."""
     later = case((refresh_requests.c.answered < upto, upto), else_=refresh_requests.c.answered)
-    db.execute(refresh_requests.update().where(refresh_requests.c.card_id == card_id).values(answered=later))
+    change(db, refresh_requests, {"card_id": card_id}, answered=later)
 
 
 def counts(db: Connection, card_id: CardId) -> tuple[int, int]:
     """Return how often the card was rung and up to which ring it was answered."""
-    row = db.execute(
-        select(refresh_requests.c.rung, refresh_requests.c.answered).where(
-            refresh_requests.c.card_id == card_id
-        )
-    ).first()
+    query = select(refresh_requests.c.rung, refresh_requests.c.answered)
+    row = db.execute(query.where(refresh_requests.c.card_id == card_id)).first()
     return (0, 0) if row is None else (row.rung, row.answered)
 
 

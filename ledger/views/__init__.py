@@ -32,9 +32,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def digest() -> str:
-    """Return the SHA-256 of the views' sources: when it differs from the ledger's, other code folded what is
-    there.
-    """
+    """Return the SHA-256 of the views' sources; another one in the ledger: other code folded it."""
     found = sha256()
     for name in names():
         source = pkgutil.get_data(__name__, f"{name}.py")

@@ -1,4 +1,4 @@
-"""What each investigation found, and which of its follow-ups became cards."""
+"""The findings of each investigation, and which of its follow-ups became cards."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -6,7 +6,7 @@ from typing import cast
 from sqlalchemy import Connection, Table
 
 from ledger import codec
-from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.rows import columns, find, keep, listed, one, pick, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.findings import FindingsReported, FollowUpMade
@@ -39,13 +39,13 @@ fold = Fold()
 
 
 def get(db: Connection, run_id: RunId) -> FindingsReported | None:
-    """Return what the run found; None before it said so, and for a run that is no investigation."""
-    row = one(db, FindingsRow, pick(FindingsRow, findings).where(findings.c.run_id == run_id))
+    """Return the run's findings; None before its report, and for a run that is no investigation."""
+    row = find(db, FindingsRow, findings, run_id=run_id)
     return _read(row) if row else None
 
 
 def newest(db: Connection, card_id: CardId) -> FindingsReported | None:
-    """Return what the card's newest investigation found; None without one."""
+    """Return the findings of the card's newest investigation; None without one."""
     query = (
         pick(FindingsRow, findings)
         .join(runs, runs.c.run_id == findings.c.run_id)
@@ -57,8 +57,7 @@ def newest(db: Connection, card_id: CardId) -> FindingsReported | None:
 
 def follow_ups_made(db: Connection, run_id: RunId) -> dict[int, FollowUpRow]:
     """Return the run's follow-ups that became issues, by their numbers."""
-    found = many(db, FollowUpRow, pick(FollowUpRow, follow_ups).where(follow_ups.c.run_id == run_id))
-    return {row.proposal: row for row in found}
+    return {row.proposal: row for row in listed(db, FollowUpRow, follow_ups, run_id=run_id)}
 
 
 def _read(row: FindingsRow) -> FindingsReported:
@@ -70,7 +69,4 @@ def _reported(db: Connection, _it: Recorded, event: FindingsReported) -> None:
     keep(db, findings, {"run_id": event.run_id}, {"body": codec.encode(event)[1]})
 
 
-@fold.on(FollowUpMade)
-def _made(db: Connection, _it: Recorded, event: FollowUpMade) -> None:
-    issue = {"repository": event.repository, "number": event.number}
-    keep(db, follow_ups, {"run_id": event.run_id, "proposal": event.proposal}, issue)
+fold.on(FollowUpMade)(recorder(follow_ups))

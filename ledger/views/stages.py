@@ -1,11 +1,11 @@
-"""The stages of each run: every entry into one, with what it cost, changed and handed over."""
+"""The stages of each run: every entry into one, with its cost, changes and hand-over."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, many, pick
+from ledger.db.rows import change, columns, listed, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import UsageMetered
@@ -50,57 +50,29 @@ fold = Fold()
 
 def of_run(db: Connection, run_id: RunId) -> tuple[StageRow, ...]:
     """Return the run's entries in order; none for a run without stages."""
-    return many(
-        db, StageRow, pick(StageRow, stages).where(stages.c.run_id == run_id).order_by(stages.c.entry)
-    )
+    return listed(db, StageRow, stages, "entry", run_id=run_id)
 
 
 @fold.on(StageEntered)
-def _entered(db: Connection, it: Recorded, event: StageEntered) -> None:
-    persona = ("persona", "persona_source", "persona_digest", "model")
-    told = ("stage", "number", "source", "sent_back", "by", *persona)
-    fresh = {name: getattr(event, name) for name in told} | {
-        "entered_at": it.at,
-        "left_at": None,
-        "target": "",
-        "usd": 0.0,
-        "input_tokens": 0,
-        "output_tokens": 0,
-        "seconds": 0.0,
-        "files_changed": 0,
-        "lines_changed": 0,
-        "lines_added": 0,
-        "summary": "",
-    }
-    keep(db, stages, {"run_id": event.run_id, "entry": event.entry}, fresh)
+def _entered(db: Connection, it: Recorded, _event: StageEntered) -> None:
+    record(db, stages, it, entered_at=it.at)
 
 
-@fold.on(StageReopened)
-def _reopened(db: Connection, _it: Recorded, event: StageReopened) -> None:
-    _of_entry(db, event, left_at=None)
+fold.on(StageReopened)(setter(stages, lambda _: {"left_at": None}, "run_id", "entry"))
 
 
 @fold.on(UsageMetered)
 def _metered(db: Connection, _it: Recorded, event: UsageMetered) -> None:
-    open_now = (stages.c.run_id == event.run_id) & stages.c.left_at.is_(None)
-    more = {
-        name: stages.c[name] + getattr(event, name)
-        for name in ("usd", "input_tokens", "output_tokens", "seconds")
-    }
-    db.execute(stages.update().where(open_now).values(**more))
+    names = ("usd", "input_tokens", "output_tokens", "seconds")
+    more = {name: stages.c[name] + getattr(event, name) for name in names}
+    change(db, stages, {"run_id": event.run_id, "left_at": None}, **more)
 
 
-@fold.on(SnapshotTaken)
-def _handed(db: Connection, _it: Recorded, event: SnapshotTaken) -> None:
-    _of_entry(db, event, summary=event.summary)
+fold.on(SnapshotTaken)(setter(stages, lambda e: {"summary": e.summary}, "run_id", "entry"))
 
 
 @fold.on(StageLeft)
 def _left(db: Connection, it: Recorded, event: StageLeft) -> None:
     changed = {name: getattr(event, name) for name in ("files_changed", "lines_changed", "lines_added")}
-    _of_entry(db, event, left_at=it.at, target=event.target, **changed)
-
-
-def _of_entry(db: Connection, event: StageReopened | SnapshotTaken | StageLeft, **values: object) -> None:
-    mine = (stages.c.run_id == event.run_id) & (stages.c.entry == event.entry)
-    db.execute(stages.update().where(mine).values(**values))
+    mine = {"run_id": event.run_id, "entry": event.entry}
+    change(db, stages, mine, left_at=it.at, target=event.target, **changed)

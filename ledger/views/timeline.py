@@ -29,7 +29,7 @@ _RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is 
 
 
 class Zoom(StrEnum):
-    """How deep a reader looks; each depth shows what those before it show."""
+    """The depth of a timeline; each shows the lines of those before it, too."""
 
     CONVERSATION = "conversation"
     ACTIVITY = "activity"
@@ -38,7 +38,7 @@ class Zoom(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
-    """One line; `seq` is its event's, `run_id` is None for what belongs to no run."""
+    """One line; `seq` is its event's, `run_id` is None for an event of no run."""
 
     seq: int
     card_id: CardId
@@ -212,7 +212,7 @@ def _skills(event: SkillsChosen) -> str:
 
 
 def _person(by: str) -> str:
-    """Return who did it; older Cardinals wrote `the board` for whoever dragged a card."""
+    """Return the person; older Cardinals wrote `the board` for a drag."""
     return "somebody" if by in ("", "the board") else by
 
 
@@ -263,9 +263,7 @@ def _ended(event: RunEnded) -> str:
 def of_card(
     db: Connection, card_id: CardId, zoom: Zoom = Zoom.ACTIVITY, limit: int = 100, before: int | None = None
 ) -> tuple[TimelineRow, ...]:
-    """Return the card's newest lines at that depth, or those before the event `before`, the oldest of them
-    first.
-    """
+    """Return the card's newest lines at that depth, or those before event `before`, the oldest first."""
     shown = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
     query = pick(TimelineRow, timeline).where(timeline.c.card_id == card_id, timeline.c.zoom.in_(shown))
     if before is not None:

@@ -16,7 +16,7 @@ ARCHETYPES = frozenset(Archetype)
 
 
 class Settings(PolicyModel):
-    """What is asked, and of which model."""
+    """The prompt and the model."""
 
     action: Literal["ai_task"] = Field(description="`ai_task`.")
     prompt: Annotated[str, Field(min_length=1, max_length=8000)] = Field(

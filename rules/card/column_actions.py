@@ -14,7 +14,7 @@ from rules.snapshot import Snapshot
 def act(
     policy: Policy, snapshot: Snapshot, steps: Sequence[dict[str, Any]], occasion: RuleTrigger
 ) -> Decision:
-    """Return what the actions ask for, in their order."""
+    """Return the decision of all actions, in their order."""
     decided = Decision()
     for index, step in enumerate(steps):
         part = registry.part(ACTIONS, step["action"])
@@ -29,6 +29,6 @@ def has_action(steps: Sequence[dict[str, Any]], name: str) -> bool:
 
 
 def headlines(steps: Sequence[dict[str, Any]]) -> list[str]:
-    """Return what each action does, as the end of a sentence that begins with `Entering`."""
+    """Return the effect of each action, as the end of a sentence that begins with `Entering`."""
     parts = [(registry.part(ACTIONS, step["action"]), step) for step in steps]
     return [part.headline(part.Settings.model_validate(step)) for part, step in parts]

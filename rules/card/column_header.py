@@ -1,4 +1,4 @@
-"""The headline of a column: what dragging a card into it brings about."""
+"""The headline of a column: the consequence of a drag into it."""
 
 from rules import registry
 from rules.card.state import COLUMNS

@@ -10,7 +10,7 @@ MAX_NAMED = 3
 
 
 def waiting(snapshot: Snapshot) -> tuple[CardState, str] | None:
-    """Return in which state the card waits and for what; None when nothing holds its queued run back."""
+    """Return the state of a waiting card and its reason; None when nothing holds its queued run back."""
     if snapshot.circle:
         way = " → ".join(snapshot.circle)
         said = f"itself in a circle ({way}): remove one of these dependencies on its issue"

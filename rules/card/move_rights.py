@@ -1,31 +1,40 @@
-"""Who may move cards: what a drag, an archiving or a closing starts or gives up needs a right."""
+"""The right to move cards: effects of a drag, an archiving or a closing need it."""
 
 from datetime import datetime
 
 from ledger.event import Event
+from ledger.events.agent import CardToolAllowed
 from ledger.events.board import (
+    BoardHalted,
     CardArchived,
     CardArrived,
     CardConverted,
     CardDescribed,
+    CardHeldBack,
     CardMoved,
     CardRestored,
     CardSeen,
+    HaltLifted,
     LabelJudged,
     MoverFound,
+    StopLifted,
+    StopOrdered,
 )
+from ledger.events.conversation import CommentReleased
+from ledger.events.instruction import SkillsPinned
 from ledger.events.placement import RepositoryResolved
+from ledger.events.run import RunSteered
 from ledger.model.reasons import Reason
 from ledger.states import Archetype, CardState
 from rules.card.state import change, explain
-from rules.intents import halt, internal, outbound
-from rules.intents.outbound import Decision, Intent, Say
+from rules.intents import internal, outbound
+from rules.intents.outbound import Decision, Intent, RuleEvent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of
 from rules.snapshot import UNTOLD, Mover, Snapshot
 from rules.text import alternatives, code, sentence
 
-# What these events ask for is asked for by whoever moved the card.
+# The mover of the card is responsible for the effects of these events.
 STEERED = (
     CardSeen,
     CardMoved,
@@ -39,26 +48,26 @@ STEERED = (
 )
 # What costs money, changes or takes back what people made or asked for, or decides for them. An intent that
 # is not here only shows what is: tests/rules/test_moving.py has the reason for each.
-ACTS: tuple[type[Intent], ...] = (
+ACTS: tuple[type[Intent | RuleEvent], ...] = (
     internal.QueueRun,
     internal.ApprovePlan,
     internal.RebindPlan,
     internal.RedirectPlan,
     internal.RaiseBudget,
-    internal.AllowTool,
-    internal.PinSkills,
+    CardToolAllowed,
+    SkillsPinned,
     internal.RequeueRun,
-    internal.SteerRun,
-    internal.ReleaseComment,
-    internal.OrderStop,
-    internal.LiftStop,
+    RunSteered,
+    CommentReleased,
+    StopOrdered,
+    StopLifted,
     internal.StopRun,
     internal.EndRun,
-    internal.HoldBack,
+    CardHeldBack,
     internal.AskQuestion,
     internal.AnswerQuestion,
-    halt.HaltBoard,
-    halt.LiftHalt,
+    BoardHalted,
+    HaltLifted,
     outbound.MoveCard,
     outbound.ConvertDraft,
     outbound.CreateCard,
@@ -77,7 +86,7 @@ TAKEN_OFF = ("archived", "deleted")
 
 
 def may_move(policy: Policy, mover: Mover) -> bool:
-    """Return whether cards do what the policy says when `mover` moves them."""
+    """Return whether moves of cards by `mover` take effect."""
     if mover.own:
         return True
     if not mover.login:
@@ -114,14 +123,14 @@ def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, n
     return shown + Decision((Say(snapshot.card_id, about, sentence(because)),))
 
 
-def _acts(snapshot: Snapshot, intent: Intent) -> bool:
-    """Tell whether the intent is one that needs the right; the branch of what is merged is of no use."""
+def _acts(snapshot: Snapshot, intent: Intent | RuleEvent) -> bool:
+    """Tell whether the intent needs the right; deleting a merged branch does not."""
     merged = snapshot.pull is not None and snapshot.pull.state == "merged"
     return isinstance(intent, ACTS) and not (merged and isinstance(intent, outbound.DeleteBranch))
 
 
 def refusal(policy: Policy, snapshot: Snapshot) -> str:
-    """Return who moved the card and lacks which right, what was not done, and the next step."""
+    """Return the sentence about the mover, the missing right, the omitted effect and the next step."""
     mover, run = snapshot.mover, snapshot.live_run
     where = code(snapshot.column) if snapshot.column else "no column"
     did = "took the card off the board" if snapshot.archived else f"moved the card to {where}"

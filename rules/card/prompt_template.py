@@ -13,5 +13,5 @@ def unknown_fields(template: str) -> tuple[str, ...]:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Return the template with its fields filled in; what a value contains is never a field itself."""
+    """Return the template with its fields filled in; a value is never read as a template."""
     return _FIELD.sub(lambda found: values.get(found[1], found[0]), template)

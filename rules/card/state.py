@@ -9,7 +9,7 @@ from ledger.model.reasons import Reason
 from ledger.states import ATTENTION, CARD_STATES, CARD_STEPS, Archetype, CardState, RunState, kind_for
 from rules import registry
 from rules.card.dependencies import waiting
-from rules.intents.internal import ChangeCardState, Explain
+from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
 from rules.policy.model import Policy
 from rules.snapshot import RunSeen, Snapshot
@@ -66,12 +66,12 @@ def change(
 def explain(snapshot: Snapshot, because: str, reason: Reason = Reason.OTHER) -> Decision:
     """Return only the sentence, for a card whose state stays as it is."""
     return Decision(
-        (Explain(snapshot.card_id, because, reason), *_face(snapshot, snapshot.state)), (because,)
+        (CardExplained(snapshot.card_id, because, reason), *_face(snapshot, snapshot.state)), (because,)
     )
 
 
 def settle(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
-    """Bring the card's state to what its run, pull request and column say; `because` may say it better."""
+    """Derive the card's state from its run, pull request and column; `because` replaces the sentence."""
     rest = rest_of(policy, snapshot)
     if rest is None:
         return Decision()
@@ -81,7 +81,7 @@ def settle(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
 
 
 def explained(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:
-    """Show why the card waits on its face, whoever found it out: the rules or the dispatch."""
+    """Show the reason for waiting on the card's face."""
     return Decision((UpdateFace(snapshot.card_id),))
 
 

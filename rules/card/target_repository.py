@@ -24,7 +24,7 @@ _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What stands on a card of the board's home. `trusted`: who wrote the description has write access."""
+    """The hints on a card of the board's home. `trusted`: the description's author has write access."""
 
     labels: tuple[str, ...]
     lines: tuple[str, ...]
@@ -71,7 +71,7 @@ def _lines_of_text(body: str) -> Iterator[str]:
 
 
 def resolve(policy: Policy, hints: Hints) -> ResolvedTarget:
-    """Return the repository that label, line or field name, in that order; or what people are asked."""
+    """Return the repository named by label, line or field, in that order; or the question for people."""
     by_label = {label.casefold(): target for label, target in policy.board.repositories.labels.items()}
     labels = [one for one in hints.labels if one.casefold() in by_label]
     targets = {by_label[one.casefold()].casefold(): one for one in labels}
@@ -102,7 +102,7 @@ def unreachable(placed: ResolvedTarget, why: str) -> ResolvedTarget:
 
 
 def unchosen(placed: ResolvedTarget, by: str, why: str = "may not move cards here") -> ResolvedTarget:
-    """Return the same with a question, since whoever set the label or the field may not choose: `why`."""
+    """Return the same with a question, since the person who set the label or field may not choose: `why`."""
     if not by:
         who = f"nobody knows who set the {placed.rule} to {code(placed.value)}"
     else:

@@ -1,4 +1,4 @@
-"""One entering or leaving of a column: what tells it from the next one."""
+"""One entry into a column or exit from it, with a key of its own."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ class RuleTrigger:
 
 
 def was_before(said_at: datetime | None, shown_at: datetime | None) -> bool:
-    """Return whether a word that came late was written before what it would be taken for an answer to."""
+    """Return whether a late message was written before the question that it seems to answer."""
     return said_at is not None and shown_at is not None and said_at < shown_at - CLOCKS_APART
 
 

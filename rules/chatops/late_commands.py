@@ -1,4 +1,4 @@
-"""Somebody else was first: who did already what a command that comes too late asks for."""
+"""Late commands: the person who was first with the same wish is named."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -8,7 +8,7 @@ from ledger.states import Ending
 from rules.chatops.replies import AT_ONCE, say
 from rules.commands import ok
 from rules.handlers.card_moved import UNKNOWN
-from rules.intents.outbound import Decision, Intent, Say
+from rules.intents.outbound import Decision, Say
 from rules.runs.check_only import BY_PUSH
 from rules.runs.kill_switch import targets
 from rules.snapshot import RunSeen, Snapshot
@@ -22,7 +22,7 @@ _Done = tuple[str, str]  # who did what
 
 
 def with_the_first(snapshot: Snapshot, given: CommandGiven, obeyed: Decision, now: datetime) -> Decision:
-    """Return what a command comes to, and where it is no more than an answer, who else was first."""
+    """Return the command's decision; where it is only an answer, with the person who was first."""
     if not all(isinstance(intent, Say) for intent in obeyed.intents):
         return obeyed
     by, did = _first(snapshot, given, now)
@@ -31,9 +31,7 @@ def with_the_first(snapshot: Snapshot, given: CommandGiven, obeyed: Decision, no
     told = f"{code(by, 40)} {did} first."
     if not obeyed.intents:
         return obeyed + say(snapshot, given, told)
-    said: list[Intent] = [
-        replace(one, text=f"{told} {one.text}") if isinstance(one, Say) else one for one in obeyed.intents
-    ]
+    said = (replace(one, text=f"{told} {one.text}") for one in obeyed.intents if isinstance(one, Say))
     return Decision(tuple(said), (told, *obeyed.because))
 
 

@@ -29,7 +29,7 @@ _CHOICE = re.compile(r"choice:(?P<question>[A-Za-z0-9-]{1,40}):(?P<choice>[0-9]{
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A command that exists; `argument` is the rest of what was said."""
+    """A known command; `argument` is the rest of the comment."""
 
     command: str
     argument: str
@@ -37,7 +37,7 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Mistyped:
-    """It was meant as a command but is none; `because` says what would be."""
+    """A mistyped command; `because` names a right one."""
 
     word: str
     because: str
@@ -56,7 +56,7 @@ class RefusedCommand:
 
 
 def parse(body: str) -> Parsed | Mistyped | None:
-    """Return what the comment's first line commands; None when it is no command at all."""
+    """Return the command in the comment's first line; None when it is no command at all."""
     text = body[: 4 * MAX_ARGUMENT].replace("\r\n", "\n").replace("\r", "\n")
     found = _FIRST_LINE.match(text)
     if found is None:
@@ -66,7 +66,7 @@ def parse(body: str) -> Parsed | Mistyped | None:
 
 
 def mentioned(body: str, slug: str) -> Parsed | Mistyped | None:
-    """Return what the first line commands by mentioning the App `slug`: only `fix` and `investigate`.
+    """Return the command in a mention of the App `slug` in the first line: only `fix` and `investigate`.
 
     Any other mention is a part of the conversation: None.
     """
@@ -178,7 +178,7 @@ def refusal_to_answer(policy: Policy, subject: Subject, *, role: str, login: str
 
 
 def needs(policy: Policy, command: str) -> tuple[str, ...]:
-    """Return the roles and people of whom one is enough for the command."""
+    """Return the roles and people who may give the command."""
     part = registry.part(COMMANDS, command.replace("-", "_"))
     return policy.board.commands.get(command, (str(part.ROLE),))
 

@@ -16,7 +16,7 @@ AT_ONCE = timedelta(seconds=60)  # after an answer: so long it may not be seen y
 
 
 def about(given: CommandGiven) -> str:
-    """Return what makes an answer to this command the same comment."""
+    """Return the key under which answers to this command are one comment."""
     if given.source.startswith("box:"):
         # The same box can be ticked again, and be answered otherwise then.
         at = f":{stamp(given.said_at)}" if given.said_at else ""
@@ -40,7 +40,7 @@ def chosen(question: OpenQuestion, text: str) -> str:
 
 
 def answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, text: str) -> Decision:
-    """Record what somebody wrote or ticked, with what it means, and let the run go on."""
+    """Record a written or ticked answer with its meaning, and let the run go on."""
     return settle(snapshot, run, question, by, read(question, text), chosen(question, text))
 
 
@@ -73,12 +73,12 @@ def is_undecided(question: OpenQuestion, text: str) -> bool:
 
 
 def numbers(question: OpenQuestion) -> str:
-    """Return what there is to choose, as a person reads it."""
+    """Return the choices with their numbers, for people."""
     return ", ".join(f"{number}: {plain(one, 100)}" for number, one in enumerate(question.choices, start=1))
 
 
 def settle_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -> Decision:
-    """Close the question about leaving, where it is open, with what was chosen."""
+    """Answer the question about leaving, where it is open."""
     if run.leaving is None:
         return Decision()
     picked, asked = CANCEL if cancel else FINISH, run.leaving.question_id
@@ -103,7 +103,7 @@ def beaten_by(run: RunSeen | None, by: str, said_at: datetime | None) -> Answere
 
 
 def beaten(run: RunSeen, first: AnsweredQuestion, what: str) -> str:
-    """Return who was faster, and how `what` came too late can still be of use."""
+    """Return the sentence about the faster answer, and the next step for late words."""
     said = f"{code(first.by, 40)} answered that question first, with “{plain(first.answer, 200)}”, so {what}."
     if run.alive:
         return f"{said} To hand words of your own to the agent: `/cardinal redirect <text>`."

@@ -64,7 +64,7 @@ def _of_success(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Rest:
 
 
 def headline(column: ColumnPolicy) -> str:
-    """Say what entering means: an agent, its plan, its limits."""
+    """Describe an entry: an agent, its plan, its limits."""
     bounds = (
         f"up to {usd(column.budget_usd)} and {column.timeout_minutes} min, {_network(column.tools.network)}"
     )

@@ -21,6 +21,6 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
 
 
 def headline(column: ColumnPolicy) -> str:
-    """Say what entering means."""
+    """Describe an entry."""
     actions = headlines(column.entry_actions)
     return f"Entering {', '.join(actions)}." if actions else "Ideas wait here; nobody serves them."

@@ -11,7 +11,7 @@ from rules.snapshot import Snapshot
 
 
 def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
-    """Let the assistant answer what was said, if it was not answered yet."""
+    """Let the assistant answer the newest messages."""
     actions = act(policy, snapshot, column.entry_actions, occasion)
     return settle(policy, snapshot) + ask(snapshot) + actions
 
@@ -38,7 +38,7 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
 
 
 def headline(column: ColumnPolicy) -> str:
-    """Say what entering means."""
+    """Describe an entry."""
     served = "The planning assistant answers here and drives to acceptance criteria."
     actions = headlines(column.entry_actions)
     return f"{served} Entering {', '.join(actions)}." if actions else served

@@ -37,7 +37,7 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
 
 
 def changes_asked(policy: Policy, snapshot: Snapshot) -> str:
-    """Say what sends the requested changes to an agent."""
+    """Say how the requested changes reach an agent."""
     threads = count(snapshot.pending_threads, "thread")
     work = f"an agent works on the {threads}" if snapshot.pending_threads else "an agent works on them"
     home = snapshot.run.column if snapshot.run else "an execution column"
@@ -45,6 +45,6 @@ def changes_asked(policy: Policy, snapshot: Snapshot) -> str:
 
 
 def headline(column: ColumnPolicy) -> str:
-    """Say what entering means."""
+    """Describe an entry."""
     actions = headlines(column.entry_actions)
     return f"People review here. Entering {', '.join(actions)}." if actions else "People review here."

@@ -24,6 +24,6 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest | None:
 
 
 def headline(column: ColumnPolicy) -> str:
-    """Say what entering means."""
+    """Describe an entry."""
     actions = headlines(column.entry_actions)
     return f"Entering {' and '.join(actions)}." if actions else "Finished cards rest here."

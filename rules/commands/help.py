@@ -24,7 +24,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
 
 
 def table(policy: Policy) -> str:
-    """Return a Markdown table of the commands with what they do and who may give them."""
+    """Return a Markdown table of the commands, their effects and who may give them."""
     rows = ["| command | what it does | who |", "| --- | --- | --- |"]
     for name in command_names():
         part = registry.part(COMMANDS, name.replace("-", "_"))

@@ -22,7 +22,7 @@ INSTEAD = "What the agent should know: write a plain comment first."
 
 
 def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Queue a run where one may start; in a terminal column, try again to merge what could not be merged."""
+    """Queue a run where one may start; in a terminal column, try the merge again."""
     column = policy.column(snapshot.column)
     if column and column.archetype is Archetype.TERMINAL and snapshot.open_pull and not snapshot.live_run:
         return act(policy, snapshot, column.entry_actions, RuleTrigger("retry", given.by, now))

@@ -1,4 +1,4 @@
-"""What it means for cards that Cardinal cannot reach their repository, or nothing in the organisation."""
+"""Lost and regained access: its meaning for the cards of a repository or an organisation."""
 
 from ledger.model.reasons import Reason
 from ledger.states import RUN_HELD, Archetype, CardState
@@ -22,7 +22,7 @@ def foreign(policy: Policy, snapshot: Snapshot) -> Decision:
 
 
 def spread(policy: Policy, snapshot: Snapshot) -> Decision:
-    """Return what a change of access means for one card; to be asked for each that it may concern."""
+    """Return the decision on one card after a change of access."""
     if snapshot.archived:
         return Decision()
     if snapshot.foreign:
@@ -40,7 +40,7 @@ def spread(policy: Policy, snapshot: Snapshot) -> Decision:
 
 
 def _paused(snapshot: Snapshot, because: str) -> Decision:
-    """Let a run that a worker holds come to rest: what it wants to write is refused."""
+    """Pause a run that a worker holds: its writes are refused."""
     run = snapshot.live_run
     if run is None or run.state not in RUN_HELD or run.stop_asked:
         return Decision()

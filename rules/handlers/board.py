@@ -1,4 +1,4 @@
-"""What concerns a whole board: its columns' descriptions, its policy file, its ticker."""
+"""Events of a whole board: its columns' descriptions, its policy file, its ticker."""
 
 from datetime import datetime
 
@@ -15,16 +15,14 @@ def shaped(policy: Policy, event: BoardSeen, now: datetime) -> Decision:
 
 
 def ruled(policy: Policy, event: PolicyLoaded, now: datetime) -> Decision:
-    """Write the consequences of drags by the new policy, say on its commit that it is in force, and bring the
-    board's status up to date: columns may have waited for it.
-    """
+    """Describe the columns anew, report on the policy's commit, and update a status that waited for it."""
     board = CardId(event.board_id)
     report: tuple[Intent, ...] = (ReportPolicy(board, event.commit),) if event.commit else ()
     return Decision((DescribeColumns(board), UpdateTicker(board), *report))
 
 
 def rejected(policy: Policy, event: PolicyRejected, now: datetime) -> Decision:
-    """Say on the commit what is wrong with its policy; the last good one stays in force."""
+    """Report the policy's problems on its commit; the last good policy stays in force."""
     report: tuple[Intent, ...] = (ReportPolicy(CardId(event.board_id), event.commit),) if event.commit else ()
     return Decision(report, event.problems)
 

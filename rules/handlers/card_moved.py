@@ -6,6 +6,7 @@ from ledger.events.board import (
     CardArrived,
     CardConverted,
     CardDescribed,
+    CardHeldBack,
     CardMoved,
     CardRestored,
     CardSeen,
@@ -21,7 +22,6 @@ from rules.card.state import COLUMNS, settle
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
 from rules.handlers.access import spread
-from rules.intents.internal import HoldBack
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.runs.plan_approval import is_reworded
@@ -60,7 +60,7 @@ def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -
 
 
 def arrived(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetime) -> Decision:
-    """Do what the drag would have done that only a delivery told of."""
+    """Serve a card whose drag is known from a delivery only."""
     if event.column != snapshot.column or snapshot.archived:
         return Decision((), ("the card has moved on since",))
     if snapshot.live_run:
@@ -73,9 +73,7 @@ def arrived(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetim
 
 
 def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
-    """Whether an agent's own card came to stand in an execution column without a person: by an automation of
-    the board. Agents that hire agents would never end.
-    """
+    """Tell whether an automation put an agent's own card to work: agents that hire agents would never end."""
     made = CARD_MARK in snapshot.body
     return made and policy.archetype(snapshot.column) is Archetype.EXECUTION
 
@@ -92,7 +90,7 @@ def found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: datetime) 
 
 
 def dragger(snapshot: Snapshot) -> str:
-    """Return for whom the card's column serves it: who put it there, or whose run Cardinal moved it for."""
+    """Return the person for whom the column serves the card: its mover, or the owner of the run."""
     return snapshot.mover.login or UNKNOWN
 
 
@@ -105,10 +103,10 @@ def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datet
 
 
 def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
-    """Do what the policy says for a card that has come to its column."""
+    """Apply the policy to a card that has come to its column."""
     if snapshot.archived:
         return settle(policy, snapshot)
-    free = (HoldBack(snapshot.card_id, "", "policy"),) if snapshot.held_back == snapshot.column else ()
+    free = (CardHeldBack(snapshot.card_id, "", "policy"),) if snapshot.held_back == snapshot.column else ()
     released = Decision(free)
     column = policy.column(snapshot.column)
     if column is None:
@@ -120,7 +118,7 @@ def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
 
 
 def converted(policy: Policy, snapshot: Snapshot, event: CardConverted, now: datetime) -> Decision:
-    """Go on with what waited for the draft to become an issue."""
+    """Resume the step that needed an issue in place of the draft."""
     column = policy.column(snapshot.column)
     if column and column.archetype is Archetype.PLANNING:
         return planning.ask(snapshot)
@@ -151,7 +149,7 @@ def _reworded(snapshot: Snapshot, run: RunSeen) -> Decision:
 
 
 def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: datetime) -> Decision:
-    """Go on with a card that waited to be told its repository; or ask again, where that is no answer."""
+    """Resume a card that waited for its repository, or ask again."""
     waits = (
         snapshot.reason is Reason.REPOSITORY_UNCLEAR and snapshot.live_run is None and not snapshot.archived
     )

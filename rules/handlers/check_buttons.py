@@ -1,4 +1,4 @@
-"""The buttons of Cardinal's check on a pull request: which fit, and what a press of one means."""
+"""The buttons of Cardinal's check on a pull request: their choice and their effects."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,7 +23,7 @@ LABEL, IDENTIFIER, DESCRIPTION = 20, 20, 40
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """What a person can press; `identifier` is the command, with the run that it is about."""
+    """One button; `identifier` is the command, with its run."""
 
     label: str
     identifier: str
@@ -96,7 +96,7 @@ def check(snapshot: Snapshot) -> Decision:
 
 
 def shown(snapshot: Snapshot, event: Event) -> Decision:
-    """Write the check anew after what may change its verdict or its buttons."""
+    """Write the check anew after events that may change its verdict or its buttons."""
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     return check(snapshot) if waits or isinstance(event, CHANGING) else Decision()
 

@@ -1,4 +1,4 @@
-"""What GitHub's checks say of a pull request: a bounded repair for each commit, or a word to people."""
+"""GitHub's checks of a pull request: a bounded repair for each commit, or a comment."""
 
 from datetime import datetime, timedelta
 
@@ -20,7 +20,7 @@ _NAMED = 5
 
 
 def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> Decision:
-    """Start a repair of what only the branch breaks; say why where none starts, once for each commit."""
+    """Start a repair of checks that only the branch breaks, or give the reason against it, once a commit."""
     pull = snapshot.open_pull
     if pull is None or pull.head != event.head or snapshot.archived:
         return Decision((), ("the pull request has moved on since",))
@@ -50,7 +50,7 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
 
 
 def after_run(policy: Policy, snapshot: Snapshot, event: RunEnded, now: datetime) -> Decision:
-    """Take up what was red already while the run was alive: nothing was pushed since."""
+    """Handle checks that were red while the run was alive: nothing was pushed since."""
     pull, seen = snapshot.open_pull, snapshot.ci
     if event.ending is not Ending.SUCCEEDED or pull is None or seen is None or not seen.red:
         return Decision()
@@ -58,7 +58,7 @@ def after_run(policy: Policy, snapshot: Snapshot, event: RunEnded, now: datetime
 
 
 def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> str:
-    """Return why no repair starts by itself, with what a person can do; empty where one does."""
+    """Return why no repair starts by itself, with the next step; empty where one starts."""
     limits, seen = policy.limits, snapshot.ci
     if feedback_waits(snapshot):
         return "the next revision repairs it, too"

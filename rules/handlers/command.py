@@ -26,9 +26,7 @@ def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
         return _too_fast(policy, snapshot, event, now)
     if is_press(event.source):
         return _pressed(policy, snapshot, event, now)
-    obeyed = _obeyed(policy, snapshot, event, now)
-    if not role_of(event.role).covers(Role.WRITE):
-        obeyed = _once_an_hour(obeyed, event.by, now)
+    obeyed = _paced(_obeyed(policy, snapshot, event, now), event, now)
     if event.source.startswith("box:"):
         # The tick stays in the comment until it is written anew; a reaction to oneself would say nothing.
         run = snapshot.run
@@ -53,14 +51,11 @@ def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datet
     late = check_buttons.superseded(snapshot, event)
     refused = with_the_first(snapshot, event, say(snapshot, event, late), now) if late else Decision()
     obeyed = refused if late else _obeyed(policy, snapshot, event, now)
-    obeyed = check_buttons.answered(snapshot, obeyed, event, now)
-    return obeyed if role_of(event.role).covers(Role.WRITE) else _once_an_hour(obeyed, event.by, now)
+    return _paced(check_buttons.answered(snapshot, obeyed, event, now), event, now)
 
 
 def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
-    """Obey nothing more of somebody this minute, and say so once: two programs that answer each other never
-    end by themselves.
-    """
+    """Obey nothing more of somebody this minute, and say so once: two programs could answer each other."""
     card, place = snapshot.card_id, "issue" if event.place == "issue" else "pull"
     text = (
         f"{code(event.by, 40)} gave more than {policy.limits.commands_per_minute} commands within a minute:"
@@ -81,19 +76,20 @@ def refused(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: date
     if is_press(event.command):
         # Once an hour for each button and person: it can be pressed without end.
         about = f"{event.command}:{event.by}:{now:%Y%m%d%H}"
-        pressed = Decision((Say(card, about, event.because, place),), (event.because,))
-        return pressed if role_of(event.role).covers(Role.WRITE) else _once_an_hour(pressed, event.by, now)
+        return _paced(Decision((Say(card, about, event.because, place),), (event.because,)), event, now)
     if event.command.startswith("box:"):
         about = f"command:{event.comment_id}:{event.by}:{event.command}"
         untick = UntickBoxes(card, event.place, event.comment_id)
         return Decision((untick, Say(card, about, event.because, place)), (event.because,))
     mark = React(card, event.place, event.comment_id, "confused")
-    told = Decision((mark, Say(card, f"command:{event.comment_id}", event.because, place)), (event.because,))
-    return told if role_of(event.role).covers(Role.WRITE) else _once_an_hour(told, event.by, now)
+    answer = Say(card, f"command:{event.comment_id}", event.because, place)
+    return _paced(Decision((mark, answer), (event.because,)), event, now)
 
 
-def _once_an_hour(decided: Decision, by: str, now: datetime) -> Decision:
-    """Answer anybody without write access in words once an hour and card: each comment is a mail to many."""
-    about = f"outsider:{by}:{now:%Y%m%d%H}"
+def _paced(decided: Decision, event: CommandGiven | CommandRefused, now: datetime) -> Decision:
+    """Answer people without write access once an hour and card: each comment is a mail to many."""
+    if role_of(event.role).covers(Role.WRITE):
+        return decided
+    about = f"outsider:{event.by}:{now:%Y%m%d%H}"
     intents = (replace(one, about=about) if isinstance(one, Say) else one for one in decided.intents)
     return Decision(tuple(intents), decided.because)

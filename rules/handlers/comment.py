@@ -1,15 +1,15 @@
-"""People and the assistant talk on a card: what answers, what steers, what waits for somebody with access."""
+"""Comments on a card: answers, messages to agent or assistant, and comments that wait for a release."""
 
 from datetime import datetime
 
 from ledger.events.conversation import AssistantFailed, AssistantReplied, PersonSaid, TaskAnswered
+from ledger.events.run import RunSteered
 from ledger.model.limit_answers import Subject, subject_of
 from ledger.states import RUN_HELD, Archetype, CardState, RunState
 from rules.card.state import change, settle
 from rules.card.trigger import stamp, was_before
 from rules.chatops import replies
 from rules.chatops.parser import parse, refusal_to_answer
-from rules.intents.internal import SteerRun
 from rules.intents.outbound import AskAssistant, Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
@@ -30,7 +30,7 @@ def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -
 
 
 def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
-    """Take trusted words to whoever listens: a run, its question, or the planning assistant."""
+    """Deliver trusted words to a run, its question, or the planning assistant."""
     run, first = snapshot.run, replies.beaten_by(snapshot.run, event.author, event.said_at)
     if run and first and not _answers(run.question, event):
         text = replies.beaten(run, first, "your comment was not handed to the agent")
@@ -47,7 +47,7 @@ def heard(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
 
 
 def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: datetime) -> Decision:
-    """Post what the assistant said; what was said meanwhile is answered next."""
+    """Post the assistant's answer; messages that came meanwhile are answered next."""
     card = snapshot.card_id
     posted = Decision((Say(card, f"assistant:{event.answers}", event.text),), ("the assistant replied",))
     if policy.archetype(snapshot.column) is not Archetype.PLANNING or snapshot.live_run:
@@ -58,7 +58,7 @@ def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: da
 
 
 def task_answered(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: datetime) -> Decision:
-    """Post what a rule's model said."""
+    """Post the answer of a rule's model."""
     about = f"task:{event.rule}:{stamp(now)}"
     return Decision((Say(snapshot.card_id, about, event.text),), (f"{event.rule} was answered",))
 
@@ -121,9 +121,7 @@ def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid)
 
 
 def _answers(question: OpenQuestion | None, event: PersonSaid) -> bool:
-    """Return whether a comment can be meant for the question: it was there to be read, and is not about the
-    card's column, which takes a choice.
-    """
+    """Tell whether a comment can answer the question: it came later, and leaving takes a choice instead."""
     if question is None or subject_of(question) is Subject.LEAVING:
         return False
     return not was_before(event.said_at, question.asked_at)
@@ -132,6 +130,6 @@ def _answers(question: OpenQuestion | None, event: PersonSaid) -> bool:
 def steer(snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
     """Hand the words to the run's agent, as an answer to nothing."""
     if run.state in RUN_HELD or run.session_id:
-        steer = SteerRun(snapshot.card_id, run.run_id, event.author, event.text, event.comment_id)
+        steer = RunSteered(run.run_id, event.author, event.text, event.comment_id)
         return Decision((steer,), (f"{run.run_id} reads it at its next step",))
     return Decision((), (f"{run.run_id} has not begun: it reads the conversation when it does",))

@@ -1,4 +1,4 @@
-"""The links of a card's issue have changed, or an issue that it waits for has: what its queued run says."""
+"""Changed links of a card's issue, or of its blockers: the reason of its queued run."""
 
 from datetime import datetime
 
@@ -13,12 +13,12 @@ from rules.snapshot import Snapshot
 
 
 def linked(policy: Policy, snapshot: Snapshot, event: LinksSeen, now: datetime) -> Decision:
-    """Say what a queued run waits for now that its issue's links have changed."""
+    """Update the reason of a queued run after a change of its issue's links."""
     return told(policy, snapshot)
 
 
 def told(policy: Policy, snapshot: Snapshot) -> Decision:
-    """Say what a queued run waits for, or that it waits no more; the dispatch starts it."""
+    """Update the reason of a queued run; the dispatch starts it when nothing blocks it."""
     run = snapshot.live_run
     if run is None or run.state is not RunState.QUEUED:
         return Decision()

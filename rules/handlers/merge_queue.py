@@ -22,7 +22,7 @@ WAITS = {
 
 
 def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: datetime) -> Decision:
-    """Say what the merge waits for, or call for somebody when GitHub does not merge it any more."""
+    """Say why the merge waits, or ask for help when GitHub does not merge it any more."""
     pull, card = snapshot.open_pull, snapshot.card_id
     if pull is None or pull.number != event.number or pull.awaits != event.how:
         return Decision((), ("the merge has come or gone since",))

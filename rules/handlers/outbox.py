@@ -1,4 +1,4 @@
-"""An outward act was given up or an event not decided: what that means for the card, and who can do what."""
+"""Failed acts and undecided events: their meaning for the card, with the next step."""
 
 from datetime import datetime
 
@@ -42,7 +42,7 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
 
 
 def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
-    """Say that a follow-up which somebody wanted is not there; what an agent asked for is only in the log."""
+    """Report a follow-up of a person that could not be made; an agent's one is only in the log."""
     because = f"{plain(event.key, 40)} was given up: {plain(event.because, 160)}"
     for one in snapshot.follow_ups:
         if event.key == f"card:{one.run_id}:{one.proposal}":

@@ -1,4 +1,4 @@
-"""Reviews, the pull request's own life, and the issue being closed: verdicts and what becomes of the card."""
+"""Reviews, changes of the pull request, closing of the issue: their effects on the card."""
 
 from datetime import datetime
 
@@ -67,19 +67,18 @@ def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: d
 
 
 def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime) -> Decision:
-    """Catch up with what happened before GitHub had opened it: the run's end, or the card's."""
+    """Apply what came before the pull request: the end of the run, or of the card."""
     card, run = snapshot.card_id, snapshot.run
     taken_away = snapshot.archived and may_move(policy, snapshot.mover)
     if taken_away or snapshot.given_up:
         return abandon(snapshot, "the card was given up before its pull request was there")
-    intents: list[Intent] = [UpdateFace(card)]
+    shown = Decision((UpdateFace(card),), (f"pull request #{event.number} is open",))
     if run:
-        intents.append(WriteRunComment(card, run.run_id))
+        shown += Decision((WriteRunComment(card, run.run_id),))
     if run and run.ending is Ending.SUCCEEDED and snapshot.open_pull:
-        intents.append(UpdatePull(card))
-        if snapshot.open_pull.draft:
-            intents += leaves_draft(snapshot, run.run_id).intents
-    return Decision(tuple(intents), (f"pull request #{event.number} is open",))
+        ready = leaves_draft(snapshot, run.run_id).intents if snapshot.open_pull.draft else ()
+        shown += Decision((UpdatePull(card), *ready))
+    return shown
 
 
 def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetime) -> Decision:
@@ -135,7 +134,7 @@ def reopened(policy: Policy, snapshot: Snapshot, event: IssueReopened, now: date
 
 
 def archived(policy: Policy, snapshot: Snapshot, event: CardArchived, now: datetime) -> Decision:
-    """Give up what was not merged, and let the card rest."""
+    """Give up unmerged work, and let the card rest."""
     if not snapshot.archived:
         return Decision((), ("the card is back on the board",))
     because = f"the card left the board ({plain(event.reason, 60)})"

@@ -1,4 +1,4 @@
-"""A run's events: what people see of its life, and what its end means for the card."""
+"""Events of a run: its display for people, and the effect of its end on the card."""
 
 from datetime import datetime
 
@@ -53,7 +53,7 @@ def shown(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetim
 
 
 def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
-    """Show a step, and obey what was said while the run was on its way there."""
+    """Show a step, and apply requests that came during it."""
     run = _newest(snapshot, event)
     if run is None:
         return shown(policy, snapshot, event, now)
@@ -69,7 +69,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
 
 
 def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decision:
-    """Return what was missed by a run that nobody holds any more, and that could not hear it before."""
+    """Return requests that reached a run too late for its worker."""
     card = snapshot.card_id
     if run.state in WAITING and run.stop_asked == "cancel":
         end = EndRun(card, run.run_id, Ending.CANCELLED, "cancelled", f"{run.stop_why} ({run.stop_by})")
@@ -94,7 +94,7 @@ def _posted(snapshot: Snapshot, run: RunSeen) -> Decision:
 def plan_settled(
     policy: Policy, snapshot: Snapshot, event: runs.PlanApproved | runs.PlanRedirected, now: datetime
 ) -> Decision:
-    """Write into the plan's comment what became of it; one that the policy approved has none."""
+    """Write the decision into the plan's comment; a plan approved by the policy has none."""
     if isinstance(event, runs.PlanApproved) and event.by == "policy":
         return shown(policy, snapshot, event, now)
     settled = SettlePlan(snapshot.card_id, event.run_id, event.revision)
@@ -177,7 +177,7 @@ def follow_up_made(
 
 
 def _closed(card: CardId, run: RunSeen) -> tuple[Intent, ...]:
-    """Return what takes the boxes from a plan and from questions that nobody has to answer any more."""
+    """Return the intents that take the boxes from a plan and from questions of an ended run."""
     asked = [SettleQuestion(card, run.run_id, question_id) for question_id in run.withdrawn]
     waits = run.plan_required and run.plan_revision and not run.plan_approved
     return (*asked, SettlePlan(card, run.run_id, run.plan_revision)) if waits else tuple(asked)

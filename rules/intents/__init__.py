@@ -1,1 +1,1 @@
-"""Intents: acts on GitHub, internal events, stops."""
+"""Intents: acts on GitHub, and requests that become events."""

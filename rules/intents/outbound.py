@@ -1,12 +1,30 @@
-"""What the rules can ask for. An intent does nothing itself.
+"""Outward intents: acts on GitHub. They become outbox entries, carried out in `bot/outbox/handlers/`.
 
-Here are the outward ones, which become outbox entries, carried out by the file of the same name in
-`bot/outbox/handlers/`; the inward ones are in `rules/intents/internal.py`.
+Inward intents are in `rules/intents/internal.py`. An intent does nothing itself.
 """
 
 from dataclasses import dataclass
 
+from ledger.events.agent import CardToolAllowed
+from ledger.events.board import BoardHalted, CardExplained, CardHeldBack, HaltLifted, StopLifted, StopOrdered
+from ledger.events.conversation import CommentReleased
+from ledger.events.instruction import SkillsPinned
+from ledger.events.run import RunSteered
 from ledger.ids import CardId, QuestionId, RunId
+
+# Events that the rules decide themselves. All others follow from an intent and the ledger as it then is.
+RuleEvent = (
+    CardExplained
+    | CardHeldBack
+    | CardToolAllowed
+    | CommentReleased
+    | RunSteered
+    | SkillsPinned
+    | StopOrdered
+    | StopLifted
+    | BoardHalted
+    | HaltLifted
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +82,7 @@ class PostReport(Intent):
 
 @dataclass(frozen=True, slots=True)
 class WriteFindings(Intent):
-    """Write or edit the comment with what an investigation found, and the follow-ups that wait for a tick."""
+    """Write or edit the comment with an investigation's findings, and the follow-ups that wait for a tick."""
 
     run_id: RunId
 
@@ -119,14 +137,14 @@ class ReportPolicy(Intent):
 
 @dataclass(frozen=True, slots=True)
 class WriteCheck(Intent):
-    """Write the check run on `head`, the pull request's commit: what the gate saw, which buttons fit."""
+    """Write the check run on `head`, the pull request's commit: the gate's result and the buttons."""
 
     head: str
 
 
 @dataclass(frozen=True, slots=True)
 class CheckGroup(Intent):
-    """Say on `head`, a commit of the merge queue, what the gate saw of pull request `number` in it."""
+    """Report the gate's result of pull request `number` on `head`, a commit of the merge queue."""
 
     number: int
     head: str
@@ -228,7 +246,7 @@ class AnswerThread(Intent):
 
 @dataclass(frozen=True, slots=True)
 class AskAssistant(Intent):
-    """Let the planning assistant answer what was said up to `upto` (a comment id, 0 for the description)."""
+    """Let the planning assistant answer up to `upto` (a comment id, 0 for the description)."""
 
     upto: int
 
@@ -245,9 +263,12 @@ class RunTask(Intent):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the rules ask for and why; `because` has one short sentence for each thing that was considered."""
+    """Intents and their reasons; `because` has one short sentence for each thing that was considered.
 
-    intents: tuple[Intent, ...] = ()
+    An event among the intents is appended as it is, unless it would change nothing.
+    """
+
+    intents: tuple[Intent | RuleEvent, ...] = ()
     because: tuple[str, ...] = ()
 
     def __add__(self, other: "Decision") -> "Decision":

@@ -1,4 +1,4 @@
-"""Turning what a strict reading found into sentences with the line, the path and what would be right."""
+"""Validation errors as sentences with the line, the path and the remedy."""
 
 import re
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def capped(problems: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def unknown(what: str, word: str, known: tuple[str, ...]) -> str:
-    """Return `unknown <what>` with what was meant perhaps, else with what there is."""
+    """Return `unknown <what>` with a similar word, else with all known words."""
     meant = near(word, known)
     hint = f"did you mean {meant}?" if meant else f"known are {alternatives(known)}"
     return f"unknown {what} {code(word)}: {hint}"
@@ -84,7 +84,7 @@ def _child(annotation: Any, key: int | str) -> Any:
 
 
 def _flat(annotation: Any) -> Iterator[Any]:
-    """Yield the annotation, or the members of a union and what an Annotated wraps."""
+    """Yield the annotation, or the members of a union or an Annotated."""
     origin = get_origin(annotation)
     if origin in (dict, tuple) or isinstance(annotation, type):
         yield annotation

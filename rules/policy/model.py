@@ -9,7 +9,7 @@ from rules.errors import PolicyError
 from rules.policy.board import BoardLimits, BoardRules
 from rules.policy.column import AGENTS, ColumnPolicy
 from rules.policy.messages import capped, located, sentences
-from rules.policy.repository import PolicyModel, RepositoryRules
+from rules.policy.repository import PolicyModel, RepositoryRules, setting
 from rules.policy.validate import board_problems, profile_problems
 from rules.policy.yaml_reader import Written, read
 
@@ -34,9 +34,8 @@ class Policy(PolicyModel):
 
     version: Literal[1] = Field(description="The version of this format: 1.")
     board: BoardRules = Field(description="Columns, limits, roles; read from the board's home repository.")
-    repository: RepositoryRules = Field(
-        default=RepositoryRules(),
-        description="Set-up, checks and guardrails; read from each card's own repository.",
+    repository: RepositoryRules = setting(
+        RepositoryRules(), "Set-up, checks and guardrails; read from each card's own repository."
     )
 
     def column(self, name: str | None) -> ColumnPolicy | None:
@@ -48,7 +47,7 @@ class Policy(PolicyModel):
         return exact or next((c for key, c in self.board.columns.items() if key.casefold() == folded), None)
 
     def archetype(self, name: str | None) -> Archetype:
-        """Return what kind of column it is; one that the policy does not name is like an inbox."""
+        """Return the column's archetype; a column that the policy does not name is like an inbox."""
         column = self.column(name)
         return column.archetype if column else Archetype.INBOX
 

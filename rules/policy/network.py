@@ -1,4 +1,4 @@
-"""The network as people write it in a policy, and what of it is left where several narrow it."""
+"""The network setting of a policy, and the intersection of several."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ def narrowest(*wanted: tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 def word(hosts: tuple[str, ...]) -> str:
-    """Return what such patterns are called: none, list or full."""
+    """Return the word for such patterns: none, list or full."""
     return "none" if not hosts else "full" if hosts == FULL else "list"
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What somebody may do in a repository. Source: docs.github.com/rest/collaborators (role_name)."""
+    """A person's role in a repository. Source: docs.github.com/rest/collaborators (role_name)."""
 
     NONE = "none"
     READ = "read"

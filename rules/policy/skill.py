@@ -20,7 +20,7 @@ _FRONT = re.compile(r"\A---[ \t]*\n(?P<head>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL 
 
 
 class SkillFileError(RulesError):
-    """A SKILL.md is not one; the text says what is wrong with it."""
+    """A SKILL.md is not valid; the text names the problem."""
 
 
 def _text(value: object) -> object:
@@ -42,7 +42,7 @@ class _Head(PolicyModel):
 
 @dataclass(frozen=True, slots=True)
 class SkillFile:
-    """What a SKILL.md says; `text` is what stands below its front matter."""
+    """A parsed SKILL.md; `text` is the part below its front matter."""
 
     name: str
     description: str
@@ -52,7 +52,7 @@ class SkillFile:
 
 
 def parse(folder: str, raw: bytes) -> SkillFile:
-    """Return what the SKILL.md in the skill's `folder` says. Raises SkillFileError."""
+    """Return the parsed SKILL.md of the skill's `folder`. Raises SkillFileError."""
     if len(raw) > SKILL_BYTES:
         raise SkillFileError(f"its SKILL.md has {len(raw)} bytes, at most {SKILL_BYTES} are read")
     try:

@@ -1,4 +1,4 @@
-"""What a policy must hold beyond the shape of its keys: names that must exist, actions that must fit."""
+"""Checks of a policy beyond the shape of its keys: names must exist, actions must fit."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -54,9 +54,7 @@ class Written:
 
 
 def read(text: str, *, first: str = "version: 1") -> Written:
-    """Return the file's tree with lines counted from 1; PolicyError when it is no plain YAML mapping, which
-    begins with the line `first`.
-    """
+    """Return the file's tree with its lines; PolicyError with the hint `first` when it is no mapping."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise PolicyError((f"the file is larger than {MAX_BYTES // 1024} KiB",))
     loader = None

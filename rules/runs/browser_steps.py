@@ -26,7 +26,7 @@ _QUOTED = r'"([^"]{1,400})"'
 
 
 class Verb(StrEnum):
-    """What a step does; the browser's program knows the same words."""
+    """The verb of a step; the browser's program knows the same words."""
 
     OPEN = "open"
     CLICK = "click"
@@ -64,7 +64,7 @@ _GOES = (Verb.OPEN, Verb.EXPECT_ADDRESS)
 
 @dataclass(frozen=True, slots=True)
 class ReproductionStep:
-    """One step: `text` is how it was written, `first` and `second` what its verb is about."""
+    """One step: `text` as written, `first` and `second` the arguments of its verb."""
 
     verb: Verb
     text: str

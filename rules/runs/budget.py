@@ -15,7 +15,7 @@ _CENT_PART = 1e-9  # sums of floats differ by less
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Dollars of one run: what is left of its own budget, or what it has reserved. `by` is who started it."""
+    """Dollars of one run: the rest of its own budget, or its reservation. `by` started it."""
 
     run_id: RunId
     card_id: CardId
@@ -24,14 +24,14 @@ class Share:
     usd: float
 
     def of(self, limit: Limit) -> str:
-        """Return what these dollars count for under the limit: a card, a column, a person, or the board."""
+        """Return the card, column or person for which the limit counts these dollars; else empty."""
         named = {Limit.CARD: self.card_id, Limit.COLUMN: self.column, Limit.PERSON: self.by}
         return named.get(limit, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a run may spend from now on; the limit `by_rule` of `limit_usd` made it less than it wished."""
+    """A run's dollars from now on; the limit `by_rule` of `limit_usd` made them less than its wish."""
 
     usd: float
     by_rule: str = ""
@@ -68,7 +68,7 @@ class BudgetAllocator:
         self._policy, self._spent, self._reserved = policy, spent, list(reserved)
 
     def grant(self, wish: Share) -> Grant | str:
-        """Return what the run may spend, or the sentence that says why it has to wait."""
+        """Return the run's grant, or the sentence that says why it has to wait."""
         bounds = tuple(self._bounds(wish))
         tightest = min(bounds, key=lambda bound: bound.left_usd, default=None)
         if wish.usd <= 0 or tightest is None or tightest.left_usd >= wish.usd - _CENT_PART:
@@ -99,7 +99,7 @@ class BudgetAllocator:
 
 
 def _why(bound: _Bound, wish: Share) -> str:
-    """Return which limit is used up, by what, and what a person can do."""
+    """Return the sentence about the used-up limit, its users, and the next step."""
     what, tomorrow = {
         Limit.CARD: ("the card's budget", False),
         Limit.COLUMN: (f"the budget of {plain(wish.column, 60)} for today", True),

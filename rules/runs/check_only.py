@@ -1,4 +1,4 @@
-"""Runs that only check: when one starts by itself, and what becomes of the card once one has ended."""
+"""Runs that only check: their automatic start, and the effect of their end on the card."""
 
 from datetime import datetime
 
@@ -37,7 +37,7 @@ def begin(snapshot: Snapshot, by: str) -> Decision:
 
 
 def unasked(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
-    """Check what somebody pushed to a pull request that is under review, or is to be merged; so often."""
+    """Check a push to a pull request in review or before its merge, within the hourly limit."""
     pull = snapshot.open_pull
     if pull is None or pull.gate is not Gate.UNSEEN or obstacle(snapshot):
         return Decision()
@@ -67,7 +67,7 @@ def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime)
 
 
 def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, now: datetime) -> Decision:
-    """Go on with what waited for the result: leaving draft, and the merge."""
+    """Resume the steps that waited for the result: leaving draft, and the merge."""
     column = policy.column(snapshot.column)
     told = because and f"pull request #{snapshot.pull.number if snapshot.pull else ''}: {because}"
     if because:

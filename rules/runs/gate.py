@@ -50,15 +50,13 @@ def unmergeable(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
 
 
 def merge_of(policy: Policy) -> str:
-    """Return what the board's merging column requires of reviews; `approved` where no column merges."""
+    """Return the review that the merging column requires; `approved` where no column merges."""
     steps = (step for column in policy.board.columns.values() for step in column.entry_actions)
     return next((step.get("requires", "approved") for step in steps if step["action"] == "merge"), "approved")
 
 
 def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: CardState) -> Rest:
-    """Say how a pull request stands that was approved: ready to be merged, or what it still waits for;
-    `otherwise` is the state while it has to be approved again.
-    """
+    """Say what an approved pull request waits for; `otherwise` is the state until it is approved again."""
     number = f"pull request #{pull.number}"
     stale = unreviewed(snapshot, pull, merge_of(policy))
     if stale:

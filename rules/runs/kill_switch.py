@@ -1,4 +1,4 @@
-"""Kill switches: what they cover, and what switching one on or off means for each live run under it."""
+"""Kill switches: their scope, and their effect on each live run in it."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ def targets(snapshot: Snapshot) -> Mapping[str, str]:
 
 
 def spread(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
-    """Return what a kill switch means for one card under it; to be asked for every card with a live run."""
+    """Return the decision on one card in the scope of a kill switch that was switched."""
     run, checking = snapshot.live_run, snapshot.checking
     if snapshot.board_id != event.board_id or not _covers(snapshot, event.scope, event.target):
         return Decision()

@@ -1,4 +1,4 @@
-"""In which mode a run is: what somebody said, else a label of the issue, else the column."""
+"""The mode of a run: by command, else by a label of the issue, else by the column."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ FIX, INVESTIGATE = "fix", "investigate"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A mode, and what chose it: command (`value` gave it), label (which), repeat (of which run), column."""
+    """A mode and its rule: command (given by `value`), label, repeat (of run `value`), or column."""
 
     mode: str
     rule: str

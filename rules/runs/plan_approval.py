@@ -1,4 +1,4 @@
-"""What an approval is about: a plan, the issue's text, the base commit and the policy, each by its digest."""
+"""The scope of an approval: a plan, the issue's text, the base commit and the policy, by their digests."""
 
 import json
 from collections.abc import Iterable
@@ -26,12 +26,12 @@ def bound(snapshot: Snapshot, run: RunSeen) -> str:
 
 
 def is_reworded(snapshot: Snapshot, run: RunSeen) -> bool:
-    """Return whether the issue's text is another than the run was told; false where that is not known."""
+    """Return whether the issue's text differs from the run's briefing; false where that is not known."""
     return bool(run.briefed) and run.briefed != issue_digest(snapshot.title, snapshot.body)
 
 
 def moved_on(snapshot: Snapshot, run: RunSeen, base: str) -> tuple[str, ...]:
-    """Return what of base and policy is newer than the plan; `base` is the branch's head now, or empty."""
+    """Return the changes of base and policy since the plan; `base` is the branch's head now, or empty."""
     changed = []
     if base and run.plan_base and base != run.plan_base:
         changed.append(f"{BASE} went from {code(run.plan_base[:10])} to {code(base[:10])}")

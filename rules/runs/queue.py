@@ -59,7 +59,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class RunSelection:
-    """The runs to start, in order, with what each may spend, and one line for each that waits on."""
+    """The runs to start, in order, with their grants, and one line for each that waits on."""
 
     starts: tuple[RunId, ...]
     reasons: Mapping[RunId, str]
@@ -76,9 +76,7 @@ def choose(
     losses: Sequence[Loss] = (),
     owner: str = "",
 ) -> RunSelection:
-    """Choose by the card's place in its column, then by age; `slots` is the number of free workers, `owner`
-    the board's, outside of whom nothing starts.
-    """
+    """Choose by place in the column, then by age, for `slots` free workers; `owner` is the board's owner."""
     gate = _Gate(policy, load, stops, slots, losses, owner)
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
@@ -109,7 +107,7 @@ def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> st
 
 
 def lost_by(losses: Sequence[Loss], repository: str) -> str:
-    """Return the sentence about what keeps the repository out of reach, or an empty string."""
+    """Return the sentence about the loss of the repository, or an empty string."""
     near = (repository, repository.partition("/")[0])
     return next((one.sentence for one in losses if one.blocks and one.target in near), "")
 
@@ -141,7 +139,7 @@ class _Gate:
         self._by_column = Counter(load.by_column)
 
     def admit(self, run: Waiting) -> None:
-        """Count the run as running, and what it may spend as reserved."""
+        """Count the run as running, and its grant as reserved."""
         self._slots -= 1
         if not run.models:
             self._checks += 1
@@ -157,7 +155,7 @@ class _Gate:
         self._by_column[run.column] += 1
 
     def obstacle(self, run: Waiting) -> str | None:
-        """Return what keeps the run from starting; None when nothing does."""
+        """Return the run's obstacle; None without one."""
         return next(self._obstacles(run), None)
 
     def _obstacles(self, run: Waiting) -> Iterator[str]:
@@ -175,7 +173,7 @@ class _Gate:
             yield "no worker is free"
 
     def _no_place(self, run: Waiting) -> Iterator[str]:
-        """Yield what keeps an agent from starting: its card, or the policy's limits."""
+        """Yield the obstacles of an agent: its card, or the policy's limits."""
         limits, column = self._policy.limits, self._policy.column(run.column)
         if self._halt and not self._may_probe:
             yield _halted(self._halt)

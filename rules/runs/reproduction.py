@@ -1,4 +1,4 @@
-"""What a run plays in a browser, by policy, profile and card, or why it plays nothing."""
+"""The reproduction of a run in a browser, by policy, profile and card, or the reason for none."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be played; `absent` is the sentence that says why nothing is, although it was asked for."""
+    """The wanted reproduction; `absent` says why there is none, although somebody asked for it."""
 
     settings: Reproduction
     steps: tuple[ReproductionStep, ...] = ()
@@ -34,7 +34,7 @@ class Wanted:
 
 
 def wanted(rules: RepositoryRules, words: Iterable[Words], *, asked: bool) -> Wanted | None:
-    """Return what a run plays; None where nobody wants anything played.
+    """Return the reproduction of a run; None where nobody wants one.
 
     The steps are those of the first text that has some and counts. Who `asked` for a reproduction hears why
     there is none; a repository without `reproduction` is left in peace otherwise.
@@ -57,7 +57,7 @@ def wanted(rules: RepositoryRules, words: Iterable[Words], *, asked: bool) -> Wa
 
 
 def completed(settings: Reproduction, profile: str) -> Reproduction:
-    """Return the settings with what a built-in profile says where they say nothing."""
+    """Return the settings, completed by those of a built-in profile."""
     if profile not in registry.names(PROFILES):
         return settings
     part = registry.part(PROFILES, profile)

@@ -34,7 +34,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class SkillContext:
-    """What a card says about its skills; `trusted`: who wrote its title and description has write access.
+    """The skills that a card names; `trusted`: the author of its title and description has write access.
 
     `attached` are those that its repository's `profile` brings along.
     """
@@ -71,14 +71,14 @@ def named_in(text: str) -> tuple[str, ...]:
 
 
 def names_of(text: str) -> tuple[str, ...]:
-    """Return the names between commas and spaces, each once; what can be no skill's name is left out."""
+    """Return the names between commas and spaces, each once; words that are no skill's name are left out."""
     words = (word.strip("`*").rstrip(".").strip("`*").lower() for word in re.split(r"[,\s]+", text[:1000]))
     names = dict.fromkeys(word for word in words if NAME.fullmatch(word))
     return tuple(names)[:MAX_NAMED]
 
 
 def choose(rules: Skills, occasion: SkillContext, offers: Iterable[Offer]) -> tuple[ConsideredSkill, ...]:
-    """Return every skill that was considered: first what is asked for, in the order of its loading.
+    """Return every considered skill: first those that something asks for, in the order of loading.
 
     Asked for by default, by profile, by label, by the description, by command, by trigger word. Of two with
     one name the repository's counts: people can read it where they work.

@@ -1,6 +1,4 @@
-"""The first shape: events that the database itself keeps from change, inbox, outbox, leases, cursors,
-doorbells.
-"""
+"""The first tables: append-only events, inbox, outbox, leases, cursors, doorbells."""
 
 from sqlalchemy import Connection
 

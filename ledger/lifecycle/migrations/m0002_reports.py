@@ -1,4 +1,4 @@
-"""Reports: who changed what about a card, as deliveries say, until a look has seen the change."""
+"""Reports: changes of cards and their authors, as deliveries say, until the change is read."""
 
 from sqlalchemy import Connection
 

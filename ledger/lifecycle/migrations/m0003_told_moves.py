@@ -1,4 +1,4 @@
-"""Doorbells keep which moves deliveries told of, and up to when a card's moves are recorded."""
+"""Doorbells keep the moves that deliveries name, and the time up to which moves are recorded."""
 
 from sqlalchemy import Connection
 
