@@ -1,4 +1,4 @@
-"""What `cardinal doctor --fix` repairs: only what is safe to do twice, and nothing that people wrote."""
+"""Repairs of `cardinal doctor --fix`: safe to do twice, and never of what people wrote."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -12,13 +12,12 @@ from bot.render.board.card_fields import KINDS, FaceField
 from bot.sync import access
 from ledger.log import event_store
 from ledger.queue import inbox
-from ledger.views import boards
 
 Repair = Callable[[Patient], str]
 
 
 def mend(patient: Patient, findings: Iterable[Finding]) -> Iterator[str]:
-    """Do what the findings name, each once, and yield a sentence for each; a failure is a sentence, too."""
+    """Do each repair that the findings name, once; yield a sentence for each, also for a failure."""
     for name in dict.fromkeys(one.mends for one in findings if one.mends):
         try:
             yield REPAIRS[name](patient)
@@ -28,11 +27,10 @@ def mend(patient: Patient, findings: Iterable[Finding]) -> Iterator[str]:
 
 def _fields(patient: Patient) -> str:
     made: list[str] = []
-    for known in _boards(patient):
-        there = {
-            field.name for field in github_board.read_board(patient.hub, known.owner, known.number).fields
-        }
-        for name in (one for one in FaceField if one not in there):
+    for known in patient.boards():
+        board = github_board.read_board(patient.hub, known.owner, known.number)
+        there = {field.name for field in board.fields}
+        for name in (field for field in FaceField if field not in there):
             try:
                 github_board.create_field(patient.hub, known.board_id, name, KINDS[name])
             except RefusedError:  # a publisher made it just now
@@ -43,7 +41,7 @@ def _fields(patient: Patient) -> str:
 
 def _columns(patient: Patient) -> str:
     written = 0
-    for known in _boards(patient):
+    for known in patient.boards():
         wanted = {one.name: wanted_header(patient, known, one.name) or "" for one in known.columns}
         written += github_board.describe_columns(patient.hub, known.status_field_id, wanted)
     return f"column descriptions written on {written} boards"
@@ -68,13 +66,6 @@ def _repositories(patient: Patient) -> str:
         return "the repositories are followed already"
     access.record_moved(patient.engine, moved, at=patient.now)
     return f"followed: {', '.join(f'{one.before} to {one.after}' for one in moved)}"
-
-
-def _boards(patient: Patient) -> tuple[boards.BoardRow, ...]:
-    if patient.engine is None:
-        return ()
-    with event_store.reading(patient.engine) as db:
-        return boards.all_boards(db)
 
 
 REPAIRS: Mapping[str, Repair] = {
