@@ -8,7 +8,7 @@ import click
 from bot.bootstrap import utc_now
 from bot.cli import _desk
 from bot.cli._show import ago, block, gone, json_option, show, table
-from bot.runspec.builder import artifacts_of
+from bot.runspec.builder import places
 from ledger.errors import CardinalError
 from ledger.lifecycle.private_files import write_file
 from ledger.views import artifacts
@@ -75,7 +75,7 @@ def _content(run: str, digest: str, found: tuple[artifacts.ArtifactRow, ...]) ->
     (row,) = named.values()
     if row.dropped:
         raise NoArtifactError(run, digest, gone(row.dropped))
-    raw = Store(artifacts_of(_desk.settings())).read(row.digest)
+    raw = Store(places(_desk.settings()).artifacts).read(row.digest)
     if raw is None:
         raise NoArtifactError(run, digest, "the file is gone from the store, or its disk has changed it")
     return raw

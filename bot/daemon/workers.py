@@ -21,14 +21,13 @@ from rq.timeouts import JobTimeoutException
 from rq.utils import now
 from rq.worker import BaseWorker, WorkerStatus
 
-from bot.scheduler.queues import TIME_LIMIT_S, Call, QueueName, WakeUp, mark_key, queue
+from bot.scheduler.queues import JOBS, TIME_LIMIT_S, Call, QueueName, WakeUp, mark_key, queue
 from ledger.errors import CardinalError
 from runner import workspaces
 from runner.exec.parent_death import with_parent
 
 log = logging.getLogger(__name__)
 
-JOBS = "bot.scheduler.jobs"
 # What each queue may call, by the names of the functions there.
 CALLED: Mapping[QueueName, tuple[str, ...]] = {
     QueueName.CONTROL: ("ingest", "sync_card", "late_checks", "sweep_board", "tidy"),

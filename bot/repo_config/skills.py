@@ -4,8 +4,8 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github.api import roles
 from bot.repo_config.profiles import Profile
 from bot.repo_config.skill_sources import MAX_SKILLS, PrivateShelf, RepositoryShelf, Shelf, files_of, main_of
@@ -19,9 +19,6 @@ from rules.runs.skills import OPERATOR, Choice, Occasion, Offer, choose, named_i
 from runner.run.instructions import Layer, LayerKind, SkillContent
 from runner.text.invisible import without_invisible
 from runner.text.visible import clean, strip_hidden
-
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
 
 _TRIGGER = re.compile(r"\Atrigger `[^`]*` in")
 
@@ -45,7 +42,7 @@ class _Found:
 
 
 def gather(
-    services: "Services", card: CardRow, repository: str, rules: Skills, commit: str, profile: Profile
+    services: Services, card: CardRow, repository: str, rules: Skills, commit: str, profile: Profile
 ) -> Equipment:
     """Return what the card's next turns have of skills, with those of the repository that it works in as they
     are at `commit`, and those that its profile attaches.
@@ -93,7 +90,7 @@ def _look(shelf: Shelf, name: str) -> _Found:
     return _Found(shelf, offer, file)
 
 
-def _occasion(services: "Services", card: CardRow) -> Occasion:
+def _occasion(services: Services, card: CardRow) -> Occasion:
     trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
     with event_store.reading(services.engine) as db:
         pinned = pins.of_card(db, card.card_id)

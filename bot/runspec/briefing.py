@@ -2,8 +2,10 @@
 
 import secrets
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from sqlalchemy import Connection
+
+from bot.bootstrap import Services
 from bot.github.api import roles
 from ledger.events.run import CHECK
 from ledger.ids import RunId
@@ -15,13 +17,8 @@ from rules.runs.mode import INVESTIGATE
 from runner.prompts import briefing
 from runner.prompts.briefing import Briefing, BriefingSource, EarlierRun, Feedback, RelatedReport, Said
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
-    from bot.bootstrap import Services
-
-
-def write(services: "Services", card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:
+def write(services: Services, card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:
     """Return the briefing of a run as the views are now; the runner stores it once, unchanged after.
 
     `nonce` is what nobody can guess of the tags around others' words; chance, unless it is given.
@@ -32,7 +29,7 @@ def write(services: "Services", card: CardRow, run_id: RunId, *, nonce: str = ""
         return briefing.make_briefing(source(db, card, run_id, author_trusted=trusted), nonce)
 
 
-def source(db: "Connection", card: CardRow, run_id: RunId, *, author_trusted: bool) -> BriefingSource:
+def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool) -> BriefingSource:
     """Return what the ledger knows for the briefing; one more than the caps, so that omissions are said."""
     most = briefing.COMMENTS + 1
     said = messages.newest(db, card.card_id, most, (*messages.COMMENTS, messages.ASSISTANT))
@@ -86,12 +83,12 @@ def _said(one: messages.MessageRow, last: runs.RunRow | None) -> Said:
     )
 
 
-def _asked(db: "Connection", run_id: RunId) -> dict[str, str]:
+def _asked(db: Connection, run_id: RunId) -> dict[str, str]:
     run = runs.get(db, run_id)
     return {"asked": run.asked, "asked_by": run.by} if run is not None and run.asked else {}
 
 
-def _related(db: "Connection", card: CardRow) -> tuple[RelatedReport, ...]:
+def _related(db: Connection, card: CardRow) -> tuple[RelatedReport, ...]:
     """Return the reports of what the card had to wait for, and of what it is a part of."""
     parent = links.parent_of(db, card.card_id)
     others = [(one.repository, one.number, "done before this one") for one in links.of_card(db, card.card_id)]
@@ -103,7 +100,7 @@ def _related(db: "Connection", card: CardRow) -> tuple[RelatedReport, ...]:
     return tuple(RelatedReport(*one) for one in found if one[2])
 
 
-def _last_report(db: "Connection", repository: str, number: int) -> str:
+def _last_report(db: Connection, repository: str, number: int) -> str:
     """Return the report of the newest run of the issue's card that succeeded; empty without one."""
     card = cards.by_issue(db, repository, number) if repository else None
     past = runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS) if card else ()
@@ -111,7 +108,7 @@ def _last_report(db: "Connection", repository: str, number: int) -> str:
     return _report(db, done, reports.get(db, done.run_id)) if done else ""
 
 
-def _report(db: "Connection", past: runs.RunRow, found: reports.ReportRow | None) -> str:
+def _report(db: Connection, past: runs.RunRow, found: reports.ReportRow | None) -> str:
     if found is None:
         return past.detail
     lines = (
@@ -123,7 +120,7 @@ def _report(db: "Connection", past: runs.RunRow, found: reports.ReportRow | None
     return "\n".join(line for line in lines if line)
 
 
-def _findings(db: "Connection", past: runs.RunRow) -> Iterator[str]:
+def _findings(db: Connection, past: runs.RunRow) -> Iterator[str]:
     """Yield what an investigation found, as its agent said it."""
     told = findings.get(db, past.run_id) if past.mode == INVESTIGATE else None
     for number, one in enumerate(told.findings if told else (), start=1):

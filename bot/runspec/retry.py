@@ -2,8 +2,8 @@
 
 import logging
 import time
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github.errors import RateLimitedError, UnavailableError
 from bot.runspec import builder
 from ledger.ids import RunId
@@ -11,9 +11,6 @@ from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.run.run_spec import RunSpec
-
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
 
 log = logging.getLogger(__name__)
 
@@ -24,12 +21,12 @@ CLAIM_S = 90.0
 MAX_S = 900.0  # in all; after it the run fails with GitHub's reason, and a person retries
 
 
-def claim_s(services: "Services") -> float:
+def claim_s(services: Services) -> float:
     """Return how long a claim is good for while its order is made."""
     return max(CLAIM_S, services.config.lease_s)
 
 
-def make_order(services: "Services", run_id: RunId, lease: Lease) -> tuple[RunSpec, builder.HubRemote]:
+def make_order(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, builder.HubRemote]:
     """Return what `orders.make` does, trying again while GitHub is away or wants fewer calls.
 
     Raises the GithubError that no waiting helps against, or that lasted; PolicyError; StaleClaimError.
@@ -47,7 +44,7 @@ def make_order(services: "Services", run_id: RunId, lease: Lease) -> tuple[RunSp
         waited_s, pause_s = waited_s + wait_s, min(pause_s * 2, LONGEST_WAIT_S)
 
 
-def _wait(services: "Services", lease: Lease, wait_s: float) -> None:
+def _wait(services: Services, lease: Lease, wait_s: float) -> None:
     """Let the time go by without losing the claim; raises StaleClaimError when it was lost."""
     left_s = wait_s
     while left_s > 0:

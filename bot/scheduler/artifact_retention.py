@@ -1,8 +1,8 @@
 """How long artifacts are kept: so many days and so many bytes, and never less than a live run needs."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.runspec import builder
 from ledger.events.artifact import ArtifactDropped
 from ledger.log import event_store
@@ -10,18 +10,15 @@ from ledger.views import artifacts
 from ledger.views.artifacts import ArtifactRow
 from runner.artifacts.store import Store
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 MAX_AT_ONCE = 500
 BYTES_PER_MB = 1_000_000
 YOUNG_S = 3_600.0  # a run may be writing the same file just now, and tell of it in a moment
 ORPHAN_S = 86_400.0
 
 
-def drop(services: "Services") -> tuple[str, ...]:
+def drop(services: Services) -> tuple[str, ...]:
     """Remove what is too old, then what is too much, the oldest first; say how many, and why."""
-    store = Store(builder.artifacts_of(services.config))
+    store = Store(builder.places(services.config).artifacts)
     too_old = _too_old(services)
     said = [_removed(services, store, too_old, "age")] if too_old else []
     too_much = _too_much(services)
@@ -31,13 +28,13 @@ def drop(services: "Services") -> tuple[str, ...]:
     return tuple(said)
 
 
-def _too_old(services: "Services") -> tuple[ArtifactRow, ...]:
+def _too_old(services: Services) -> tuple[ArtifactRow, ...]:
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:
         return artifacts.oldest(db, MAX_AT_ONCE, before)
 
 
-def _too_much(services: "Services") -> tuple[ArtifactRow, ...]:
+def _too_much(services: Services) -> tuple[ArtifactRow, ...]:
     most = services.config.artifact_mb * BYTES_PER_MB
     with event_store.reading(services.engine) as db:
         over = artifacts.total_bytes(db) - most
@@ -52,7 +49,7 @@ def _too_much(services: "Services") -> tuple[ArtifactRow, ...]:
         return tuple(found)
 
 
-def _removed(services: "Services", store: Store, rows: tuple[ArtifactRow, ...], reason: str) -> str:
+def _removed(services: Services, store: Store, rows: tuple[ArtifactRow, ...], reason: str) -> str:
     """Tell it first: a file without a row is found as an orphan, a row without its file would be a lie."""
     with event_store.writing(services.engine) as db:
         dropped = (ArtifactDropped(row.run_id, row.name, row.digest, reason) for row in rows)
@@ -64,7 +61,7 @@ def _removed(services: "Services", store: Store, rows: tuple[ArtifactRow, ...], 
     return f"{len(rows)} artifacts ({reason})"
 
 
-def _orphans(services: "Services", store: Store) -> int:
+def _orphans(services: Services, store: Store) -> int:
     """Remove files that no run tells of: of a run that was killed while it wrote, or dropped ones."""
     count = 0
     for name in store.older_than(ORPHAN_S):

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.runspec import builder
 from bot.scheduler import artifact_retention, dispatch
 from ledger.ids import CardId, RunId
@@ -29,9 +29,6 @@ from runner.workspaces.card_folder import folder_name
 from runner.workspaces.contract import Backend, Tenancy
 from runner.workspaces.tenant import LOOK
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 log = logging.getLogger(__name__)
 
 CHAT_S = 900.0  # older than any answer takes
@@ -40,11 +37,11 @@ _CHAT = "chat-"
 _FINISHED = (CardState.DONE, CardState.ARCHIVED)
 
 
-def tidy(services: "Services") -> tuple[str, ...]:
+def tidy(services: Services) -> tuple[str, ...]:
     """Remove what is left over and return a sentence for each; what cannot be removed now stays for the next
     time.
     """
-    places = builder.places(services)
+    places = builder.places(services.config)
 
     def alive(run_id: RunId, generation: int) -> bool:
         with event_store.reading(services.engine) as db:
@@ -84,7 +81,7 @@ def _is_old(folder: Path) -> bool:
         return True
 
 
-def _places(services: "Services", backend: Backend, places: Places) -> list[str]:
+def _places(services: Services, backend: Backend, places: Places) -> list[str]:
     """Remove the places of one backend in which nobody will work again."""
     gone = []
     for card_id in backend.cards(places):
@@ -124,7 +121,7 @@ def _exports(places: Places, alive: Callable[[RunId, int], bool]) -> list[str]:
     return gone
 
 
-def _refs(services: "Services", places: Places) -> list[str]:
+def _refs(services: Services, places: Places) -> list[str]:
     """Remove the refs of runs that nobody goes on with; what git refuses stays for the next time."""
     gone = []
     for mirror in cleanup.mirrors_in(places.mirrors):
