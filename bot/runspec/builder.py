@@ -60,8 +60,8 @@ COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
 @dataclass(frozen=True, slots=True)
 class HubRemote:
-    """The way to a run's repository, by its present name. Each git command gets a fresh token, for files of CI
-    too with `workflows`, for reading only without `writes`.
+    """Way to a run's repository, by its present name: a fresh token for each git command, for files of CI too
+    with `workflows`, for reading only without `writes`.
     """
 
     hub: Hub

@@ -1,4 +1,4 @@
-"""The final report of a run: what was done and what to check, or how it ended and what to do next."""
+"""Final report of a run: the work and what to check, or how it ended and what to do next."""
 
 from collections.abc import Sequence
 
@@ -78,18 +78,17 @@ def _remarks(story: Story) -> str:
 def _success(story: Story) -> str:
     card, run = story.card, story.run
     pull = run_story.pull_of(card) if card.pull_number is not None else ""
-    size = ""
-    if run.files_changed:
-        size = f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')} changed"
-    facts = " · ".join(part for part in (size, run_story.commits(run.commits) if run.commits else "") if part)
+    size = f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')} changed"
+    commits = count(run.commits, "commit") if run.commits else ""
+    facts = (size if run.files_changed else "", commits, run_story.spent(story))
     ask = f"Next: review {pull}. To have something changed, request changes there and drag the card back."
     return fit(
         (
             f"### {run_story.headline(story)}{f': {pull} is ready for your review' if pull else ''}",
             *findings(story),
             evidence.shown(story),
-            reproduction.told(story.played, story.site),
-            " · ".join(part for part in (facts, run_story.spent(story)) if part),
+            reproduction.played_list(story.played, story.site),
+            " · ".join(filter(None, facts)),
             _remarks(story),
             ask if pull else "",
         ),
@@ -99,15 +98,14 @@ def _success(story: Story) -> str:
 
 def _failure(story: Story) -> str:
     run = story.run
-    last = _last_known(story) or "Nothing was said before."
     return fit(
         (
             f"### {run_story.headline(story)}",
             quote(run.detail, 3_000),
-            last,
+            _last_known(story) or "Nothing was said before.",
             run_story.account(story),
             evidence.table(story.checks),
-            reproduction.told(story.played, story.site),
+            reproduction.played_list(story.played, story.site),
             _next_step(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),
         ),

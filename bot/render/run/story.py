@@ -1,4 +1,4 @@
-"""What is known of one run and its card when a text about it is made."""
+"""Facts about one run and its card, for texts about it."""
 
 import json
 from collections.abc import Mapping
@@ -56,10 +56,10 @@ REASONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What the ledger holds of one run; `card_usd` is the cost of all runs of the card.
+    """One run as the ledger has it; `card_usd` is the cost of all runs of the card.
 
-    `on_pull`: its comments stand on the pull request, because an earlier run pushed to it. `waived`: nothing
-    checked the commit that stands there, because the policy says so.
+    `on_pull`: its comments stand on the pull request, because an earlier run pushed to it. `waived`: by the
+    policy, nothing checked the commit that stands there.
     """
 
     card: CardRow
@@ -156,32 +156,27 @@ def place(story: Story) -> str:
     return " · ".join(part for part in (pull, branch) if part)
 
 
-def commits(number: int) -> str:
-    """Return `1 commit`, `2 commits`."""
-    return count(number, "commit")
-
-
 def has_begun(run: RunRow) -> bool:
     """Tell whether an agent was started for the run, or it spent or made anything, as the log says."""
     return bool(run.agent_started or run.agent_version or run.turns or run.usd or run.active_s or run.head)
 
 
 def kept(story: Story) -> str:
-    """Return what became of the run's commits, as the log says."""
+    """Return where the run's commits are, as the log says."""
     run = story.run
     if run.pushed_head:
-        return f"{commits(run.commits)} pushed, {place(story)}"
+        return f"{count(run.commits, 'commit')} pushed, {place(story)}"
     if run.pushing and run.head and (run.ending is not Ending.FAILED or run.reason == "internal"):
         return f"it ended while it pushed, so look whether branch {code(run.branch)} has its commits"
     if run.kept:
-        return f"{commits(run.kept)} made and kept in the run's workspace, nothing was pushed"
+        return f"{count(run.kept, 'commit')} made and kept in the run's workspace, nothing was pushed"
     if run.kept is None and run.head:  # those on the branch, which may be of earlier runs
         return "its commits are kept in the run's workspace, nothing was pushed"
     return "nothing was pushed" if run.kept is None else "no commit was made, nothing was pushed"
 
 
 def account(story: Story) -> str:
-    """Return what a run that did not succeed took to stop, what it leaves and what it cost."""
+    """Return how long a run without success took to stop, where its commits are, and its cost."""
     run, took = story.run, ""
     if not has_begun(run):
         return "No agent was started and nothing was spent."
