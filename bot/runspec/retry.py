@@ -1,4 +1,4 @@
-"""Makes the order of a claimed run although GitHub stumbles: waits with the claim in hand, then gives up."""
+"""Retries of a claimed run's specification: waits with the claim in hand while GitHub is away."""
 
 import logging
 import time
@@ -22,14 +22,14 @@ MAX_S = 900.0  # in all; after it the run fails with GitHub's reason, and a pers
 
 
 def claim_s(services: Services) -> float:
-    """Return how long a claim is good for while its order is made."""
+    """Return how long a claim is good for while its specification is made."""
     return max(CLAIM_S, services.config.lease_s)
 
 
-def make_order(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, builder.HubRemote]:
-    """Return what `orders.make` does, trying again while GitHub is away or wants fewer calls.
+def make_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, builder.HubRemote]:
+    """Return the result of `builder.make`; retry while GitHub is away or wants fewer calls.
 
-    Raises the GithubError that no waiting helps against, or that lasted; PolicyError; StaleClaimError.
+    Raises the GithubError that waiting does not help, or that lasted; PolicyError; StaleClaimError.
     """
     waited_s, pause_s = 0.0, FIRST_WAIT_S
     while True:

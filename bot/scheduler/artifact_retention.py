@@ -1,4 +1,4 @@
-"""How long artifacts are kept: so many days and so many bytes, and never less than a live run needs."""
+"""Retention of artifacts: so many days and bytes, and never less than a live run needs."""
 
 from datetime import timedelta
 
@@ -17,21 +17,16 @@ ORPHAN_S = 86_400.0
 
 
 def drop(services: Services) -> tuple[str, ...]:
-    """Remove what is too old, then what is too much, the oldest first; say how many, and why."""
+    """Remove what is too old, then what is too much, the oldest first; return a sentence for each."""
     store = Store(builder.places(services.config).artifacts)
-    too_old = _too_old(services)
-    said = [_removed(services, store, too_old, "age")] if too_old else []
-    too_much = _too_much(services)
-    said += [_removed(services, store, too_much, "space")] if too_much else []
-    orphans = _orphans(services, store)
-    said += [f"{orphans} files of no run"] if orphans else []
-    return tuple(said)
-
-
-def _too_old(services: Services) -> tuple[ArtifactRow, ...]:
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:
-        return artifacts.oldest(db, MAX_AT_ONCE, before)
+        too_old = artifacts.oldest(db, MAX_AT_ONCE, before)
+    done = [_removed(services, store, too_old, "age")] if too_old else []
+    too_much = _too_much(services)
+    done += [_removed(services, store, too_much, "space")] if too_much else []
+    orphans = _orphans(services, store)
+    return (*done, *((f"{orphans} files of no run",) if orphans else ()))
 
 
 def _too_much(services: Services) -> tuple[ArtifactRow, ...]:
@@ -50,7 +45,7 @@ def _too_much(services: Services) -> tuple[ArtifactRow, ...]:
 
 
 def _removed(services: Services, store: Store, rows: tuple[ArtifactRow, ...], reason: str) -> str:
-    """Tell it first: a file without a row is found as an orphan, a row without its file would be a lie."""
+    """Append first: a file without a row is found as an orphan, a row without its file would be wrong."""
     with event_store.writing(services.engine) as db:
         dropped = (ArtifactDropped(row.run_id, row.name, row.digest, reason) for row in rows)
         event_store.append(db, *dropped, at=services.now())
@@ -62,7 +57,7 @@ def _removed(services: Services, store: Store, rows: tuple[ArtifactRow, ...], re
 
 
 def _orphans(services: Services, store: Store) -> int:
-    """Remove files that no run tells of: of a run that was killed while it wrote, or dropped ones."""
+    """Remove files without a row: of a run that was killed while it wrote, or dropped ones."""
     count = 0
     for name in store.older_than(ORPHAN_S):
         with event_store.reading(services.engine) as db:
