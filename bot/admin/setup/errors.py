@@ -1,4 +1,4 @@
-"""What stops a set-up: each error's sentence ends with the next step."""
+"""Errors that stop a set-up; each sentence ends with the next step."""
 
 from ledger.errors import CardinalError
 
@@ -17,9 +17,8 @@ class AnotherAppError(InitError):
     def __init__(self, app_id: int, wanted: str) -> None:
         self.app_id = app_id
         super().__init__(
-            f"the settings here belong to the App {app_id}, not to {wanted}: add --replace to give it "
-            "up here, "
-            "or set CARDINAL_HOME to another folder"
+            f"the settings here belong to the App {app_id}, not to {wanted}: add --replace to give it up"
+            " here, or set CARDINAL_HOME to another folder"
         )
 
 
@@ -78,9 +77,8 @@ class KeyRefusedError(InitError):
 
     def __init__(self, app_id: int) -> None:
         super().__init__(
-            f"GitHub does not take this key for the App {app_id}: make another on the App's page, "
-            "under Private "
-            "keys, and check the id there"
+            f"GitHub does not take this key for the App {app_id}: make another on the App's page, under"
+            " Private keys, and check the id there"
         )
 
 

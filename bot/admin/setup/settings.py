@@ -1,4 +1,4 @@
-"""Puts what a set-up found into `.cardinal/env`, the key beside it; another App's are never overwritten."""
+"""Settings of a set-up in `.cardinal/env`, the key beside it; another App's are never overwritten."""
 
 from collections.abc import Mapping
 from pathlib import Path
