@@ -1,4 +1,4 @@
-"""What commands look at: this home's settings and ledger, and a card by the name that people use."""
+"""Settings and ledger of this home for commands; cards and runs by the names that people use."""
 
 import os
 import re
@@ -56,9 +56,7 @@ def settings() -> Config:
 
 
 def absence() -> str:
-    """Return a sentence where `cardinal up` does not run in this home and no worker elsewhere is known; else
-    nothing.
-    """
+    """Return a sentence where neither `cardinal up` in this home nor a worker elsewhere runs."""
     config = settings()
     if lock_file.look(config.home) is not None:
         return ""

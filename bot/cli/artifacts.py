@@ -1,4 +1,4 @@
-"""`cardinal artifacts`: what a run left for people, and one of these files."""
+"""`cardinal artifacts`: files that a run left for people."""
 
 import sys
 from pathlib import Path
@@ -45,13 +45,7 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
     if digest is None:
         now = utc_now()
         rows = (
-            (
-                one.name,
-                one.kind,
-                one.size_bytes,
-                gone(one.dropped) or ago(one.at, now),
-                one.digest,
-            )
+            (one.name, one.kind, one.size_bytes, gone(one.dropped) or ago(one.at, now), one.digest)
             for one in found
         )
         show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty=f"{run} has left nothing"))
