@@ -10,7 +10,7 @@ from bot.cli._show import block, json_option, line, show
 from bot.render import missing_checks
 from bot.repo_config import personas, skills
 from bot.repo_config import profiles as profile_files
-from bot.repo_config.skill_sources import PrivateShelf
+from bot.repo_config.skill_sources import Shelf, folder_shelf
 from rules import registry
 from rules.errors import PersonaError, PolicyError
 from rules.policy.messages import capped
@@ -104,10 +104,10 @@ def _problems_beside(file: Path) -> tuple[str, ...]:
 
 def _skill_hints(file: Path) -> tuple[str, ...]:
     """Return a sentence for each skill that no run can use; a run goes on without it."""
-    shelf = PrivateShelf(file.parent / "cardinal" / "skills", source=REPOSITORY)
+    root = _folder(file) / "skills"
     return tuple(
-        f"{shelf.root / one.name}: every run skips this skill: {one.problem}"
-        for one in skills.unusable(shelf)
+        f"{root / one.name}: every run skips this skill: {one.problem}"
+        for one in skills.unusable(folder_shelf(root, REPOSITORY))
     )
 
 
@@ -116,7 +116,7 @@ def _of_profiles(file: Path) -> Iterator[str]:
     for name in _own_profiles(file):
         path = f"profiles/{name}{SUFFIX}"
         try:
-            profile_files.parsed(str(shelf.root / path), shelf.read(path, profile_files.PROFILE_BYTES))
+            profile_files.parsed(str(_folder(file) / path), shelf.read(path, profile_files.PROFILE_BYTES))
         except PolicyError as error:
             yield from error.problems
 
@@ -128,21 +128,25 @@ def _of_personas(file: Path) -> Iterator[str]:
         path = f"personas/{name}{SUFFIX}"
         raw = shelf.read(path, PERSONA_BYTES)
         if raw is None:
-            yield f"{shelf.root / path}: it is no plain file of at most {PERSONA_BYTES} bytes"
+            yield f"{_folder(file) / path}: it is no plain file of at most {PERSONA_BYTES} bytes"
             continue
         try:
             parse_persona(name, raw.decode("utf-8-sig"))
         except UnicodeDecodeError:
-            yield f"{shelf.root / path}: the file is not UTF-8"
+            yield f"{_folder(file) / path}: the file is not UTF-8"
         except PersonaError as error:
-            yield from (f"{shelf.root / path}: {one}" for one in error.problems)
+            yield from (f"{_folder(file) / path}: {one}" for one in error.problems)
 
 
-def _names(shelf: PrivateShelf, folder: str) -> tuple[str, ...]:
+def _names(shelf: Shelf, folder: str) -> tuple[str, ...]:
     """Return the names of Markdown files, without links, as GitHub lists them."""
     listed = (one.name for one in shelf.listing(folder) if one.kind == "file")
     return tuple(name.removesuffix(SUFFIX) for name in listed if name.endswith(SUFFIX))
 
 
-def _shelf(file: Path) -> PrivateShelf:
-    return PrivateShelf(file.parent / "cardinal", source=REPOSITORY)
+def _shelf(file: Path) -> Shelf:
+    return folder_shelf(_folder(file), REPOSITORY)
+
+
+def _folder(file: Path) -> Path:
+    return file.parent / "cardinal"
