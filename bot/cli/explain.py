@@ -3,7 +3,7 @@
 import click
 
 from bot.bootstrap import utc_now
-from bot.cli import _desk
+from bot.cli import _home
 from bot.cli._show import json_option, line, show
 from bot.state import policies, snapshots
 from rules.explain import why
@@ -17,16 +17,16 @@ def command(card: str, as_json: bool) -> None:
 
     One line, with who has to do what.
     """
-    with _desk.reading() as db:
-        row = _desk.card(db, card)
+    with _home.reading() as db:
+        row = _home.card(db, card)
         snapshot = snapshots.of_card(db, row.card_id)
         if snapshot is None:
-            raise _desk.UnknownCardError(card)
+            raise _home.UnknownCardError(card)
         because = why(policies.in_force(db, row.board_id), snapshot, utc_now())
     found = {"card": card, "column": row.column, "state": row.state, "because": because}
 
     def text() -> tuple[str]:
-        away = _desk.absence()
+        away = _home.absence()
         return (line(f"{away}. When it last ran: {because}" if away else because),)
 
     show(found, as_json=as_json, text=text)

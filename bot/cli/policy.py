@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli import Group
+from bot.cli import CommandGroup
 from bot.cli._show import block, json_option, line, show
 from bot.render import missing_checks
 from bot.repo_config import personas, skills
@@ -25,7 +25,7 @@ SUFFIX = ".md"
 MAX_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
 
 
-@click.group("policy", cls=Group)
+@click.group("policy", cls=CommandGroup)
 def command() -> None:
     """Work with the policy file, .github/cardinal.yml."""
 

@@ -8,17 +8,17 @@ import click
 from sqlalchemy import Connection
 
 from bot.bootstrap import utc_now
-from bot.cli import _briefing, _desk
+from bot.cli import _briefing, _home
 from bot.cli._show import ago, block, gone, json_option, line, show, when
 from bot.render.run import observations as texts
 from bot.render.run.stages import used
 from ledger.events.findings import FindingsReported
 from ledger.views import (
     artifacts,
-    beside,
     budgets,
     checks,
     findings,
+    observations,
     placements,
     plans,
     questions,
@@ -28,10 +28,10 @@ from ledger.views import (
     timeline,
 )
 from ledger.views.artifacts import ArtifactRow
-from ledger.views.beside import BesideRow
 from ledger.views.budgets import BudgetRow
 from ledger.views.cards import CardRow
 from ledger.views.checks import CheckRow
+from ledger.views.observations import ObservationRow
 from ledger.views.placements import PlacementRow
 from ledger.views.plans import PlanRow
 from ledger.views.questions import QuestionRow
@@ -57,7 +57,7 @@ class RunStory:
     report: ReportRow | None
     artifacts: tuple[ArtifactRow, ...] = ()
     budget: BudgetRow | None = None
-    seen: BesideRow | None = None
+    seen: ObservationRow | None = None
     stages: tuple[StageRow, ...] = ()
     findings: FindingsReported | None = None
 
@@ -81,18 +81,18 @@ class CardStory:
 @json_option
 def command(name: str, briefing: bool, zoom: str, as_json: bool) -> None:
     """Print one run, or one card with its timeline."""
-    with _desk.reading() as db:
+    with _home.reading() as db:
         found, text = _found(db, name, briefing, Zoom(zoom))
     show(found, as_json=as_json, text=lambda: text)
 
 
 def _found(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
     if briefing:
-        return _briefing.stack_of(db, _desk.run(db, name))
+        return _briefing.stack_of(db, _home.run(db, name))
     if RUN.fullmatch(name):
-        story = _run(db, _desk.run(db, name))
+        story = _run(db, _home.run(db, name))
         return story, _run_text(story)
-    card = _desk.card(db, name)
+    card = _home.card(db, name)
     of_card = CardStory(
         card,
         runs.of_card(db, card.card_id),
@@ -111,7 +111,7 @@ def _run(db: Connection, run: RunRow) -> RunStory:
         report=reports.get(db, run.run_id),
         artifacts=artifacts.of_run(db, run.run_id),
         budget=budgets.get(db, run.run_id),
-        seen=beside.get(db, run.run_id),
+        seen=observations.get(db, run.run_id),
         stages=stages.of_run(db, run.run_id),
         findings=findings.get(db, run.run_id),
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
-from bot.daemon.child import Role, become, next_dead, reap
+from bot.daemon.child import ProcessRole, become, next_dead, reap
 from ledger.errors import CardinalError
 from runner.exec.parent_death import with_parent
 
@@ -27,7 +27,7 @@ SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 class _Child:
     """A role's process now: `pid` 0 while it waits for its next start."""
 
-    role: Role
+    role: ProcessRole
     pid: int = 0
     ready_fd: int = -1
     ready: bool = False
@@ -47,10 +47,10 @@ class NotReadyError(CardinalError):
 
 
 @dataclass(slots=True)
-class Group:
+class ProcessGroup:
     """Runs the roles until a stop. `say` prints a line; `changed` gets the pids when they change."""
 
-    roles: Sequence[Role]
+    roles: Sequence[ProcessRole]
     say: Callable[[str], None]
     changed: Callable[[Mapping[str, int]], None]
     _children: list[_Child] = field(default_factory=list)

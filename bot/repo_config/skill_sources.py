@@ -29,7 +29,7 @@ class Shelf:
     """
 
     source: str
-    listing: Callable[[str], tuple[contents.Entry, ...]]
+    listing: Callable[[str], tuple[contents.FolderEntry, ...]]
     read: Callable[[str, int], bytes | None]
 
     def names(self) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ class Shelf:
 def repository_shelf(hub: Hub, repository: str, commit: str) -> Shelf:
     """Return the skills below `.github/cardinal/skills` at a commit of the default branch."""
 
-    def listing(path: str) -> tuple[contents.Entry, ...]:
+    def listing(path: str) -> tuple[contents.FolderEntry, ...]:
         folder = f"{ROOT}/{path}" if path else ROOT
         return contents.entries(hub, repository, folder, commit) if commit else ()
 
@@ -102,13 +102,13 @@ def _is_plain(name: str) -> bool:
     )
 
 
-def _entries(place: Path) -> tuple[contents.Entry, ...]:
+def _entries(place: Path) -> tuple[contents.FolderEntry, ...]:
     try:
         if place.is_symlink():
             return ()
         with os.scandir(place) as listed:
             found = [
-                contents.Entry(one.name, _kind(one), one.stat(follow_symlinks=False).st_size)
+                contents.FolderEntry(one.name, _kind(one), one.stat(follow_symlinks=False).st_size)
                 for one in listed
             ]
     except OSError:

@@ -40,14 +40,14 @@ from runner.run.run_spec import (
     INVESTIGATE,
     Committer,
     Guards,
+    HostPaths,
     Limits,
-    Places,
     Provider,
-    Resources,
+    ResourceSpec,
     ReviewThread,
     RunSpec,
-    Tools,
-    Validation,
+    ToolSpec,
+    ValidationSpec,
 )
 from runner.text.untrusted import delimit_untrusted, flat
 
@@ -97,10 +97,10 @@ class RunGoneError(LedgerError):
         super().__init__(f"run {run_id} is not in the ledger: `cardinal runs` lists those that are")
 
 
-def places(config: Config) -> Places:
+def places(config: Config) -> HostPaths:
     """Return where runs keep what lives."""
     root = config.home
-    return Places(root / "mirrors", root / "workspaces", root / "logs", config.scenarios)
+    return HostPaths(root / "mirrors", root / "workspaces", root / "logs", config.scenarios)
 
 
 # Fields of a specification that its run's row has under the same name.
@@ -196,7 +196,7 @@ def _from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -
         "instructions": column.instructions,
         "limits": _limits(column, rules),
         "tools": _tools(column, rules),
-        "resources": Resources(**column.resources.model_dump()),
+        "resources": ResourceSpec(**column.resources.model_dump()),
         "image": rules.image,
         "guards": Guards(actions, written.protect, written.allow, written.max_file_kb),
         "workspace": workspace(config),
@@ -234,12 +234,12 @@ def _instructed(spec: RunSpec, services: Services, card: CardRow, rules: Reposit
     )
 
 
-def _validation(repository: str, base: str, rules: RepositoryRules, *, has_file: bool) -> Validation:
+def _validation(repository: str, base: str, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:
     checks = rules.validation
     if checks is None or not base:  # without a commit the run ends with that, before any check
-        return Validation(rules.setup, waived=True, definition=rules.definition)
+        return ValidationSpec(rules.setup, waived=True, definition=rules.definition)
     absent = "" if rules.checked else missing_checks.why(repository, has_file=has_file)
-    return Validation(rules.setup, checks.fast, checks.full, absent=absent, definition=rules.definition)
+    return ValidationSpec(rules.setup, checks.fast, checks.full, absent=absent, definition=rules.definition)
 
 
 def _staged(services: Services, spec: RunSpec, column: ColumnPolicy) -> RunSpec:
@@ -279,10 +279,10 @@ def providers(config: Config) -> dict[str, Provider]:
     return {one.name: one for one in known if one.key and one.url}
 
 
-def _tools(column: ColumnPolicy, rules: RepositoryRules) -> Tools:
+def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:
     allowed = column.tools
     network = policy_network.word(allowed.network)
-    return Tools(
+    return ToolSpec(
         edit=str(allowed.edit),
         run=str(allowed.run),
         commit=str(allowed.commit),

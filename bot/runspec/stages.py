@@ -12,7 +12,7 @@ from rules.policy.messages import unknown
 from rules.policy.persona import Persona, parse_persona
 from rules.policy.stages import Permission, Stage, strictest
 from runner.run import run_spec
-from runner.run.run_spec import Tools
+from runner.run.run_spec import ToolSpec
 from runner.text.visible import strip_hidden
 
 BUILT_IN = "built in"
@@ -27,8 +27,8 @@ class Source:
 
 
 def stages_of(
-    hub: Hub, repository: str, commit: str, column: ColumnPolicy, tools: Tools
-) -> tuple[run_spec.Stage, ...]:
+    hub: Hub, repository: str, commit: str, column: ColumnPolicy, tools: ToolSpec
+) -> tuple[run_spec.StageSpec, ...]:
     """Return the stages of a column with their personas as they are at `commit`; none for a column without.
 
     `tools` are what the column allows. A repository's persona goes before a built-in one of the same name.
@@ -79,9 +79,9 @@ def _unallowed(column: ColumnPolicy, found: Mapping[str, Source]) -> list[str]:
     ]
 
 
-def _stage(stage: Stage, found: Source, tools: Tools) -> run_spec.Stage:
+def _stage(stage: Stage, found: Source, tools: ToolSpec) -> run_spec.StageSpec:
     persona = found.persona
-    return run_spec.Stage(
+    return run_spec.StageSpec(
         name=stage.name,
         persona=persona.name,
         text=strip_hidden(persona.text, paths=True),
@@ -96,7 +96,7 @@ def _stage(stage: Stage, found: Source, tools: Tools) -> run_spec.Stage:
     )
 
 
-def _narrowed(tools: Tools, stage: Stage, persona: Persona) -> Tools:
+def _narrowed(tools: ToolSpec, stage: Stage, persona: Persona) -> ToolSpec:
     """Return the column's tools with what stage and persona take away; neither can give anything."""
     wanted = (stage.tools, persona.tools)
     allowed = policy_network.FULL if tools.network == "full" else tools.hosts  # hosts of a list only

@@ -22,7 +22,7 @@ from runner.checks.clean_checkout import PURPOSES
 from runner.errors import RunnerError
 from runner.git import cleanup
 from runner.phases.recheck import PREFIX
-from runner.run.run_spec import Places
+from runner.run.run_spec import HostPaths
 from runner.workspaces.card_folder import folder_name
 from runner.workspaces.contract import Backend, Tenancy
 from runner.workspaces.tenant import LOOK
@@ -62,7 +62,7 @@ def tidy(services: Services) -> tuple[str, ...]:
     return tuple(done)
 
 
-def _is_alive(db: Connection, places: Places, run_id: RunId, generation: int) -> bool:
+def _is_alive(db: Connection, places: HostPaths, run_id: RunId, generation: int) -> bool:
     if run_id.startswith(_CHAT):
         return not _is_old(places.workspaces / run_id)
     run = runs.get(db, run_id)
@@ -77,7 +77,7 @@ def _is_old(folder: Path) -> bool:
         return True
 
 
-def _places(services: Services, backend: Backend, places: Places) -> Iterator[str]:
+def _places(services: Services, backend: Backend, places: HostPaths) -> Iterator[str]:
     """Remove the workspaces of one backend in which no run will work again."""
     for card_id in backend.cards(places):
         with event_store.reading(services.engine) as db:
@@ -87,7 +87,7 @@ def _places(services: Services, backend: Backend, places: Places) -> Iterator[st
             yield f"the workspace of {card_id}"
 
 
-def _is_over(db: Connection, places: Places, place: CardId) -> bool:
+def _is_over(db: Connection, places: HostPaths, place: CardId) -> bool:
     if place.startswith(_CHAT):
         return _is_old(places.workspaces / place)
     if place.startswith(PREFIX):
@@ -105,7 +105,7 @@ def _is_over(db: Connection, places: Places, place: CardId) -> bool:
     return not works and (card is None or card.archived or card.state in _FINISHED)
 
 
-def _exports(places: Places, alive: Callable[[RunId, int], bool]) -> Iterator[str]:
+def _exports(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator[str]:
     """Remove exports of dead claims."""
     for path, run_id, generation in cleanup.exports(places.mirrors):
         if not alive(run_id, generation):
@@ -113,7 +113,7 @@ def _exports(places: Places, alive: Callable[[RunId, int], bool]) -> Iterator[st
             yield f"the export {path.name}"
 
 
-def _refs(services: Services, places: Places) -> Iterator[str]:
+def _refs(services: Services, places: HostPaths) -> Iterator[str]:
     """Remove the refs of runs that are over; the next run tries again what git refuses."""
     for mirror in cleanup.mirrors_in(places.mirrors):
         try:
@@ -127,7 +127,7 @@ def _refs(services: Services, places: Places) -> Iterator[str]:
             log.warning("refs not tidied mirror=%s reason=%s", mirror.name, error)
 
 
-def _is_forgotten(db: Connection, places: Places, run_id: RunId, now: datetime) -> bool:
+def _is_forgotten(db: Connection, places: HostPaths, run_id: RunId, now: datetime) -> bool:
     """Tell whether a run has ended, and its card's workspace is gone or that was long ago."""
     run = runs.get(db, run_id)
     if run is None:
@@ -138,7 +138,7 @@ def _is_forgotten(db: Connection, places: Places, run_id: RunId, now: datetime) 
     return not stands or now - run.ended_at > REF_AGE
 
 
-def _gateways(places: Places, alive: Callable[[RunId, int], bool]) -> Iterator[str]:
+def _gateways(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator[str]:
     """Remove the sockets of gateways that died with their claims."""
     for folder in sorted(places.gateways.glob("*")):
         run_id, _, generation = folder.name.rpartition("-")

@@ -25,7 +25,7 @@ from ledger.states import RUN_HELD, Archetype, Ending, RunState
 from ledger.views import boards, budgets, questions, runs, totals
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.runs.queue import Choice, Load, Waiting, choose
+from rules.runs.queue import Load, RunSelection, Waiting, choose
 from rules.snapshot import LEAVE
 from runner.errors import KilledError
 
@@ -34,7 +34,7 @@ LEASE_PREFIX = "run:"
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyRun:
     """A run that may start; `generation` is what its next claim will be."""
 
     run_id: RunId
@@ -43,7 +43,7 @@ class Ready:
 
 # The last answer of each ledger. It depends on events and on the day whose dollars count: it stands until
 # something happens, and most ticks find that nothing did.
-Answer = tuple[tuple[int, date, int], tuple[Ready, ...]]
+Answer = tuple[tuple[int, date, int], tuple[ReadyRun, ...]]
 _answers: WeakKeyDictionary[Engine, Answer] = WeakKeyDictionary()
 
 
@@ -52,7 +52,7 @@ def last_answer(engine: Engine) -> Answer | None:
     return _answers.get(engine)
 
 
-def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[Ready, ...]:
+def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[ReadyRun, ...]:
     """Return the runs that may start now, as many as workers are free; record the reasons of the others."""
     with event_store.reading(engine) as db:
         basis = (event_store.last_seq(db), now.date(), slots)
@@ -62,7 +62,7 @@ def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[Ready, ...]:
         choices = _choices(db, now, slots)
         news = _news(db, choices)
         starts = tuple(
-            Ready(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1)
+            ReadyRun(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1)
             for choice in choices
             for run_id in choice.starts
         )
@@ -74,15 +74,15 @@ def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[Ready, ...]:
     return starts
 
 
-def _choices(db: Connection, now: datetime, slots: int) -> tuple[Choice, ...]:
+def _choices(db: Connection, now: datetime, slots: int) -> tuple[RunSelection, ...]:
     return tuple(_choice(db, board.board_id, now, slots) for board in boards.all_boards(db))
 
 
-def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Choice:
+def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> RunSelection:
     policy = policies.in_force(db, board_id)
     queue = _waiting(db, _queued(db, board_id, policy))
     if not queue:
-        return Choice((), {})
+        return RunSelection((), {})
     held = runs.held(db, board_id)
     agents = [run for run in held if run.kind != CHECK]
     load = Load(
@@ -143,7 +143,7 @@ def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.Que
     return tuple(row for head in heads for row in head)
 
 
-def _news(db: Connection, choices: tuple[Choice, ...]) -> tuple[CardExplained, ...]:
+def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplained, ...]:
     reasons = {run_id: reason for choice in choices for run_id, reason in choice.reasons.items()}
     if not reasons:
         return ()

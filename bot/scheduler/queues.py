@@ -38,7 +38,7 @@ TIME_LIMIT_S = {QueueName.CONTROL: 120, QueueName.PUBLISH: 120, QueueName.ASSIST
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class QueuedCall:
     """A job as read from Redis: a function's name, its arguments, the id of its mark; nothing else is."""
 
     function: str
@@ -52,7 +52,7 @@ class WakeUp(Job):
     Otherwise whoever can write to Redis could have anything called that can be imported.
     """
 
-    call: Call | None = None
+    call: QueuedCall | None = None
 
     def refresh(self) -> None:
         """Read the call; None for a job of another shape."""
@@ -68,7 +68,7 @@ class WakeUp(Job):
         """Ignore the fields that RQ has read."""
 
 
-def _call(raw: bytes, label: bytes) -> Call | None:
+def _call(raw: bytes, label: bytes) -> QueuedCall | None:
     try:
         plain = zlib.decompressobj().decompress(raw, MAX_BYTES)  # not more, however little it was
         function, instance, arguments, keywords = json.loads(plain)
@@ -78,7 +78,7 @@ def _call(raw: bytes, label: bytes) -> Call | None:
     texts = isinstance(arguments, list) and all(isinstance(one, str) for one in (function, *arguments))
     if not texts or instance is not None or keywords != {} or not LABEL.fullmatch(job_id):
         return None
-    return Call(function, tuple(arguments), job_id)
+    return QueuedCall(function, tuple(arguments), job_id)
 
 
 def queue(redis: Redis, name: str) -> Queue:

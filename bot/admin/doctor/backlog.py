@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from bot.admin.doctor.finding import Finding, Patient, fail, ok, warn
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
 from ledger.log import event_store
 from ledger.queue import inbox, outbox
 from ledger.views import failures, remotes, stalls
@@ -12,7 +12,7 @@ STUCK_S = 300
 STUCK = timedelta(seconds=STUCK_S)
 
 
-def waiting(patient: Patient) -> Iterator[Finding]:
+def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does anything wait too long in the inbox or the outbox?"""
     if patient.engine is None:
         return
@@ -41,7 +41,7 @@ def waiting(patient: Patient) -> Iterator[Finding]:
         yield warn("outbox", f"{len(lost)} acts were given up, the last: {newest.because}", "do it by hand")
 
 
-def starts(patient: Patient) -> Iterator[Finding]:
+def starts(patient: DoctorContext) -> Iterator[CheckResult]:
     """Is there a worker for what is ready to start?"""
     if patient.engine is None:
         return
@@ -54,7 +54,7 @@ def starts(patient: Patient) -> Iterator[Finding]:
         yield ok("starts", "what may start is taken")
 
 
-def decisions(patient: Patient) -> Iterator[Finding]:
+def decisions(patient: DoctorContext) -> Iterator[CheckResult]:
     """Did the rules fail on an event?"""
     if patient.engine is None:
         return

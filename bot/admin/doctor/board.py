@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from bot.admin.doctor.finding import Finding, Patient, fail, ok, warn
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
 from bot.render.board.card_fields import KINDS, FaceField
 from bot.state import policies as policies_in_force
 from bot.sync import structure
@@ -17,7 +17,7 @@ from ledger.views.boards import BoardRow
 from rules.card.column_header import consequence
 
 
-def boards(patient: Patient) -> Iterator[Finding]:
+def boards(patient: DoctorContext) -> Iterator[CheckResult]:
     """Is the board known, and its policy in order?"""
     if patient.engine is None:
         return
@@ -32,7 +32,7 @@ def boards(patient: Patient) -> Iterator[Finding]:
         yield from _policy(name, policy)
 
 
-def _policy(name: str, policy: policies.PolicyRow | None) -> Iterator[Finding]:
+def _policy(name: str, policy: policies.PolicyRow | None) -> Iterator[CheckResult]:
     if policy is None:
         found = f"{name}: its policy was not read yet, so nothing is started"
         yield warn("policy", found, "let `cardinal up` run, and look at its log")
@@ -49,7 +49,7 @@ def _policy(name: str, policy: policies.PolicyRow | None) -> Iterator[Finding]:
         yield ok("policy", f"the policy of {name} {where}")
 
 
-def columns(patient: Patient) -> Iterator[Finding]:
+def columns(patient: DoctorContext) -> Iterator[CheckResult]:
     """Are the board's columns those that the policy names?"""
     if patient.engine is None:
         return
@@ -68,7 +68,7 @@ def columns(patient: Patient) -> Iterator[Finding]:
             yield ok("columns", f"the policy does not name {', '.join(unnamed)}: nobody serves cards there")
 
 
-def fields(patient: Patient) -> Iterator[Finding]:
+def fields(patient: DoctorContext) -> Iterator[CheckResult]:
     """Has the board the fields that a card's face is written in?"""
     for board in patient.boards():
         kinds = {field.name: field.kind for field in board.fields}
@@ -84,7 +84,7 @@ def fields(patient: Patient) -> Iterator[Finding]:
             yield ok("fields", f"the board has all {len(KINDS)} fields")
 
 
-def headers(patient: Patient) -> Iterator[Finding]:
+def headers(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does each column's description say what a drag into it does?"""
     for board in patient.boards():
         stale = [
@@ -102,7 +102,7 @@ def headers(patient: Patient) -> Iterator[Finding]:
             yield warn("columns", found, "run `cardinal doctor --fix`", mends="columns")
 
 
-def wanted_header(patient: Patient, board: BoardRow, column: str) -> str | None:
+def wanted_header(patient: DoctorContext, board: BoardRow, column: str) -> str | None:
     """Return the description that a column should have: its present one where the policy does not name it."""
     if patient.engine is None:
         return None
@@ -113,7 +113,7 @@ def wanted_header(patient: Patient, board: BoardRow, column: str) -> str | None:
     return next((one.description for one in board.columns if one.name == column), None)
 
 
-def _are_being_written(patient: Patient, board: BoardRow) -> bool:
+def _are_being_written(patient: DoctorContext, board: BoardRow) -> bool:
     """Tell whether Cardinal writes the first descriptions, or wrote some since it last read the board.
 
     Two sweeps later the board was read again: what differs then was written by somebody else.

@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.admin.doctor.finding import Finding, Level, Patient, fail, ok, warn
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level, fail, ok, warn
 from bot.daemon import lock_file
 from bot.github import failed_deliveries as hook_deliveries
 from bot.github.app_manifest import manifest
@@ -29,7 +29,7 @@ ANSWER_S = 5
 SETTINGS = "the App's settings on GitHub"
 
 
-def app(patient: Patient) -> Iterator[Finding]:
+def app(patient: DoctorContext) -> Iterator[CheckResult]:
     """Is the App the one of the settings, with what app.yml asks for, and do the clocks agree?"""
     if not patient.config.app_id:
         return
@@ -47,7 +47,7 @@ def app(patient: Patient) -> Iterator[Finding]:
     yield from _compared(answer.body, "permissions", "the App", f"add them in {SETTINGS}")
 
 
-def installation(patient: Patient) -> Iterator[Finding]:
+def installation(patient: DoctorContext) -> Iterator[CheckResult]:
     """Is the App installed at the board's owner, awake, and with the permissions that it has now?"""
     owner = patient.config.board_owner
     if not patient.config.app_id or not owner:
@@ -69,7 +69,7 @@ def installation(patient: Patient) -> Iterator[Finding]:
     yield from _compared(found, "accepted", "the installation", step)
 
 
-def _compared(found: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[Finding]:
+def _compared(found: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[CheckResult]:
     """Compare permissions and events with the manifest's."""
     lacking = manifest().lacking(found.get("permissions") or {})
     deaf = manifest().unheard(tuple(found.get("events") or ()))
@@ -81,7 +81,7 @@ def _compared(found: Mapping[str, Any], name: str, whose: str, step: str) -> Ite
         yield ok(name, f"{whose} has all permissions and events of app.yml")
 
 
-def hook(patient: Patient) -> Iterator[Finding]:
+def hook(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does the App's webhook lead here, in JSON, with certificates checked?"""
     if not patient.config.app_id:
         return
@@ -105,7 +105,7 @@ def hook(patient: Patient) -> Iterator[Finding]:
         yield ok("webhook", f"the webhook leads to {url}")
 
 
-def deliveries(patient: Patient) -> Iterator[Finding]:
+def deliveries(patient: DoctorContext) -> Iterator[CheckResult]:
     """Do GitHub's deliveries arrive?"""
     if not patient.config.app_id or not patient.config.webhooks:
         return
@@ -129,14 +129,14 @@ def deliveries(patient: Patient) -> Iterator[Finding]:
         yield ok("deliveries", f"{len(came)} of the last {len(newest)} deliveries arrived, none is lost")
 
 
-def _came(patient: Patient, ids: Any) -> frozenset[DeliveryId]:
+def _came(patient: DoctorContext, ids: Any) -> frozenset[DeliveryId]:
     if patient.engine is None:
         return frozenset()
     with event_store.reading(patient.engine) as db:
         return frozenset(one for one in ids if inbox.known(db, one))
 
 
-def signature(patient: Patient) -> Iterator[Finding]:
+def signature(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does the receiver of this home take what is signed with the secret, and nothing else?"""
     running = lock_file.look(patient.config.home)
     if running is None or not patient.config.webhook_secret or not patient.config.webhooks:
@@ -174,7 +174,7 @@ def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
         door.close()
 
 
-def budget(patient: Patient) -> Iterator[Finding]:
+def budget(patient: DoctorContext) -> Iterator[CheckResult]:
     """What is left of what GitHub allows, and of what the policy does?"""
     spent, now_s = patient.hub.budget.seen(), patient.now.timestamp()
     if spent.closed_until_s > now_s:
@@ -188,7 +188,7 @@ def budget(patient: Patient) -> Iterator[Finding]:
         level = Level.WARN if left < FEW_CALLS else Level.OK
         step = "wait: Cardinal leaves out what matters least" if level is Level.WARN else ""
         capped = f" ({ceiling} by the policy)" if ceiling and ceiling < window.limit else ""
-        yield Finding(f"budget {name}", level, f"{left} of {window.limit}{capped} an hour are left", step)
+        yield CheckResult(f"budget {name}", level, f"{left} of {window.limit}{capped} an hour are left", step)
     used = (
         f"{patient.hub.budget.installation}: "
         f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points this minute, "
@@ -198,7 +198,7 @@ def budget(patient: Patient) -> Iterator[Finding]:
     yield ok("budget", used)
 
 
-def _ceiling(patient: Patient) -> int | None:
+def _ceiling(patient: DoctorContext) -> int | None:
     """Return the lowest cap on calls an hour that a policy in force sets."""
     if patient.engine is None:
         return None

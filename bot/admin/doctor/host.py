@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bot.admin.doctor.finding import Finding, Patient, fail, ok, warn
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
 from bot.daemon import lock_file
 from bot.system import redis as embedded_redis
 from bot.system.config import ConfigError
@@ -16,7 +16,7 @@ from ledger.log import event_store
 FREE_BYTES, FULL_BYTES = 1024**3, 100 * 1024**2
 
 
-def settings(patient: Patient) -> Iterator[Finding]:
+def settings(patient: DoctorContext) -> Iterator[CheckResult]:
     """Are the settings complete?"""
     try:
         patient.config.require_github()
@@ -28,7 +28,7 @@ def settings(patient: Patient) -> Iterator[Finding]:
     yield ok("settings", f"the settings are complete, the home is {patient.config.home}")
 
 
-def ledger(patient: Patient) -> Iterator[Finding]:
+def ledger(patient: DoctorContext) -> Iterator[CheckResult]:
     """Can the ledger be read, is it of this version, and how does it write?"""
     if patient.ledger_trouble is not None:
         found, step = patient.ledger_trouble
@@ -54,7 +54,7 @@ def free_bytes(place: Path) -> int:
     return shutil.disk_usage(place).free
 
 
-def disk(patient: Patient, free_in: Callable[[Path], int] = free_bytes) -> Iterator[Finding]:
+def disk(patient: DoctorContext, free_in: Callable[[Path], int] = free_bytes) -> Iterator[CheckResult]:
     """Is there room?"""
     place = next(folder for folder in (patient.config.home, *patient.config.home.parents) if folder.exists())
     free = free_in(place)
@@ -67,7 +67,7 @@ def disk(patient: Patient, free_in: Callable[[Path], int] = free_bytes) -> Itera
         yield ok("disk", f"{free / 1e9:.0f} GB are free")
 
 
-def home(patient: Patient, may: Callable[[Path, int], bool] = os.access) -> Iterator[Finding]:
+def home(patient: DoctorContext, may: Callable[[Path, int], bool] = os.access) -> Iterator[CheckResult]:
     """Can this user write in the home, and nobody else look into it?"""
     home = patient.config.home
     if home.exists() and not may(home, os.W_OK):
@@ -80,7 +80,7 @@ def home(patient: Patient, may: Callable[[Path, int], bool] = os.access) -> Iter
         yield ok("home", "nobody else can look into the home")
 
 
-def group(patient: Patient) -> Iterator[Finding]:
+def group(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does `cardinal up` run?"""
     running = lock_file.look(patient.config.home)
     if running is None:
@@ -91,7 +91,7 @@ def group(patient: Patient) -> Iterator[Finding]:
         )
 
 
-def redis(patient: Patient) -> Iterator[Finding]:
+def redis(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does Redis answer?"""
     client = embedded_redis.connect(patient.config)
     alive = embedded_redis.answers(client)

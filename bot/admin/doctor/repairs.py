@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from bot.admin.doctor import repositories
 from bot.admin.doctor.board import wanted_header
-from bot.admin.doctor.finding import Finding, Patient
+from bot.admin.doctor.check_result import CheckResult, DoctorContext
 from bot.github import failed_deliveries
 from bot.github.api import projects as github_board
 from bot.github.errors import GithubError, RefusedError
@@ -13,10 +13,10 @@ from bot.sync import access
 from ledger.log import event_store
 from ledger.queue import inbox
 
-Repair = Callable[[Patient], str]
+Repair = Callable[[DoctorContext], str]
 
 
-def mend(patient: Patient, findings: Iterable[Finding]) -> Iterator[str]:
+def mend(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[str]:
     """Do each repair that the findings name, once; yield a sentence for each, also for a failure."""
     for name in dict.fromkeys(one.mends for one in findings if one.mends):
         try:
@@ -25,7 +25,7 @@ def mend(patient: Patient, findings: Iterable[Finding]) -> Iterator[str]:
             yield f"{name}: {error}"
 
 
-def _fields(patient: Patient) -> str:
+def _fields(patient: DoctorContext) -> str:
     made: list[str] = []
     for known in patient.boards():
         board = github_board.read_board(patient.hub, known.owner, known.number)
@@ -39,7 +39,7 @@ def _fields(patient: Patient) -> str:
     return f"fields made: {', '.join(made) or 'none, they are there'}"
 
 
-def _columns(patient: Patient) -> str:
+def _columns(patient: DoctorContext) -> str:
     written = 0
     for known in patient.boards():
         wanted = {one.name: wanted_header(patient, known, one.name) or "" for one in known.columns}
@@ -47,7 +47,7 @@ def _columns(patient: Patient) -> str:
     return f"column descriptions written on {written} boards"
 
 
-def _deliveries(patient: Patient) -> str:
+def _deliveries(patient: DoctorContext) -> str:
     engine = patient.engine
     if engine is None:
         return "there is no ledger yet: start `cardinal up` first"
@@ -60,7 +60,7 @@ def _deliveries(patient: Patient) -> str:
     return f"{len(asked)} lost deliveries were asked for again"
 
 
-def _repositories(patient: Patient) -> str:
+def _repositories(patient: DoctorContext) -> str:
     moved = tuple(repositories.moved(patient))
     if not moved or patient.engine is None:
         return "the repositories are followed already"

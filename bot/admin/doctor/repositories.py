@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bot.admin.doctor.finding import Finding, Patient, fail, ok, warn
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
 from bot.github.errors import NotFoundError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles
@@ -17,7 +17,7 @@ from rules.policy.repository import RepositoryRules
 MAX_REPOSITORIES = 30  # that are asked about: five calls each, a few more where there is a profile
 
 
-def checks(patient: Patient) -> Iterator[Finding]:
+def checks(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does each repository say how an agent's work there is checked?"""
     if patient.engine is None:
         return
@@ -32,7 +32,7 @@ def checks(patient: Patient) -> Iterator[Finding]:
         yield warn("checks", found, "`cardinal policy validate` in a clone says the same")
 
 
-def names(patient: Patient) -> Iterator[Finding]:
+def names(patient: DoctorContext) -> Iterator[CheckResult]:
     """Is each repository called as it is known, or was it renamed or transferred unnoticed?"""
     for one in moved(patient):
         found = f"{one.before} is {one.after} now, and its cards and runs do not know it"
@@ -40,7 +40,7 @@ def names(patient: Patient) -> Iterator[Finding]:
         yield warn("repositories", found, step, mends="repositories")
 
 
-def moved(patient: Patient) -> Iterator[RepositoryMoved]:
+def moved(patient: DoctorContext) -> Iterator[RepositoryMoved]:
     """Ask GitHub for the repositories by the names that are known, and yield those that have another."""
     if patient.engine is None:
         return
@@ -59,7 +59,7 @@ def moved(patient: Patient) -> Iterator[RepositoryMoved]:
             yield RepositoryMoved(board_id, name, now)
 
 
-def _of(patient: Patient, repository: str) -> Iterator[Finding]:
+def _of(patient: DoctorContext, repository: str) -> Iterator[CheckResult]:
     try:
         text, commit = policy_file.read(patient.hub, repository)
         rules = profiles.rules_of(patient.hub, repository, text, commit)
@@ -74,7 +74,9 @@ def _of(patient: Patient, repository: str) -> Iterator[Finding]:
         yield from _guides(patient, repository, commit, rules)
 
 
-def _profile(patient: Patient, repository: str, commit: str, rules: RepositoryRules) -> Finding | None:
+def _profile(
+    patient: DoctorContext, repository: str, commit: str, rules: RepositoryRules
+) -> CheckResult | None:
     """Return what is wrong with a profile of the repository's own: it fails each run there. None: nothing."""
     try:
         profiles.load(patient.hub, repository, commit, rules)
@@ -84,7 +86,9 @@ def _profile(patient: Patient, repository: str, commit: str, rules: RepositoryRu
     return None
 
 
-def _guides(patient: Patient, repository: str, commit: str, rules: RepositoryRules) -> Iterator[Finding]:
+def _guides(
+    patient: DoctorContext, repository: str, commit: str, rules: RepositoryRules
+) -> Iterator[CheckResult]:
     """Yield that files written for agents are there, and that no agent is told them."""
     names = guides.unread(patient.hub, repository, commit, rules) if commit else ()
     if names:
@@ -94,7 +98,7 @@ def _guides(patient: Patient, repository: str, commit: str, rules: RepositoryRul
         yield ok("guides", found, hint)
 
 
-def _checked(repository: str, rules: RepositoryRules) -> Finding:
+def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
     if rules.waived:
         found = f"{repository}: validation is none, so nothing checks what agents do there"
         return warn("checks", found, "name `fast` or `full` checks, unless that is meant")

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 
-from bot.admin.doctor.finding import Finding, Patient, fail, ok, warn
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
 from bot.runspec import builder
 from bot.state import policies as policies_in_force
 from ledger.log import event_store
@@ -20,7 +20,7 @@ from runner.workspaces.docker import engine as docker
 from runner.workspaces.docker.errors import ImageMissingError
 
 
-def workspaces(patient: Patient) -> Iterator[Finding]:
+def workspaces(patient: DoctorContext) -> Iterator[CheckResult]:
     """Can agents work here?"""
     if shutil.which("git") is None:
         yield fail("git", "git is not on the PATH", "install git")
@@ -32,7 +32,7 @@ def workspaces(patient: Patient) -> Iterator[Finding]:
         yield from _sandbox(patient)
 
 
-def _containers() -> Iterator[Finding]:
+def _containers() -> Iterator[CheckResult]:
     problem = parts.load("docker").problem()
     if problem:
         yield fail("containers", "no Docker engine can be used", problem)
@@ -52,7 +52,7 @@ def _containers() -> Iterator[Finding]:
         yield ok("browser", f"{BROWSER_IMAGE} is there")
 
 
-def _sandbox(patient: Patient) -> Iterator[Finding]:
+def _sandbox(patient: DoctorContext) -> Iterator[CheckResult]:
     problem = sandbox_problem()
     step = "let users make namespaces (sysctl user.max_user_namespaces)"
     step = step if shutil.which("bwrap") else "install bubblewrap"
@@ -69,7 +69,7 @@ def _sandbox(patient: Patient) -> Iterator[Finding]:
         yield warn("sandbox", found, f"{step}, or set CARDINAL_WORKSPACE=docker")
 
 
-def agents(patient: Patient) -> Iterator[Finding]:
+def agents(patient: DoctorContext) -> Iterator[CheckResult]:
     """Are the policy's agents known, of the image's version, and paid for?"""
     paid = builder.providers(patient.config)
     wanted = _wanted(patient)
@@ -95,7 +95,7 @@ def agents(patient: Patient) -> Iterator[Finding]:
         )
 
 
-def _wanted(patient: Patient) -> frozenset[str]:
+def _wanted(patient: DoctorContext) -> frozenset[str]:
     if patient.engine is None:
         return frozenset()
     with event_store.reading(patient.engine) as db:

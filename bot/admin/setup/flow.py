@@ -21,7 +21,7 @@ from bot.admin.setup.errors import (
     NotRegisteredError,
     SuspendedError,
 )
-from bot.admin.setup.local_server import BACK, Front, Registration
+from bot.admin.setup.local_server import BACK, LocalServer, Registration
 from bot.admin.setup.progress import Notes, Registered
 from bot.github.app_manifest import manifest
 from bot.github.client import Hub
@@ -84,7 +84,7 @@ def set_up(wishes: Wishes, place: Place) -> None:
     open_already = known.is_open(wishes.owner, place.clock())
     state = known.state if open_already else secrets.token_urlsafe(SECRET_BYTES)
     registration = Registration(wishes.owner, state, _exchange(config, wishes, place))
-    with closing(Front(registration, known.port)) as front:
+    with closing(LocalServer(registration, known.port)) as front:
         app_id = _app(wishes, place, config, known, registration, front)
         board_address = BoardAddress(wishes.owner, wishes.number)
         hub = Hub(dataclasses.replace(place.config(), board=board_address), place.clock)
@@ -100,7 +100,7 @@ def set_up(wishes: Wishes, place: Place) -> None:
 
 
 def _app(
-    wishes: Wishes, place: Place, config: Config, known: Notes, registration: Registration, front: Front
+    wishes: Wishes, place: Place, config: Config, known: Notes, registration: Registration, front: LocalServer
 ) -> int:
     """Return the App's id, once its secrets are in the settings."""
     found = wishes.existing or known.app
@@ -127,7 +127,7 @@ def _app(
 
 
 def _register(
-    wishes: Wishes, place: Place, config: Config, registration: Registration, front: Front
+    wishes: Wishes, place: Place, config: Config, registration: Registration, front: LocalServer
 ) -> Registered:
     """Lead a person through GitHub's form and return the App that came of it."""
     begun = Notes(wishes.owner, registration.state, front.port, place.clock().isoformat())
@@ -251,7 +251,7 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> No
 # --- the installation --------------------------------------------------------------------------------
 
 
-def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front: Front) -> str:
+def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front: LocalServer) -> str:
     """Wait until the App is installed on the organisation, while the page keeps people company.
 
     Return the login as GitHub writes it: other names are compared with it.
@@ -308,7 +308,7 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
         place.say(sentence)
 
 
-def _sentences(ready: board.Ready, name: str) -> Iterator[str]:
+def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
     yield f"the board is {name}, {ready.title}"
     yield ready.policy_said
     if ready.columns:
@@ -324,7 +324,7 @@ def _sentences(ready: board.Ready, name: str) -> Iterator[str]:
         yield f"nothing happens in {', '.join(ready.strange)}: the policy does not name them"
 
 
-def _end(wishes: Wishes, place: Place, registration: Registration, front: Front) -> None:
+def _end(wishes: Wishes, place: Place, registration: Registration, front: LocalServer) -> None:
     config = place.config()
     config.require_github()
     place.say("done: `cardinal up` starts it, `cardinal doctor` checks it")

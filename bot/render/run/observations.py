@@ -1,13 +1,13 @@
 """Observations of a run beside its agent's words: its to-do list, hosts, refusals, failures."""
 
 from bot.render.markdown.escape import line
-from ledger.views.beside import BesideRow
+from ledger.views.observations import ObservationRow
 from rules.text import count, ordinal
 
 MAX_TODOS = 20
 
 
-def todo_list(seen: BesideRow | None) -> str:
+def todo_list(seen: ObservationRow | None) -> str:
     """Return the agent's own list with ticks; empty without one."""
     if seen is None or not seen.todos:
         return ""
@@ -21,7 +21,7 @@ def todo_list(seen: BesideRow | None) -> str:
     return "\n".join([head, "", *rows, *([f"- … and {more} more"] if more > 0 else [])])
 
 
-def facts(seen: BesideRow | None) -> dict[str, str]:
+def facts(seen: ObservationRow | None) -> dict[str, str]:
     """Return hosts, refusals of policy and gateway, and failures of the provider; empty for none."""
     if seen is None:
         return {}
@@ -32,14 +32,14 @@ def facts(seen: BesideRow | None) -> dict[str, str]:
     return {"Network": _hosts(seen), "Refused": ", ".join(filter(None, refused)), "Provider": _failures(seen)}
 
 
-def _hosts(seen: BesideRow) -> str:
+def _hosts(seen: ObservationRow) -> str:
     reached = f"reached {count(len(seen.reached), 'host')}" if seen.reached or seen.unreached else ""
     refused = f"{len(seen.unreached)} refused ({_some(seen.unreached)})" if seen.unreached else ""
     named = f"{reached} ({_some(seen.reached)})" if seen.reached else reached
     return ", ".join(filter(None, (named, refused)))
 
 
-def _failures(seen: BesideRow) -> str:
+def _failures(seen: ObservationRow) -> str:
     if not seen.failures:
         return ""
     newest = f"it answered {seen.failed_status}" if seen.failed_status else "no answer came"

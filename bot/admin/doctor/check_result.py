@@ -22,7 +22,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """Result of one check; `next_step` is empty when nothing has to be done.
 
     `mends` names the repair of `cardinal doctor --fix`; empty where a person must act.
@@ -35,23 +35,23 @@ class Finding:
     mends: str = ""
 
 
-def ok(name: str, found: str, next_step: str = "") -> Finding:
+def ok(name: str, found: str, next_step: str = "") -> CheckResult:
     """Return a good finding."""
-    return Finding(name, Level.OK, found, next_step)
+    return CheckResult(name, Level.OK, found, next_step)
 
 
-def warn(name: str, found: str, next_step: str, mends: str = "") -> Finding:
+def warn(name: str, found: str, next_step: str, mends: str = "") -> CheckResult:
     """Return a finding to look after, while Cardinal works on."""
-    return Finding(name, Level.WARN, found, next_step, mends)
+    return CheckResult(name, Level.WARN, found, next_step, mends)
 
 
-def fail(name: str, found: str, next_step: str) -> Finding:
+def fail(name: str, found: str, next_step: str) -> CheckResult:
     """Return a finding that keeps Cardinal from its work."""
-    return Finding(name, Level.FAIL, found, next_step)
+    return CheckResult(name, Level.FAIL, found, next_step)
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class DoctorContext:
     """Input of every check. `engine` is None while there is no readable ledger.
 
     `ledger_trouble`: why the ledger that should be there cannot be read, and the next step.
