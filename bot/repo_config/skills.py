@@ -44,7 +44,7 @@ class _Skill:
 def gather(
     services: Services, card: CardRow, repository: str, rules: Skills, commit: str, profile: Profile
 ) -> Equipment:
-    """Return the skills of the card's next turns: its repository's at `commit`, the operator's, its profile's.
+    """Return the skills of the card's next turns: the repository's at `commit`, operator's, profile's.
 
     Raises a GithubError when GitHub cannot be asked.
     """
