@@ -1,4 +1,4 @@
-"""An archive for whoever helps: findings, settings without secrets, counts and logs; redacted and small."""
+"""Support bundle: findings, settings without secrets, counts and logs; redacted and small."""
 
 import io
 import json

@@ -101,7 +101,7 @@ def card(db: Connection, name: str) -> CardRow:
 
 
 def name_of(row: CardRow | CardLine) -> str:
-    """Return what people call the card: its issue, or its id while it is a draft."""
+    """Return the card's name for people: its issue, or its id while it is a draft."""
     return row.card_id if row.number is None else f"{row.repository}#{row.number}"
 
 

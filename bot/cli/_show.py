@@ -141,7 +141,7 @@ def _word(cell: object) -> str:
 
 
 def _simple(found: object) -> object:
-    """Return what json can write: dataclasses and named tuples by field, times as text."""
+    """Return plain JSON values: dataclasses and named tuples by field, times as text."""
     if dataclasses.is_dataclass(found) and not isinstance(found, type):
         return {field.name: _simple(getattr(found, field.name)) for field in dataclasses.fields(found)}
     if isinstance(found, tuple) and hasattr(found, "_asdict"):

@@ -132,7 +132,7 @@ def _webhook(given: str, config: Config) -> str:
 
 
 def _public(given: str, webhook: str) -> str:
-    """Return where browsers reach the pages: as was said, else the webhook's host where that is Cardinal."""
+    """Return the address of the pages: the given one, else the webhook's host where that is Cardinal."""
     parts = urlsplit(given or webhook)
     if given and (not PUBLIC.fullmatch(given) or parts.scheme not in ("http", "https")):
         raise MissingWishError(

@@ -79,7 +79,7 @@ def _described(profile: dict[str, object]) -> Iterable[str]:
 
 
 def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what is wrong with file and folder, and what somebody may not have meant by them."""
+    """Return the mistakes in file and folder, and hints at what may surprise."""
     beside = _problems_beside(file)
     with file.open("rb") as opened:
         raw = opened.read(MAX_BYTES)

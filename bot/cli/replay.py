@@ -16,7 +16,7 @@ HEADS = ("delivery", "event", "action", "received", "attempts", "error")
 
 
 class NotQuarantinedError(CardinalError):
-    """Only what was put aside can be tried again."""
+    """The delivery is not quarantined."""
 
     def __init__(self, delivery_id: str) -> None:
         self.delivery_id = delivery_id

@@ -52,13 +52,13 @@ class ProcessGroup:
 
     roles: Sequence[ProcessRole]
     say: Callable[[str], None]
-    changed: Callable[[Mapping[str, int]], None]
+    changed: Callable[[Mapping[str, int]], None] = lambda _pids: None
     _children: list[_Child] = field(default_factory=list)
     _stops: int = 0  # signals that asked for a stop
     _pipe: tuple[int, int] = (-1, -1)
 
     def run(self) -> None:
-        """Start everything and return after a stop that SIGTERM or SIGINT asked for; nothing of it lives on.
+        """Start everything; return after SIGTERM or SIGINT, when every process is gone.
 
         Raises NotReadyError when a ground does not come up.
         """

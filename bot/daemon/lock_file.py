@@ -46,7 +46,7 @@ def hold(home: Path) -> Iterator[None]:
 
 
 def record(home: Path, presence: Presence) -> None:
-    """Write what runs, at once and whole."""
+    """Write the record, at once and whole."""
     text = json.dumps(
         {"up": presence.up, "address": presence.address, "parts": dict(presence.parts)}, indent=1
     )

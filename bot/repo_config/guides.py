@@ -10,7 +10,7 @@ GUIDE_BYTES = 16_000
 
 
 def layers(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tuple[Layer, ...]:
-    """Return a layer for each guide that the policy names, as its page shows it; of two equal ones the first.
+    """Return a layer for each guide of the policy, as its page shows it; of two equal ones the first.
 
     Raises a GithubError when GitHub cannot be asked.
     """

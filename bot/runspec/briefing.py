@@ -1,4 +1,4 @@
-"""Gathers what a briefing is made of: the card, what was said, earlier runs' reports, review feedback."""
+"""Sources of a briefing: the card, its conversation, earlier runs' reports, review feedback."""
 
 import secrets
 from collections.abc import Iterator
@@ -26,9 +26,9 @@ from runner.prompts.briefing import (
 
 
 def write(services: Services, card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:
-    """Return the briefing of a run as the views are now; the runner stores it once, unchanged after.
+    """Return the briefing of a run as the views are now; the runner stores it once.
 
-    `nonce` is what nobody can guess of the tags around others' words; chance, unless it is given.
+    `nonce` is the secret part of the tags around others' words; random unless it is given.
     """
     nonce = nonce or secrets.token_hex(16)
     trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
@@ -37,7 +37,7 @@ def write(services: Services, card: CardRow, run_id: RunId, *, nonce: str = "") 
 
 
 def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool) -> BriefingSource:
-    """Return what the ledger knows for the briefing; one more than the caps, so that omissions are said."""
+    """Return the ledger's facts for the briefing; one more than each cap, so that omissions show."""
     most = briefing.COMMENTS + 1
     said = messages.newest(db, card.card_id, most, (*messages.COMMENTS, messages.ASSISTANT))
     reviews = messages.newest(db, card.card_id, most, messages.REVIEWS)
@@ -47,6 +47,7 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
         if past.run_id != run_id and past.kind != CHECK
     ]
     before = before[: briefing.ATTEMPTS + 1]
+    run = runs.get(db, run_id)
     last = next((past for past in before if past.claimed_at is not None), None)
     found = reports.of_runs(db, (past.run_id for past in before))
     earlier = [
@@ -71,12 +72,12 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
             for one in threads.pending(db, card.card_id)
         ),
         related=_related(db, card),
-        **_asked(db, run_id),
+        **({"asked": run.asked, "asked_by": run.by} if run is not None and run.asked else {}),
     )
 
 
 def _said(one: messages.MessageRow, last: runs.RunRow | None) -> ConversationMessage:
-    """Return the message; `last` is the run before, whose agent did not read what was said since it began."""
+    """Return the message; the agent of `last`, the run before, read nothing newer than its start."""
     new = last is not None and last.claimed_at is not None and one.at > last.claimed_at
     how = one.place if one.place in messages.REVIEWS else ""
     return ConversationMessage(
@@ -90,13 +91,8 @@ def _said(one: messages.MessageRow, last: runs.RunRow | None) -> ConversationMes
     )
 
 
-def _asked(db: Connection, run_id: RunId) -> dict[str, str]:
-    run = runs.get(db, run_id)
-    return {"asked": run.asked, "asked_by": run.by} if run is not None and run.asked else {}
-
-
 def _related(db: Connection, card: CardRow) -> tuple[RelatedReport, ...]:
-    """Return the reports of what the card had to wait for, and of what it is a part of."""
+    """Return the reports of the issues that blocked the card, and of its parent."""
     parent = links.parent_of(db, card.card_id)
     others = [(one.repository, one.number, "done before this one") for one in links.of_card(db, card.card_id)]
     others += [(parent.repository, parent.number, "which this one is a part of")] if parent else []
@@ -128,7 +124,7 @@ def _report(db: Connection, past: runs.RunRow, found: reports.ReportRow | None) 
 
 
 def _findings(db: Connection, past: runs.RunRow) -> Iterator[str]:
-    """Yield what an investigation found, as its agent said it."""
+    """Yield the findings of an investigation in its agent's words."""
     told = findings.get(db, past.run_id) if past.mode == INVESTIGATE else None
     for number, one in enumerate(told.findings if told else (), start=1):
         places = ", ".join(

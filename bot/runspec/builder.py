@@ -98,7 +98,7 @@ class RunGoneError(LedgerError):
 
 
 def places(config: Config) -> HostPaths:
-    """Return where runs keep what lives."""
+    """Return the folders of runs."""
     root = config.home
     return HostPaths(root / "mirrors", root / "workspaces", root / "logs", config.scenarios)
 
@@ -148,7 +148,7 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
 
 
 def _remote(services: Services, spec: RunSpec, *, agreed: bool) -> HubRemote:
-    """Return the way to the repository: read-only for what reads, files of CI with a person's word only.
+    """Return the way to the repository: read-only for runs that read, files of CI with a person's leave.
 
     `agreed`: a person let a run of the card publish files of CI; the runner looks at which ones.
     """

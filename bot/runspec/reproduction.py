@@ -1,4 +1,4 @@
-"""What a run plays in a browser: the steps in the card's texts, as the repository's rules allow it."""
+"""Steps for a browser, from the card's texts, as the repository's rules allow."""
 
 from dataclasses import replace
 
@@ -17,21 +17,20 @@ _COMMENTS = 50
 
 
 def with_reproduction(
-    services: Services, order: RunSpec, run: RunRow, card: CardRow, rules: RepositoryRules
+    services: Services, spec: RunSpec, run: RunRow, card: CardRow, rules: RepositoryRules
 ) -> RunSpec:
-    """Return the order with what it plays: the words with the command come first, then comments from the
-    newest on, then the issue. Hidden text in them is none, nor is what the planning
-    assistant said.
+    """Return the specification with steps to play: from the command's words, else the newest comment, else
+    the issue. Hidden text and the planning assistant's words do not count.
     """
     if rules.reproduction is None and not run.reproduces:
-        return order
+        return spec
     found = wanted(rules, _words(services, run, card), asked=run.reproduces)
     if found is None:
-        return order
+        return spec
     settings = found.settings
     steps = tuple(BrowserStep(str(one.verb), one.text, one.first, one.second) for one in found.steps)
     return replace(
-        order,
+        spec,
         reproduction=ReproductionSpec(
             start=settings.start,
             address=settings.address,

@@ -97,7 +97,7 @@ def _stage(stage: Stage, found: Source, tools: ToolSpec) -> run_spec.StageSpec:
 
 
 def _narrowed(tools: ToolSpec, stage: Stage, persona: Persona) -> ToolSpec:
-    """Return the column's tools with what stage and persona take away; neither can give anything."""
+    """Return the column's tools, narrowed by stage and persona; neither can add any."""
     wanted = (stage.tools, persona.tools)
     allowed = policy_network.FULL if tools.network == "full" else tools.hosts  # hosts of a list only
     hosts = policy_network.narrowest(allowed, *(one.network for one in wanted))

@@ -17,7 +17,7 @@ ORPHAN_S = 86_400.0
 
 
 def drop(services: Services) -> tuple[str, ...]:
-    """Remove what is too old, then what is too much, the oldest first; return a sentence for each."""
+    """Remove old artifacts, then those over the limit, the oldest first; return a sentence for each."""
     store = Store(builder.places(services.config).artifacts)
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:

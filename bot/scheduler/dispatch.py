@@ -35,7 +35,7 @@ LEASE_PREFIX = "run:"
 
 @dataclass(frozen=True, slots=True)
 class ReadyRun:
-    """A run that may start; `generation` is what its next claim will be."""
+    """A run that may start; `generation` is that of its next claim."""
 
     run_id: RunId
     generation: int

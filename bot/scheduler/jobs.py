@@ -47,7 +47,7 @@ def late_checks(card_id: str) -> None:
 
 
 def publish(lane: str) -> None:
-    """Carry out what is due in a lane of the outbox."""
+    """Carry out the due entries in a lane of the outbox."""
     services = current()
     counts = publisher.publish_due(services.hub, services.context, lane, within_s=PUBLISH_S)
     if counts.settled or counts.given_up:
@@ -55,7 +55,7 @@ def publish(lane: str) -> None:
 
 
 def sweep_board() -> None:
-    """Compare the board with what is known, and ask GitHub for deliveries that failed."""
+    """Compare the board with the ledger, and ask GitHub for failed deliveries."""
     services = current()
     for card_id in sweep.sweep(services):
         sync_card(card_id)
@@ -63,7 +63,7 @@ def sweep_board() -> None:
 
 
 def tidy() -> None:
-    """Remove what dead claims and finished cards left behind."""
+    """Remove left-overs of dead claims and finished cards."""
     cleanup.tidy(current())
 
 

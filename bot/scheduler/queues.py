@@ -110,8 +110,3 @@ def request(redis: Redis, job: str, *args: str, name: QueueName = QueueName.CONT
 def mark_key(job_id: str) -> str:
     """Return the Redis key that exists while a wake-up of that id waits for a worker."""
     return f"cardinal:waiting:{job_id}"
-
-
-def lengths(redis: Redis) -> dict[str, int]:
-    """Return how many wake-ups wait in each queue. Raises RedisError."""
-    return {str(name): len(queue(redis, name)) for name in QueueName}

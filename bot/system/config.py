@@ -274,7 +274,7 @@ def _why_foreign(home: Path) -> str:
 
 
 def _file_lines(path: Path) -> tuple[dict[str, str], list[str]]:
-    """Return the env file's settings, and what is wrong with it; a missing file has none."""
+    """Return the env file's settings and its mistakes; none for a missing file."""
     try:
         return parse(path.read_text(encoding="utf-8")), []
     except FileNotFoundError:
@@ -302,9 +302,9 @@ def _fill_in(values: dict[str, Any], home: Path) -> None:
 
 
 def _resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]]) -> list[str]:
-    """Make paths absolute and read the private key's file; return what went wrong.
+    """Make paths absolute and read the private key's file; return the mistakes.
 
-    What the env file names lies in the home; what the environment names, in the current folder first.
+    Paths of the env file start in the home; those of the environment, in the current folder first.
     """
     for name in ("scenarios", "skills"):
         if values.get(name):

@@ -33,7 +33,7 @@ def is_dead(holder: str) -> bool:
 
 
 def end(holder: str) -> bool:
-    """Kill the process that `holder` names, where it lives on this machine; tell whether it was killed.
+    """Kill the process that `holder` names, if it lives on this machine; tell whether it was killed.
 
     For one that sleeps on its claim: its children, the agent among them, die with it. Never ends the caller.
     """
@@ -52,7 +52,7 @@ def end(holder: str) -> bool:
 
 
 def _pid_here(holder: str) -> int | None:
-    """Return the pid of a holder of this machine; without /proc nobody can be told from another."""
+    """Return the pid of a holder of this machine; None without /proc, which tells processes apart."""
     rest, _, process = holder.rpartition("-")
     here = rest.rpartition("-")[0]
     mine = bool(_namespace()) and here == f"{socket.gethostname()}-{_namespace()}"
@@ -95,8 +95,7 @@ def _state_and_start(pid: int) -> tuple[str, str]:
 def expire_dead_holders(engine: Engine, now: datetime) -> int:
     """Let the claims of dead processes run out; return how many did.
 
-    What one was publishing waits a moment longer: its last write may still be on its way to GitHub, and
-    whoever goes on looks for its marker first.
+    An entry in publication waits a moment longer: its last write may still be on its way to GitHub.
     """
     with event_store.reading(engine) as db:
         held = {*outbox.holders(db), *leases.holders(db)}

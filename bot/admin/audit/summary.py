@@ -83,16 +83,6 @@ TAKEN: Mapping[type[Event], Fill] = {
     run.BranchExported: facts("changes"),
     run.FinalReported: facts("report"),
 }
-# Kinds that the summary leaves to the document's list of events: steps on the way, and what other sections
-# have in other words. A kind that is neither here nor in TAKEN fails tests/house.
-ONLY_IN_EVENTS = frozenset(
-    {
-        *("AgentSaid", "BoardToolCalled", "CardDescribed", "CommandRefused", "Noted", "PermissionAwaited"),
-        *("PlanTicked", "Progressed", "ReviewRequested", "RoundBegan", "RunClaimed", "RunParked"),
-        *("RunRequeued", "RunStepped", "StageAwaited", "SteeringHeard", "TodoListed", "TurnEnded"),
-        "TurnStarted",
-    }
-)
 
 
 def of_events(run_id: RunId, events: Iterable[AuditEvent]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
 
 
 def starts(patient: DoctorContext) -> Iterator[CheckResult]:
-    """Is there a worker for what is ready to start?"""
+    """Is there a worker for the runs that may start?"""
     if patient.engine is None:
         return
     with event_store.reading(patient.engine) as db:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,7 +31,7 @@ SETTINGS = "the App's settings on GitHub"
 
 
 def app(patient: DoctorContext) -> Iterator[CheckResult]:
-    """Is the App the one of the settings, with what app.yml asks for, and do the clocks agree?"""
+    """Is the App that of the settings, with the permissions of app.yml, and do the clocks agree?"""
     if not patient.config.app_id:
         return
     answer = patient.hub.as_app("GET", "/app")
@@ -114,7 +115,7 @@ def deliveries(patient: DoctorContext) -> Iterator[CheckResult]:
         yield warn("deliveries", "GitHub sent no delivery in three days", "look at the webhook above")
         return
     came = [one for one in newest if one.get("status_code", 0) in hook_deliveries.OK]
-    lost = hook_deliveries.failed(patient.hub, patient.now, lambda ids: _came(patient, ids))
+    lost = hook_deliveries.failed(patient.hub, patient.now, partial(arrived, patient))
     if not came:
         found = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
         yield fail("deliveries", found, "let the webhook's address be reached from outside")
@@ -129,7 +130,8 @@ def deliveries(patient: DoctorContext) -> Iterator[CheckResult]:
         yield ok("deliveries", f"{len(came)} of the last {len(newest)} deliveries arrived, none is lost")
 
 
-def _came(patient: DoctorContext, ids: Any) -> frozenset[DeliveryId]:
+def arrived(patient: DoctorContext, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
+    """Return those of the deliveries that the ledger has."""
     if patient.engine is None:
         return frozenset()
     with event_store.reading(patient.engine) as db:
@@ -137,7 +139,7 @@ def _came(patient: DoctorContext, ids: Any) -> frozenset[DeliveryId]:
 
 
 def signature(patient: DoctorContext) -> Iterator[CheckResult]:
-    """Does the receiver of this home take what is signed with the secret, and nothing else?"""
+    """Does the receiver of this home take signed deliveries, and no forged ones?"""
     running = lock_file.look(patient.config.home)
     if running is None or not patient.config.webhook_secret or not patient.config.webhooks:
         return
@@ -175,7 +177,7 @@ def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
 
 
 def budget(patient: DoctorContext) -> Iterator[CheckResult]:
-    """What is left of what GitHub allows, and of what the policy does?"""
+    """How much of GitHub's and the policy's allowance is left?"""
     spent, now_s = patient.hub.budget.seen(), patient.now.timestamp()
     if spent.closed_until_s > now_s:
         found = f"GitHub said stop: for {spent.closed_until_s - now_s:.0f} s nothing is asked"

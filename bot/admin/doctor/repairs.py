@@ -1,8 +1,9 @@
 """Repairs of `cardinal doctor --fix`: safe to do twice, and never of what people wrote."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
-from bot.admin.doctor import repositories
+from bot.admin.doctor import github, repositories
 from bot.admin.doctor.board import wanted_header
 from bot.admin.doctor.check_result import CheckResult, DoctorContext
 from bot.github import failed_deliveries
@@ -10,8 +11,6 @@ from bot.github.api import projects as github_board
 from bot.github.errors import GithubError, RefusedError
 from bot.render.board.card_fields import KINDS, FaceField
 from bot.sync import access
-from ledger.log import event_store
-from ledger.queue import inbox
 
 Repair = Callable[[DoctorContext], str]
 
@@ -48,16 +47,12 @@ def _columns(patient: DoctorContext) -> str:
 
 
 def _deliveries(patient: DoctorContext) -> str:
-    engine = patient.engine
-    if engine is None:
+    if patient.engine is None:
         return "there is no ledger yet: start `cardinal up` first"
-    with event_store.reading(engine) as db:
-        asked = failed_deliveries.recover(
-            patient.hub, patient.now, lambda ids: frozenset(one for one in ids if inbox.known(db, one))
-        )
-    if not asked:
+    sent = failed_deliveries.recover(patient.hub, patient.now, partial(github.arrived, patient))
+    if not sent:
         return "the lost deliveries were asked for a moment ago: look again in a few minutes"
-    return f"{len(asked)} lost deliveries were asked for again"
+    return f"{len(sent)} lost deliveries were asked for again"
 
 
 def _repositories(patient: DoctorContext) -> str:

@@ -77,7 +77,7 @@ def _of(patient: DoctorContext, repository: str) -> Iterator[CheckResult]:
 def _profile(
     patient: DoctorContext, repository: str, commit: str, rules: RepositoryRules
 ) -> CheckResult | None:
-    """Return what is wrong with a profile of the repository's own: it fails each run there. None: nothing."""
+    """Return the fault of the repository's own profile, which fails each run there; None without one."""
     try:
         profiles.load(patient.hub, repository, commit, rules)
     except PolicyError as error:
@@ -89,7 +89,7 @@ def _profile(
 def _guides(
     patient: DoctorContext, repository: str, commit: str, rules: RepositoryRules
 ) -> Iterator[CheckResult]:
-    """Yield that files written for agents are there, and that no agent is told them."""
+    """Yield a note on files written for agents that no agent gets."""
     names = guides.unread(patient.hub, repository, commit, rules) if commit else ()
     if names:
         found = f"{repository} has {' and '.join(names)}, which agents are not told"

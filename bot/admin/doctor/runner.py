@@ -109,7 +109,7 @@ def _wanted(patient: DoctorContext) -> frozenset[str]:
 
 
 def _has(agent: Agent) -> bool:
-    """Tell whether the agents' image carries the very version that this agent was made for."""
+    """Tell whether the agents' image has exactly the version that this agent was made for."""
     labels = {f"cardinal.agent.{agent.name}": agent.version}
     try:
         images = docker.Engine(docker.engine_address()).images(labels)

@@ -4,11 +4,11 @@ from ledger.errors import CardinalError
 
 
 class InitError(CardinalError):
-    """The base of what stops a set-up."""
+    """The base of errors that stop a set-up."""
 
 
 class MissingWishError(InitError):
-    """Something has to be said on the command line."""
+    """An option is missing, or contradicts another."""
 
 
 class AnotherAppError(InitError):
@@ -23,7 +23,7 @@ class AnotherAppError(InitError):
 
 
 class OverriddenError(InitError):
-    """A variable of the environment wins over what would be written."""
+    """A variable of the environment would win over the file."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -75,7 +75,7 @@ class Place:
 
 
 def set_up(wishes: Wishes, place: Place) -> None:
-    """Do what is left to do. Raises InitError, GithubError or ConfigError with the next step."""
+    """Do the remaining steps. Raises InitError, GithubError or ConfigError with the next step."""
     config = place.config()
     settings.check_environment(place.environ)
     git_exclude.hide(config.home)
@@ -220,7 +220,7 @@ def _settings(hub: Hub, config: Config) -> str:
 
 
 def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> None:
-    """Bring the App's webhook up to date, where that is asked for; its secret goes along with its address."""
+    """Update the App's webhook where the wishes say so; its secret goes along with its address."""
     if wishes.poll:
         settings.change(config.home, {"WEBHOOKS": "false"})
         place.say(

@@ -59,7 +59,7 @@ class Registration:
         self.read = True
 
     def take(self, state: str, code: str) -> tuple[int, str]:
-        """Make the App of what GitHub sent back; return the HTTP status and, when it failed, why.
+        """Make the App of GitHub's code; return the HTTP status and, after a failure, the reason.
 
         The state is good for one code only: the first that comes with it.
         """
@@ -191,7 +191,7 @@ class LocalServer:
 
     @property
     def address(self) -> str:
-        """The first page's address: only who knows its last part is shown it."""
+        """The first page's address: its last part is a secret word."""
         return f"http://{HOST}:{self.port}/{self._word}"
 
     def serve_until(self, finished: Callable[[], bool], within_s: float) -> bool:

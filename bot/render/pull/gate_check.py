@@ -110,7 +110,7 @@ def _details(seen: Seen) -> dict[str, str]:
 
 def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
     """Return the check run's fields for a commit of the merge queue, which holds the commit that was seen.
-    `objection`: why what was seen does not count any more.
+    `objection`: why the earlier result does not count any more.
 
     It always has a conclusion: the queue waits for one, and a gate that has not passed must not let through.
     """

@@ -28,7 +28,7 @@ def table(checks: tuple[CheckRow, ...]) -> str:
 
 
 def shown(story: Story) -> str:
-    """Return what was checked, or that nothing was."""
+    """Return the table of checks, or the note that nothing was checked."""
     return table(story.checks) or (missing_checks.WAIVED if story.waived else "")
 
 

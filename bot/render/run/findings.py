@@ -1,4 +1,4 @@
-"""The comment with what an investigation found, and the follow-up cards that wait for a tick."""
+"""Comment with an investigation's findings, and the follow-up cards that wait for a tick."""
 
 from collections.abc import Mapping
 from urllib.parse import quote as escaped
@@ -54,7 +54,7 @@ def _finding(number: int, one: Finding, blob: str) -> str:
 
 
 def _reference(one: Reference, blob: str) -> str:
-    """Return a link to the very lines; what is not there is said and leads nowhere."""
+    """Return a link to the exact lines; a missing file has no link."""
     several = one.end_line > one.line
     lines = f":{one.line}{f'-{one.end_line}' if several else ''}" if one.line else ""
     name = code(f"{one.path}{lines}", 300)

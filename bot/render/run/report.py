@@ -35,9 +35,7 @@ def findings(story: Story) -> tuple[str, ...]:
 
 
 def whole(story: Story) -> tuple[str, ...]:
-    """Return the reports of all runs that made the change as paragraphs: the first one's, and a line for each
-    revision; what to check is the newest one's.
-    """
+    """Return the first run's report, a line for each revision, and the newest one's points to check."""
     reports = story.reports
     if not reports:
         return ()
@@ -65,7 +63,7 @@ def _listed(title: str, items: Sequence[str]) -> str:
 
 
 def _remarks(story: Story) -> str:
-    """Return what reviewers said that is still open; empty where that is nothing."""
+    """Return the open remarks of reviewers; empty without any."""
     rows = [
         f"{code(f'{one.path}:{one.line}' if one.line else one.path)}, by {line(one.author, 40)},"
         f" has no answer: {line(one.text, 200)}"

@@ -1,4 +1,4 @@
-"""The stages of a run for people: breadcrumbs, and what each stage cost and changed."""
+"""Stages of a run: breadcrumbs, and each stage's cost and change."""
 
 import json
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def personas(rows: Sequence[StageRow]) -> str:
 
 
 def used(rows: Sequence[StageRow]) -> str:
-    """Return what these entries cost and changed together."""
+    """Return cost and change of these entries together."""
     parts = (
         usd(sum(row.usd for row in rows)),
         f"{_short(sum(row.input_tokens + row.output_tokens for row in rows))} tokens",
@@ -59,7 +59,7 @@ def used(rows: Sequence[StageRow]) -> str:
 
 
 def _told(rows: Sequence[StageRow]) -> str:
-    """Return what a breadcrumb says of its entries, short for a phone: tokens, dollars, time, lines."""
+    """Return the numbers behind a breadcrumb, short for a phone: tokens, dollars, time, lines."""
     tokens, spent = sum(row.input_tokens + row.output_tokens for row in rows), sum(row.usd for row in rows)
     seconds = sum(row.seconds for row in rows)
     added = sum(row.lines_added for row in rows)

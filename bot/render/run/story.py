@@ -119,13 +119,13 @@ def limit_of(story: Story, name: str) -> float | None:
 
 
 def budget_of(story: Story) -> float | None:
-    """Return what the run may cost in all, with what people added; None where there is no budget."""
+    """Return the run's budget with people's additions; None where there is none."""
     known = story.dollars
     return known.budget_usd if known is not None and known.budget_usd > 0 else limit_of(story, "budget_usd")
 
 
 def minutes(seconds: float) -> str:
-    """Return a duration in whole minutes, or seconds below two minutes; what is quick is not nothing."""
+    """Return a duration in whole minutes, or seconds below two minutes; never 0 s for a short one."""
     if 0 < seconds < 1:
         return "under 1 s"
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
@@ -157,7 +157,7 @@ def place(story: Story) -> str:
 
 
 def has_begun(run: RunRow) -> bool:
-    """Tell whether an agent was started for the run, or it spent or made anything, as the log says."""
+    """Tell whether the run started an agent, spent or made anything, as the log says."""
     return bool(run.agent_started or run.agent_version or run.turns or run.usd or run.active_s or run.head)
 
 
