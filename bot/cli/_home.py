@@ -32,22 +32,15 @@ class NoLedgerError(CardinalError):
         super().__init__(f"there is no ledger in {home}: run `cardinal up` here first, or set CARDINAL_HOME")
 
 
-class UnknownCardError(CardinalError):
-    """No card has that name."""
+class UnknownNameError(CardinalError):
+    """No card or run has that name."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"no card is known as {name!r}: `cardinal board` lists them as owner/repository#number"
-        )
-
-
-class UnknownRunError(CardinalError):
-    """No run has that name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"no run is known as {name!r}: `cardinal runs` lists them")
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind, self.name = kind, name
+        listing = "`cardinal runs` lists them"
+        if kind == "card":
+            listing = "`cardinal board` lists them as owner/repository#number"
+        super().__init__(f"no {kind} is known as {name!r}: {listing}")
 
 
 def settings() -> Config:
@@ -88,7 +81,7 @@ def reading() -> Iterator[Connection]:
 
 
 def card(db: Connection, name: str) -> CardRow:
-    """Return the card of `owner/repository#number`, or with that card id. Raises UnknownCardError."""
+    """Return the card of `owner/repository#number`, or with that card id. Raises UnknownNameError."""
     issue = ISSUE.fullmatch(name)
     if issue is None:
         found = cards.get(db, CardId(name))
@@ -96,7 +89,7 @@ def card(db: Connection, name: str) -> CardRow:
         place = issue["repository"], int(issue["number"])
         found = cards.by_issue(db, *place) or cards.by_pull(db, *place)
     if found is None:
-        raise UnknownCardError(name)
+        raise UnknownNameError("card", name)
     return found
 
 
@@ -106,8 +99,8 @@ def name_of(row: CardRow | CardLine) -> str:
 
 
 def run(db: Connection, name: str) -> RunRow:
-    """Return the run. Raises UnknownRunError."""
+    """Return the run. Raises UnknownNameError."""
     found = runs.get(db, RunId(name))
     if found is None:
-        raise UnknownRunError(name)
+        raise UnknownNameError("run", name)
     return found

@@ -332,4 +332,4 @@ def _end(wishes: Wishes, place: Place, registration: Registration, front: LocalS
         place.say(f"webhooks are received at http://{config.host}:{config.port}{WEBHOOK_PATH} once it runs")
     if registration.app is not None and registration.action:
         registration.ready = "The App is installed and the board is ready. Go back to the terminal."
-        front.serve_until(lambda: registration.read, LAST_PAGE_S)
+        front.serve_until(registration.read.is_set, LAST_PAGE_S)

@@ -51,12 +51,8 @@ class Registration:
     code: str = ""
     problem: str = ""
     ready: str = ""  # what the last page says; empty while something is missing
-    read: bool = False  # the last page was shown
+    read: threading.Event = field(default_factory=threading.Event)  # the last page was shown
     turn: threading.Lock = field(default_factory=threading.Lock)
-
-    def was_read(self) -> None:
-        """Note that the last page was shown."""
-        self.read = True
 
     def take(self, state: str, code: str) -> tuple[int, str]:
         """Make the App of GitHub's code; return the HTTP status and, after a failure, the reason.
@@ -145,7 +141,7 @@ def _add_waiting(app: Flask, registration: Registration) -> None:
             return redirect("/", 302)
         if registration.ready:
             last = make_response(render_template("page.html", title="Done", lines=(registration.ready,)))
-            last.call_on_close(registration.was_read)  # when it is sent: the set-up ends then
+            last.call_on_close(registration.read.set)  # when it is sent: the set-up ends then
             return last
         return render_template(
             "page.html",

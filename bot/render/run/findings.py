@@ -41,16 +41,13 @@ def write(
 
 def _finding(number: int, one: Finding, blob: str) -> str:
     places = [_reference(reference, blob) for reference in one.references]
-    return "\n\n".join(
-        part
-        for part in (
-            f"**{number}. {line(one.title, 250)}** · {CONFIDENCE.get(one.confidence, 'no confidence')}",
-            "\n".join(f"- {place}" for place in places),
-            f"Suspected cause:\n\n{quote(one.cause, 2_500)}",
-            f"Recommended fix:\n\n{quote(one.fix, 2_500)}",
-        )
-        if part
+    parts = (
+        f"**{number}. {line(one.title, 250)}** · {CONFIDENCE.get(one.confidence, 'no confidence')}",
+        "\n".join(f"- {place}" for place in places),
+        f"Suspected cause:\n\n{quote(one.cause, 2_500)}",
+        f"Recommended fix:\n\n{quote(one.fix, 2_500)}",
     )
+    return "\n\n".join(filter(None, parts))
 
 
 def _reference(one: Reference, blob: str) -> str:
