@@ -12,7 +12,7 @@ GUIDE_BYTES = 16_000
 def layers(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tuple[Layer, ...]:
     """Return a layer for each guide of the policy, as its page shows it; of two equal ones the first.
 
-    Raises a GithubError when GitHub cannot be asked.
+    Raises a GithubError when GitHub does not answer.
     """
     found = {
         layer.digest: layer

@@ -46,7 +46,7 @@ def gather(
 ) -> Equipment:
     """Return the skills of the card's next turns: the repository's at `commit`, operator's, profile's.
 
-    Raises a GithubError when GitHub cannot be asked.
+    Raises a GithubError when GitHub does not answer.
     """
     shelves = [repository_shelf(services.hub, repository, commit)]
     if services.config.skills is not None:

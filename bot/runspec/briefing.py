@@ -125,8 +125,8 @@ def _report(db: Connection, past: runs.RunRow, found: reports.ReportRow | None) 
 
 def _findings(db: Connection, past: runs.RunRow) -> Iterator[str]:
     """Yield the findings of an investigation in its agent's words."""
-    told = findings.get(db, past.run_id) if past.mode == INVESTIGATE else None
-    for number, one in enumerate(told.findings if told else (), start=1):
+    reported = findings.get(db, past.run_id) if past.mode == INVESTIGATE else None
+    for number, one in enumerate(reported.findings if reported else (), start=1):
         places = ", ".join(
             f"{at.path}{f':{at.line}' if at.line else ''}" for at in one.references if at.found
         )

@@ -15,7 +15,7 @@ from runner.run.run_spec import RunSpec
 log = logging.getLogger(__name__)
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
-# Nothing renews the claim while GitHub is asked. A worker that dies meanwhile is noticed all the same; the
+# Nothing renews the claim during a call of GitHub. A worker that dies meanwhile is noticed all the same; the
 # log of the run takes the time back to that of the configuration.
 CLAIM_S = 90.0
 MAX_S = 900.0  # in all; after it the run fails with GitHub's reason, and a person retries

@@ -75,7 +75,7 @@ def facts(section: str) -> Fill:
     return fill
 
 
-def asked(summary: Summary, it: AuditEvent) -> None:
+def request(summary: Summary, it: AuditEvent) -> None:
     """Fill `asked`, `repository` and `agent` from what was asked for and from the agent's sessions."""
     match it.event:
         case run.RunQueued() as event:

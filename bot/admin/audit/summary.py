@@ -43,7 +43,7 @@ FACTS = frozenset(
     }
 )
 TAKEN: Mapping[type[Event], Fill] = {
-    **dict.fromkeys((run.RunQueued, run.SessionStarted), sections.asked),
+    **dict.fromkeys((run.RunQueued, run.SessionStarted), sections.request),
     **dict.fromkeys((policy.PolicyLoaded, board.CardSeen, placement.RepositoryResolved), sections.card),
     **dict.fromkeys((run.ToolUsed, run.UsageMetered, budget.BudgetReserved), sections.spending),
     **dict.fromkeys((instruction.SkillsChosen, instruction.InstructionsStacked), sections.instructions),

@@ -135,8 +135,8 @@ def _of_evidence(seen: Seen, passed: bool) -> GateConclusion:
     failed = sum(one.exit_code != 0 for one in evidence.newest(seen.checks))
     title = "The checks passed" if passed else f"{failed or 'Some'} of the checks failed"
     by = f" by {seen.by}" if seen.by else ""
-    told = f"Checked{by} at {code(seen.head[:12])}, on a clean checkout that the agent cannot touch."
-    needed = (told, evidence.table(seen.checks), evidence.failing(seen.checks))
+    intro = f"Checked{by} at {code(seen.head[:12])}, on a clean checkout that the agent cannot touch."
+    needed = (intro, evidence.table(seen.checks), evidence.failing(seen.checks))
     proof = evidence.proof(
         seen.checks,
         head=seen.head,

@@ -141,5 +141,5 @@ def _receipt(story: Story) -> str:
 
 def _last_known(story: Story) -> str:
     state, colon, said = story.run.last_known.partition(":")
-    told = line(state.replace("_", " ") + colon + said, 400).rstrip(".")
-    return f"Last known state: {told}." if state else ""
+    known = line(state.replace("_", " ") + colon + said, 400).rstrip(".")
+    return f"Last known state: {known}." if state else ""

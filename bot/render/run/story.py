@@ -90,8 +90,8 @@ def headline(story: Story) -> str:
     if run.ending is not None:
         emoji, words = ENDINGS[run.ending]
         reason = REASONS.get(run.reason, "")
-        told = reason and run.ending is not Ending.CANCELLED
-        return f"{emoji} Run {run.run_id} {words}{f': {reason}' if told else ''}"
+        has_reason = reason and run.ending is not Ending.CANCELLED
+        return f"{emoji} Run {run.run_id} {words}{f': {reason}' if has_reason else ''}"
     if run.question_id and run.state is RunState.PARKED:
         return f"🙋 Run {run.run_id} waits for you: answer its question"
     if run.stop_asked and run.state in RUN_HELD:
@@ -136,7 +136,7 @@ def spent(story: Story) -> str:
     run = story.run
     cost, active = usd(run.usd), minutes(run.active_s)
     if run.ending is not None:
-        # What a worker used that died is not all told.
+        # The usage of a worker that died is not known in full.
         return f"{'at least ' if run.ending is Ending.LOST else ''}{cost} · {active}"
     if run.claimed_at is None:
         return ""
