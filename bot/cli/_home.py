@@ -32,7 +32,7 @@ class NoLedgerError(CardinalError):
         super().__init__(f"there is no ledger in {home}: run `cardinal up` here first, or set CARDINAL_HOME")
 
 
-class UnknownNameError(CardinalError):
+class UnlistedNameError(CardinalError):
     """No card or run has that name."""
 
     def __init__(self, kind: str, name: str) -> None:
@@ -81,7 +81,7 @@ def reading() -> Iterator[Connection]:
 
 
 def card(db: Connection, name: str) -> CardRow:
-    """Return the card of `owner/repository#number`, or with that card id. Raises UnknownNameError."""
+    """Return the card of `owner/repository#number`, or with that card id. Raises UnlistedNameError."""
     issue = ISSUE.fullmatch(name)
     if issue is None:
         found = cards.get(db, CardId(name))
@@ -89,7 +89,7 @@ def card(db: Connection, name: str) -> CardRow:
         place = issue["repository"], int(issue["number"])
         found = cards.by_issue(db, *place) or cards.by_pull(db, *place)
     if found is None:
-        raise UnknownNameError("card", name)
+        raise UnlistedNameError("card", name)
     return found
 
 
@@ -99,8 +99,8 @@ def name_of(row: CardRow | CardLine) -> str:
 
 
 def run(db: Connection, name: str) -> RunRow:
-    """Return the run. Raises UnknownNameError."""
+    """Return the run. Raises UnlistedNameError."""
     found = runs.get(db, RunId(name))
     if found is None:
-        raise UnknownNameError("run", name)
+        raise UnlistedNameError("run", name)
     return found

@@ -21,7 +21,7 @@ def command(card: str, as_json: bool) -> None:
         row = _home.card(db, card)
         snapshot = snapshots.of_card(db, row.card_id)
         if snapshot is None:
-            raise _home.UnknownNameError("card", card)
+            raise _home.UnlistedNameError("card", card)
         because = why(policies.in_force(db, row.board_id), snapshot, utc_now())
     found = {"card": card, "column": row.column, "state": row.state, "because": because}
 
