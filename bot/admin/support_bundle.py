@@ -1,4 +1,4 @@
-"""An archive for whoever helps: findings, settings without secrets, counts and logs; redacted and small."""
+"""Support bundle: findings, settings without secrets, counts and logs; redacted and small."""
 
 import io
 import json
@@ -61,5 +61,5 @@ def secrets_of(config: Config) -> Iterator[str]:
     for address in (config.database_url, config.redis_url or ""):
         parts = urlsplit(address)
         written = parts.netloc.rpartition("@")[0].partition(":")[2]
-        asked = (value for name, value in parse_qsl(parts.query) if "password" in name.lower())
-        yield from filter(None, (written, unquote(written), *asked))
+        in_query = (value for name, value in parse_qsl(parts.query) if "password" in name.lower())
+        yield from filter(None, (written, unquote(written), *in_query))

@@ -1,4 +1,4 @@
-"""What `cardinal show RUN --briefing` prints: the whole stack of a run's instructions."""
+"""`cardinal show RUN --briefing`: the whole stack of a run's instructions."""
 
 from collections.abc import Iterator
 
@@ -13,8 +13,8 @@ from ledger.views.stage_briefs import StageBriefRow
 from ledger.views.stages import StageRow
 
 
-def stack_lines(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
-    """Return what the run's agent is told, for programs and as lines for people."""
+def stack_of(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
+    """Return the instructions of the run's agent, for programs and as lines for people."""
     briefing, layers = briefings.newest(db, run.run_id), instructions.stack(db, run.run_id)
     skills = instructions.considered(db, run.run_id)
     found: dict[str, object] = {"run": run.run_id, "briefing": briefing}
@@ -22,9 +22,9 @@ def stack_lines(db: Connection, run: RunRow) -> tuple[dict[str, object], list[st
         return found, [f"{run.run_id} was not briefed yet"]
     if not layers:  # a run of before there were layers
         return found, list(_lines(briefing.text))
-    entered, said = stages.of_run(db, run.run_id), stage_briefs.of_run(db, run.run_id)
-    found |= {"layers": layers, "skills": skills, "stages": said}
-    return found, [*_text(briefing, layers, skills), *_of_stages(entered, said)]
+    entered, briefs = stages.of_run(db, run.run_id), stage_briefs.of_run(db, run.run_id)
+    found |= {"layers": layers, "skills": skills, "stages": briefs}
+    return found, [*_text(briefing, layers, skills), *_of_stages(entered, briefs)]
 
 
 def _text(briefing: BriefingRow, layers: tuple[LayerRow, ...], skills: tuple[SkillRow, ...]) -> Iterator[str]:
@@ -45,10 +45,10 @@ def _text(briefing: BriefingRow, layers: tuple[LayerRow, ...], skills: tuple[Ski
         yield f"{verdict}  {line(skill.name)}{of}: {line(skill.why)}"
 
 
-def _of_stages(entered: tuple[StageRow, ...], said: tuple[StageBriefRow, ...]) -> Iterator[str]:
-    """Yield what each stage's agent was told besides the layers, which it was told as well."""
+def _of_stages(entered: tuple[StageRow, ...], briefs: tuple[StageBriefRow, ...]) -> Iterator[str]:
+    """Yield the brief of each stage, which its agent got besides the layers."""
     by_entry = {row.entry: row for row in entered}
-    for one in said:
+    for one in briefs:
         row = by_entry.get(one.entry)
         who = f"persona {line(row.persona)} from {line(row.persona_source)}, " if row is not None else ""
         of_file = f"sha256 of its file {row.persona_digest[:16]}, " if row is not None else ""

@@ -1,4 +1,4 @@
-"""What commands look at: this home's settings and ledger, and a card by the name that people use."""
+"""Settings and ledger of this home for commands; cards and runs by the names that people use."""
 
 import os
 import re
@@ -32,22 +32,15 @@ class NoLedgerError(CardinalError):
         super().__init__(f"there is no ledger in {home}: run `cardinal up` here first, or set CARDINAL_HOME")
 
 
-class UnknownCardError(CardinalError):
-    """No card has that name."""
+class UnlistedNameError(CardinalError):
+    """No card or run has that name."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"no card is known as {name!r}: `cardinal board` lists them as owner/repository#number"
-        )
-
-
-class UnknownRunError(CardinalError):
-    """No run has that name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"no run is known as {name!r}: `cardinal runs` lists them")
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind, self.name = kind, name
+        listing = "`cardinal runs` lists them"
+        if kind == "card":
+            listing = "`cardinal board` lists them as owner/repository#number"
+        super().__init__(f"no {kind} is known as {name!r}: {listing}")
 
 
 def settings() -> Config:
@@ -56,9 +49,7 @@ def settings() -> Config:
 
 
 def absence() -> str:
-    """Return a sentence where `cardinal up` does not run in this home and no worker elsewhere is known; else
-    nothing.
-    """
+    """Return a sentence where neither `cardinal up` in this home nor a worker elsewhere runs."""
     config = settings()
     if lock_file.look(config.home) is not None:
         return ""
@@ -90,7 +81,7 @@ def reading() -> Iterator[Connection]:
 
 
 def card(db: Connection, name: str) -> CardRow:
-    """Return the card of `owner/repository#number`, or with that card id. Raises UnknownCardError."""
+    """Return the card of `owner/repository#number`, or with that card id. Raises UnlistedNameError."""
     issue = ISSUE.fullmatch(name)
     if issue is None:
         found = cards.get(db, CardId(name))
@@ -98,18 +89,18 @@ def card(db: Connection, name: str) -> CardRow:
         place = issue["repository"], int(issue["number"])
         found = cards.by_issue(db, *place) or cards.by_pull(db, *place)
     if found is None:
-        raise UnknownCardError(name)
+        raise UnlistedNameError("card", name)
     return found
 
 
 def name_of(row: CardRow | CardLine) -> str:
-    """Return what people call the card: its issue, or its id while it is a draft."""
+    """Return the card's name for people: its issue, or its id while it is a draft."""
     return row.card_id if row.number is None else f"{row.repository}#{row.number}"
 
 
 def run(db: Connection, name: str) -> RunRow:
-    """Return the run. Raises UnknownRunError."""
+    """Return the run. Raises UnlistedNameError."""
     found = runs.get(db, RunId(name))
     if found is None:
-        raise UnknownRunError(name)
+        raise UnlistedNameError("run", name)
     return found

@@ -1,4 +1,4 @@
-"""How commands print: tables and lines that no outside text can spoil, or JSON."""
+"""Output of commands: tables and lines that no outside text can spoil, or JSON."""
 
 import dataclasses
 import json
@@ -45,7 +45,7 @@ def show(found: object, *, as_json: bool, text: Callable[[], Iterable[str]]) -> 
 
 
 def screen() -> Console:
-    """Return what tables are drawn for: the terminal, or a pipe, where nothing is wrapped or coloured."""
+    """Return the console for tables: the terminal, or a pipe, where nothing is wrapped or coloured."""
     tty = sys.stdout.isatty()
     # Colours are rich's to decide in a terminal: it obeys NO_COLOR and TERM.
     return Console(force_terminal=tty, width=None if tty else UNBOUND, force_jupyter=False)
@@ -56,8 +56,8 @@ def table(
 ) -> Iterable[str]:
     """Yield a table's lines, or the sentence `empty`.
 
-    Where the terminal has no room for it, the prose of a row stands in lines of its own under the row, and
-    the last facts above that, as many as there is no room for.
+    In a narrow terminal, a row's prose follows in lines of its own, and before it the last facts that do not
+    fit.
     """
     console = console or screen()
     cells = [[plain(_word(cell), CELL) for cell in row] for row in rows]
@@ -141,7 +141,7 @@ def _word(cell: object) -> str:
 
 
 def _simple(found: object) -> object:
-    """Return what json can write: dataclasses and named tuples by field, times as text."""
+    """Return plain JSON values: dataclasses and named tuples by field, times as text."""
     if dataclasses.is_dataclass(found) and not isinstance(found, type):
         return {field.name: _simple(getattr(found, field.name)) for field in dataclasses.fields(found)}
     if isinstance(found, tuple) and hasattr(found, "_asdict"):

@@ -1,4 +1,4 @@
-"""`cardinal artifacts`: what a run left for people, and one of these files."""
+"""`cardinal artifacts`: files that a run left for people."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import click
 from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import ago, block, gone, json_option, show, table
-from bot.runspec.builder import artifacts_of
+from bot.runspec.builder import places
 from ledger.errors import CardinalError
 from ledger.lifecycle.private_files import write_file
 from ledger.views import artifacts
@@ -45,13 +45,7 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
     if digest is None:
         now = utc_now()
         rows = (
-            (
-                one.name,
-                one.kind,
-                one.size_bytes,
-                gone(one.dropped) or ago(one.at, now),
-                one.digest,
-            )
+            (one.name, one.kind, one.size_bytes, gone(one.dropped) or ago(one.at, now), one.digest)
             for one in found
         )
         show(found, as_json=as_json, text=lambda: table(HEADS, rows, empty=f"{run} has left nothing"))
@@ -75,7 +69,7 @@ def _content(run: str, digest: str, found: tuple[artifacts.ArtifactRow, ...]) ->
     (row,) = named.values()
     if row.dropped:
         raise NoArtifactError(run, digest, gone(row.dropped))
-    raw = Store(artifacts_of(_home.settings())).read(row.digest)
+    raw = Store(places(_home.settings()).artifacts).read(row.digest)
     if raw is None:
         raise NoArtifactError(run, digest, "the file is gone from the store, or its disk has changed it")
     return raw

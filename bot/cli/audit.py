@@ -1,4 +1,4 @@
-"""`cardinal audit`: whether the event log is what was written, and the trail of one run out of it."""
+"""`cardinal audit`: verification of the event log, and the trail of one run."""
 
 import json
 from pathlib import Path
@@ -52,18 +52,18 @@ def verify(file: Path | None, as_json: bool) -> None:
         broken = {"whole": False, "broken_at": error.seq}
         show(broken, as_json=as_json, text=lambda error=error: (str(error),))  # type: ignore[misc]
         raise SystemExit(1) from error
-    differs = compared.differs if compared else ()
-    told = {"github": compared.found if compared else None, "differs": differs, "not_compared": why_not}
-    found = {"whole": not differs, "events": report.events, "head": report.head, **told}
-    said = why_not or f"{compared.found if compared else 0} heads that GitHub holds were compared"
+    differs, heads = (compared.differs, compared.found) if compared else ((), None)
+    found = {"whole": not differs, "events": report.events, "head": report.head, "github": heads}
+    found |= {"differs": differs, "not_compared": why_not}
     whole = f"{report.events} events, {'not what GitHub holds' if differs else 'whole'}, head {report.head}"
-    show(found, as_json=as_json, text=lambda: (whole, *differs, said))
+    last = why_not or f"{heads} heads that GitHub holds were compared"
+    show(found, as_json=as_json, text=lambda: (whole, *differs, last))
     if differs:
         raise SystemExit(1)
 
 
 def _compare() -> tuple[published_heads.Compared | None, str]:
-    """Return what GitHub's copies of the log's head say, or why they were not looked at."""
+    """Return the comparison with GitHub's copies of the log's head, or why there is none."""
     settings = _home.settings()
     engine = _home.open_engine(settings)
     try:

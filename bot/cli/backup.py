@@ -1,10 +1,10 @@
 """`cardinal backup`: a copy of the ledger while it is in use."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import json_option, show
 from ledger.lifecycle import backup as backups
@@ -20,7 +20,7 @@ def command(target: Path | None, as_json: bool) -> None:
     """
     config = _home.settings()
     engine = _home.open_engine(config)
-    file = target or config.home / "backups" / f"ledger-{datetime.now(UTC):%Y%m%dT%H%M%S}.db"
+    file = target or config.home / "backups" / f"ledger-{utc_now():%Y%m%dT%H%M%S}.db"
     try:
         report = backups.backup(engine, file)
     finally:

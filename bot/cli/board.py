@@ -64,8 +64,8 @@ def _text(found: Sequence[BoardStory]) -> Iterable[str]:
             yield ""
             yield f"{line(name)} ({len(listed)})"
             if listed:
-                yield from table(HEADS, map(_row, listed), empty="")
-
-
-def _row(card: CardLine) -> tuple[object, ...]:
-    return _home.name_of(card), state_word(card.state), card.run_id, card.title, card.because
+                rows = (
+                    (_home.name_of(card), state_word(card.state), card.run_id, card.title, card.because)
+                    for card in listed
+                )
+                yield from table(HEADS, rows, empty="")

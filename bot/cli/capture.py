@@ -1,9 +1,10 @@
 """`cardinal capture`: keep real deliveries for a while, without what they say about people."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import click
 
+from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import json_option, show, table, when
 from bot.web import capture
@@ -27,7 +28,7 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
 
     They are kept in the home's folder `captured`.
     """
-    config, now = _home.settings(), datetime.now(UTC)
+    config, now = _home.settings(), utc_now()
     if off:
         capture.end(config.home)
     elif minutes is not None:

@@ -1,8 +1,7 @@
-"""`cardinal doctor`: what is wrong here, and what to do about it."""
+"""`cardinal doctor`: faults of this installation, each with the next step."""
 
 import os
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from bot.admin import support_bundle
 from bot.admin.doctor import repairs
 from bot.admin.doctor.run import CheckResult, DoctorContext, Level, examine
+from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import json_option, line, show
 from bot.github.client import Hub
@@ -28,10 +28,6 @@ class BundleError(CardinalError):
     def __init__(self, path: Path, because: str) -> None:
         self.path = path
         super().__init__(f"no archive was written to {path}: {because}; name a file in a folder of yours")
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 @click.command("doctor")
@@ -56,7 +52,7 @@ def command(fix: bool, archive: Path | None, as_json: bool) -> None:
         show(wrong, as_json=as_json, text=lambda: _lines(wrong, ()))
         raise SystemExit(1) from None
     engine, trouble = _ledger(config)
-    patient = DoctorContext(config, engine, Hub(config, _now), _now(), trouble)
+    patient = DoctorContext(config, engine, Hub(config, utc_now), utc_now(), trouble)
     try:
         findings = list(examine(patient))
         mended = list(repairs.mend(patient, findings)) if fix else []
@@ -70,7 +66,7 @@ def command(fix: bool, archive: Path | None, as_json: bool) -> None:
 
 
 def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
-    """Return the ledger, or why there is none to be read: a doctor is called when things are broken."""
+    """Return the ledger, or the trouble with it and the next step."""
     try:
         return _home.open_engine(config), None
     except _home.NoLedgerError:

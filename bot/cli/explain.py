@@ -1,9 +1,8 @@
 """`cardinal explain`: why a card does or does not move."""
 
-from datetime import UTC, datetime
-
 import click
 
+from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import json_option, line, show
 from bot.state import policies, snapshots
@@ -22,12 +21,12 @@ def command(card: str, as_json: bool) -> None:
         row = _home.card(db, card)
         snapshot = snapshots.of_card(db, row.card_id)
         if snapshot is None:
-            raise _home.UnknownCardError(card)
-        because = why(policies.in_force(db, row.board_id), snapshot, datetime.now(UTC))
+            raise _home.UnlistedNameError("card", card)
+        because = why(policies.in_force(db, row.board_id), snapshot, utc_now())
     found = {"card": card, "column": row.column, "state": row.state, "because": because}
-    show(found, as_json=as_json, text=lambda: (_told(because),))
 
+    def text() -> tuple[str]:
+        away = _home.absence()
+        return (line(f"{away}. When it last ran: {because}" if away else because),)
 
-def _told(because: str) -> str:
-    away = _home.absence()
-    return line(f"{away}. When it last ran: {because}" if away else because)
+    show(found, as_json=as_json, text=text)

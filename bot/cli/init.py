@@ -5,7 +5,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ import click
 from bot.admin.setup import progress
 from bot.admin.setup.errors import MissingWishError, UnwritableError
 from bot.admin.setup.progress import Registered
+from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import line
 from bot.system import config as configuration
@@ -26,9 +26,8 @@ BOARD = re.compile(rf"({OWNER.pattern})/([1-9][0-9]{{0,9}})")
 REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
 ASKED = "-"
 REACHABLE = (
-    "say where GitHub reaches this machine: --webhook https://your.host (a relay's address will do), "
-    "or --poll "
-    "where nothing can reach it"
+    "say where GitHub reaches this machine: --webhook https://your.host (a relay's address will do), or"
+    " --poll where nothing can reach it"
 )
 
 
@@ -83,29 +82,24 @@ def command(
         poll=poll,
         columns=columns,
         replace=replace,
-        policy_repository=_repository(policy_repository),
+        policy_repository=policy_repository,
         existing=_existing(existing, key, secret),
         wait_s=wait_s,
         opens=opens,
     )
+    if policy_repository and not REPOSITORY.fullmatch(policy_repository):
+        raise MissingWishError("--policy-repository has an owner and a name: --policy-repository acme/board")
     known = bool(config.app_id and not replace) or progress.read(config.home).app is not None
     if webhook and poll:
         raise MissingWishError("--webhook and --poll exclude each other: leave one of them out")
     if not (webhook or poll or known or existing):
         raise MissingWishError(REACHABLE)
     choose = _choose if sys.stdin.isatty() else None
+    place = flow.Place(os.environ, Path.cwd(), lambda text: click.echo(line(text)), utc_now, choose)
     try:
-        flow.set_up(wishes, flow.Place(os.environ, Path.cwd(), _say, _now, choose))
+        flow.set_up(wishes, place)
     except OSError as error:  # of files: those of the network have sentences of their own
         raise UnwritableError(error) from error
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _say(sentence: str) -> None:
-    click.echo(line(sentence))
 
 
 def _board(board_name: str, org: str, config: Config) -> BoardAddress:
@@ -138,7 +132,7 @@ def _webhook(given: str, config: Config) -> str:
 
 
 def _public(given: str, webhook: str) -> str:
-    """Return where browsers reach the pages: as was said, else the webhook's host where that is Cardinal."""
+    """Return the address of the pages: the given one, else the webhook's host where that is Cardinal."""
     parts = urlsplit(given or webhook)
     if given and (not PUBLIC.fullmatch(given) or parts.scheme not in ("http", "https")):
         raise MissingWishError(
@@ -154,12 +148,6 @@ def _is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_private
     except ValueError:
         return host == "localhost" or host.endswith((".localhost", ".local"))
-
-
-def _repository(given: str) -> str:
-    if given and not REPOSITORY.fullmatch(given):
-        raise MissingWishError("--policy-repository has an owner and a name: --policy-repository acme/board")
-    return given
 
 
 def _existing(app_id: int, key: Path | None, secret: str) -> Registered | None:

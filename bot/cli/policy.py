@@ -1,18 +1,27 @@
-"""`cardinal policy`: would a policy file, and what lies beside it, be taken; which profiles are built in."""
+"""`cardinal policy`: check of a policy file and the folder beside it; list of built-in profiles."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
-from bot.cli import CommandGroup, _policy_folder
+from bot.cli import CommandGroup
 from bot.cli._show import block, json_option, line, show
 from bot.render import missing_checks
+from bot.repo_config import personas, skills
+from bot.repo_config import profiles as profile_files
+from bot.repo_config.skill_sources import Shelf, folder_shelf
 from rules import registry
-from rules.errors import PolicyError
+from rules.errors import PersonaError, PolicyError
+from rules.policy.messages import capped
 from rules.policy.model import parse
+from rules.policy.persona import MAX_BYTES as PERSONA_BYTES
+from rules.policy.persona import parse_persona
+from rules.policy.stages import is_persona
 from rules.policy.validate import PROFILES
+from rules.runs.skills import REPOSITORY
 
+SUFFIX = ".md"
 MAX_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
 
 
@@ -70,14 +79,74 @@ def _described(profile: dict[str, object]) -> Iterable[str]:
 
 
 def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what is wrong with file and folder, and what somebody may not have meant by them."""
-    beside = _policy_folder.problems(file)
+    """Return the mistakes in file and folder, and hints at what may surprise."""
+    beside = _problems_beside(file)
     with file.open("rb") as opened:
         raw = opened.read(MAX_BYTES)
     try:
-        policy = parse(raw.decode("utf-8"), home=home, profiles=_policy_folder.own_profiles(file))
+        policy = parse(raw.decode("utf-8"), home=home, profiles=_own_profiles(file))
     except UnicodeDecodeError:
         return ("the file is not UTF-8", *beside), ()
     except PolicyError as error:
         return (*error.problems, *beside), ()
-    return beside, (*missing_checks.hints(policy.repository), *_policy_folder.hints(file))
+    return beside, (*missing_checks.hints(policy.repository), *_skill_hints(file))
+
+
+def _own_profiles(file: Path) -> tuple[str, ...]:
+    """Return the names of the repository's own profiles, in the folder beside its policy file."""
+    return _names(_shelf(file), "profiles")[: profile_files.MAX_OWN]
+
+
+def _problems_beside(file: Path) -> tuple[str, ...]:
+    """Return a sentence for each mistake that fails a run: in the repository's profiles and personas."""
+    return capped((*_of_profiles(file), *_of_personas(file)))
+
+
+def _skill_hints(file: Path) -> tuple[str, ...]:
+    """Return a sentence for each skill that no run can use; a run goes on without it."""
+    root = _folder(file) / "skills"
+    return tuple(
+        f"{root / one.name}: every run skips this skill: {one.problem}"
+        for one in skills.unusable(folder_shelf(root, REPOSITORY))
+    )
+
+
+def _of_profiles(file: Path) -> Iterator[str]:
+    shelf = _shelf(file)
+    for name in _own_profiles(file):
+        path = f"profiles/{name}{SUFFIX}"
+        try:
+            profile_files.parsed(str(_folder(file) / path), shelf.read(path, profile_files.PROFILE_BYTES))
+        except PolicyError as error:
+            yield from error.problems
+
+
+def _of_personas(file: Path) -> Iterator[str]:
+    shelf = _shelf(file)
+    named = (name for name in _names(shelf, "personas") if is_persona(name))
+    for name in [*named][: personas.MAX]:
+        path = f"personas/{name}{SUFFIX}"
+        raw = shelf.read(path, PERSONA_BYTES)
+        if raw is None:
+            yield f"{_folder(file) / path}: it is no plain file of at most {PERSONA_BYTES} bytes"
+            continue
+        try:
+            parse_persona(name, raw.decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            yield f"{_folder(file) / path}: the file is not UTF-8"
+        except PersonaError as error:
+            yield from (f"{_folder(file) / path}: {one}" for one in error.problems)
+
+
+def _names(shelf: Shelf, folder: str) -> tuple[str, ...]:
+    """Return the names of Markdown files, without links, as GitHub lists them."""
+    listed = (one.name for one in shelf.listing(folder) if one.kind == "file")
+    return tuple(name.removesuffix(SUFFIX) for name in listed if name.endswith(SUFFIX))
+
+
+def _shelf(file: Path) -> Shelf:
+    return folder_shelf(_folder(file), REPOSITORY)
+
+
+def _folder(file: Path) -> Path:
+    return file.parent / "cardinal"

@@ -6,7 +6,6 @@ from bot.bootstrap import utc_now
 from bot.cli import _home
 from bot.cli._show import ago, json_option, line, show, table
 from bot.scheduler import queues
-from bot.scheduler.queues import QueueName
 from bot.system import redis as embedded_redis
 from ledger.errors import CardinalError
 from ledger.ids import DeliveryId
@@ -17,7 +16,7 @@ HEADS = ("delivery", "event", "action", "received", "attempts", "error")
 
 
 class NotQuarantinedError(CardinalError):
-    """Only what was put aside can be tried again."""
+    """The delivery is not quarantined."""
 
     def __init__(self, delivery_id: str) -> None:
         self.delivery_id = delivery_id
@@ -51,7 +50,5 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
         engine.dispose()
     redis = embedded_redis.connect(config)
     for delivery_id in chosen:  # where no Redis answers, the next tick finds them
-        queues.enqueue(
-            redis, QueueName.CONTROL, "bot.scheduler.jobs.ingest", delivery_id, job_id=f"ingest-{delivery_id}"
-        )
+        queues.request(redis, "ingest", delivery_id)
     show({"replayed": chosen}, as_json=as_json, text=lambda: (f"{len(chosen)} deliveries are tried again",))

@@ -45,7 +45,7 @@ def _row(db: Connection, run: RunRow, now: datetime) -> tuple[object, ...]:
 
 
 def _why(run: RunRow, card: CardRow | None) -> str:
-    """Return why the run ended as it did, or what it does or waits for."""
+    """Return the reason of the run's ending, or its present work or wait."""
     if run.ending is Ending.SUCCEEDED:
         return ""
     if run.ending is not None:

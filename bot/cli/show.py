@@ -1,4 +1,4 @@
-"""`cardinal show`: one run or one card, with everything that is known about it."""
+"""`cardinal show`: one run or one card, with everything the ledger has of it."""
 
 import re
 from collections.abc import Iterable
@@ -88,14 +88,17 @@ def command(name: str, briefing: bool, zoom: str, as_json: bool) -> None:
 
 def _found(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
     if briefing:
-        return _briefing.stack_lines(db, _home.run(db, name))
+        return _briefing.stack_of(db, _home.run(db, name))
     if RUN.fullmatch(name):
         story = _run(db, _home.run(db, name))
         return story, _run_text(story)
     card = _home.card(db, name)
-    told = timeline.of_card(db, card.card_id, zoom)
-    placed = placements.get(db, card.card_id)
-    of_card = CardStory(card, runs.of_card(db, card.card_id), told, placed)
+    of_card = CardStory(
+        card,
+        runs.of_card(db, card.card_id),
+        timeline.of_card(db, card.card_id, zoom),
+        placements.get(db, card.card_id),
+    )
     return of_card, _card_text(of_card)
 
 
@@ -136,9 +139,11 @@ def _run_text(story: RunStory) -> Iterable[str]:
         yield from (f"  {number}. {line(step)}" for number, step in enumerate(plan.steps, start=1))
     for stage in story.stages:
         yield from _stage(stage)
-    for asked in story.questions:
-        yield f"question {asked.question_id}, by {asked.asker}: {line(asked.text)}"
-        yield f"  {_answer(asked)}"
+    for question in story.questions:
+        yield f"question {question.question_id}, by {question.asker}: {line(question.text)}"
+        unanswered = "never answered" if question.withdrawn else "waits for an answer"
+        answer = f"{line(question.answered_by)}: {line(question.answer)}"
+        yield f"  {unanswered if question.answered_at is None else answer}"
     for check in story.checks:
         ended = f"exit code {check.exit_code} after {check.duration_s:.1f} s"
         yield f"{check.tier} {check.iteration}: {line(check.command)}: {ended}"
@@ -185,12 +190,6 @@ def _stage(stage: StageRow) -> Iterable[str]:
     yield f"stage {stage.entry}, {line(stage.stage)}{went}: {who}, {used((stage,))}"
     if stage.summary:
         yield f"  {line(stage.summary)}"
-
-
-def _answer(asked: QuestionRow) -> str:
-    if asked.answered_at is not None:
-        return f"{line(asked.answered_by)}: {line(asked.answer)}"
-    return "never answered" if asked.withdrawn else "waits for an answer"
 
 
 def _card_text(story: CardStory) -> Iterable[str]:

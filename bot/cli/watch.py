@@ -1,4 +1,4 @@
-"""`cardinal watch`: what happens, as it happens."""
+"""`cardinal watch`: the timeline of cards as it grows."""
 
 import json
 import threading
@@ -40,7 +40,7 @@ def command(card: str | None, zoom: str, start: int | None, once: bool, as_json:
         while True:
             with event_store.reading(engine) as db:
                 fresh = event_store.read(db, after=seq)
-                lines = [_printed(db, row, as_json) for row in _told(db, fresh, only) if row.zoom in depths]
+                lines = [_printed(db, row, as_json) for row in _rows(db, fresh, only) if row.zoom in depths]
             for text in lines:
                 click.echo(text)
             seq = fresh[-1].seq if fresh else seq
@@ -52,7 +52,7 @@ def command(card: str | None, zoom: str, start: int | None, once: bool, as_json:
         engine.dispose()
 
 
-def _told(db: Connection, fresh: tuple[Recorded, ...], only: CardId | None) -> Iterable[TimelineRow]:
+def _rows(db: Connection, fresh: tuple[Recorded, ...], only: CardId | None) -> Iterable[TimelineRow]:
     for recorded in fresh:
         card_id = _card_of(db, recorded)
         if card_id is None or only not in (None, card_id):
@@ -80,5 +80,5 @@ def _printed(db: Connection, row: TimelineRow, as_json: bool) -> str:
     name = f"{card.repository}#{card.number}" if card is not None and card.number else row.card_id
     if not as_json:
         return f"{when(row.at)}  {line(name)}  {row.run_id or ''}  {line(row.text)}"
-    told = {"seq": row.seq, "at": row.at.isoformat(), "card": name, "run": row.run_id, "kind": row.kind}
-    return json.dumps({**told, "zoom": row.zoom, "text": row.text})
+    about = {"seq": row.seq, "at": row.at.isoformat(), "card": name, "run": row.run_id, "kind": row.kind}
+    return json.dumps({**about, "zoom": row.zoom, "text": row.text})

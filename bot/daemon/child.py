@@ -1,4 +1,4 @@
-"""One process of a group: what it does, how a forked child becomes it, how it is buried."""
+"""One process of a group: its role, a forked child's start in it, and its end."""
 
 import contextlib
 import os
@@ -15,10 +15,10 @@ Ready = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class ProcessRole:
-    """One process of a group. `run` is called in the child, with what it calls once it works.
+    """One process of a group. `run` is called in the child, with the function to call once it works.
 
-    The others stand on a `ground`: it is started before and stopped after them. Where `run` becomes another
-    program, which cannot say that it is ready, `check` is asked from outside.
+    A `ground` is started before the others and stopped after them. `check` tells from outside whether a role
+    is ready whose `run` becomes another program.
     """
 
     name: str
@@ -65,7 +65,7 @@ def become(
 
 
 def next_dead() -> int | None:
-    """Return the pid of a child that died and is not buried yet."""
+    """Return the pid of a child that died and is not reaped yet."""
     try:
         found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:

@@ -1,4 +1,4 @@
-"""A group of processes kept alive as one: forked from here, started again when one dies, stopped together."""
+"""Process group: children are forked here, started again when they die, stopped together."""
 
 import gc
 import os
@@ -6,7 +6,7 @@ import selectors
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
@@ -37,7 +37,7 @@ class _Child:
 
 
 class NotReadyError(CardinalError):
-    """What the others stand on did not come up."""
+    """A ground, which the other roles need, did not come up."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -48,68 +48,70 @@ class NotReadyError(CardinalError):
 
 @dataclass(slots=True)
 class ProcessGroup:
-    """Runs the roles until told to stop. `say` prints a line; `changed` gets the pids when they change."""
+    """Runs the roles until a stop. `say` prints a line; `changed` gets the pids when they change."""
 
     roles: Sequence[ProcessRole]
     say: Callable[[str], None]
-    changed: Callable[[Mapping[str, int]], None]
+    changed: Callable[[Mapping[str, int]], None] = lambda _pids: None
     _children: list[_Child] = field(default_factory=list)
-    _asked: int = 0
-    _wakeup_pipe: tuple[int, int] = (-1, -1)
+    _stops: int = 0  # signals that asked for a stop
+    _pipe: tuple[int, int] = (-1, -1)
 
     def run(self) -> None:
-        """Start everything and return after a stop that SIGTERM or SIGINT asked for; nothing of it lives on.
+        """Start everything; return after SIGTERM or SIGINT, when every process is gone.
 
         Raises NotReadyError when a ground does not come up.
         """
         self._children = [_Child(role) for role in self.roles]
-        before = self._listen()
+        before = self._catch_signals()
         try:
             gc.collect()
             gc.freeze()  # so that collections in the children do not copy what they share
             self._start_grounds()
-            while not self._asked:
-                self._start_due()
+            while not self._stops:
+                self._start_due(self._children)
                 self._wait(self._pause_s())
                 self._reap()
-                self._notice()
+                self._check_ready()
         finally:
-            self._stop()
+            self._stops = max(1, self._stops)
+            self._stop([child for child in self._children if not child.role.ground], STOP_S)
+            self._stop([child for child in self._children if child.role.ground], STOP_GROUND_S)
             gc.unfreeze()
-            self._deafen(before)
+            self._restore_signals(before)
 
     # --- waiting for signals and children --------------------------------------------------------------
 
-    def _listen(self) -> dict[int, object]:
-        self._wakeup_pipe = os.pipe()
-        for end in self._wakeup_pipe:
+    def _catch_signals(self) -> dict[int, object]:
+        self._pipe = os.pipe()
+        for end in self._pipe:
             os.set_blocking(end, False)
-        signal.set_wakeup_fd(self._wakeup_pipe[1], warn_on_full_buffer=False)
-        return {kind: signal.signal(kind, self._ring) for kind in SIGNALS}
+        signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
+        return {kind: signal.signal(kind, self._count_signal) for kind in SIGNALS}
 
-    def _deafen(self, before: dict[int, object]) -> None:
+    def _restore_signals(self, before: dict[int, object]) -> None:
         signal.set_wakeup_fd(-1)
         for kind, action in before.items():
             signal.signal(kind, action)  # type: ignore[arg-type]  # what signal.signal returned
-        for end in self._wakeup_pipe:
+        for end in self._pipe:
             os.close(end)
 
-    def _ring(self, number: int, _frame: FrameType | None) -> None:
+    def _count_signal(self, number: int, _frame: FrameType | None) -> None:
         if number != signal.SIGCHLD:
-            self._asked += 1
+            self._stops += 1
 
     def _wait(self, most_s: float | None) -> None:
         """Return after a signal, a word of a child, or `most_s` seconds."""
         with selectors.DefaultSelector() as selector:
-            selector.register(self._wakeup_pipe[0], selectors.EVENT_READ)
+            selector.register(self._pipe[0], selectors.EVENT_READ)
             for child in self._children:
                 if child.ready_fd >= 0:
                     selector.register(child.ready_fd, selectors.EVENT_READ)
-            heard = {key.fd for key, _ in selector.select(most_s)}
-        if self._wakeup_pipe[0] in heard:
-            os.read(self._wakeup_pipe[0], 4096)
+            readable = {key.fd for key, _ in selector.select(most_s)}
+        if self._pipe[0] in readable:
+            os.read(self._pipe[0], 4096)
         for child in self._children:
-            if child.ready_fd in heard:
+            if child.ready_fd in readable:
                 child.ready = os.read(child.ready_fd, 1) == b"1"
                 _close_ready(child)
                 if child.ready:
@@ -121,32 +123,29 @@ class ProcessGroup:
         waiting = [child.due for child in self._children if not child.pid]
         return max(0.0, min(waiting) - time.monotonic()) if waiting else None
 
-    def _notice(self) -> None:
+    def _check_ready(self) -> None:
         for child in self._children:
             if child.pid and not child.ready and child.role.check is not None and child.role.check():
                 child.ready = True
                 self.say(f"{child.role.name} ready pid={child.pid}")
 
-    # --- starting and burying --------------------------------------------------------------------------
+    # --- starting and reaping --------------------------------------------------------------------------
 
     def _start_grounds(self) -> None:
         grounds = [child for child in self._children if child.role.ground]
-        for child in grounds:
-            self._start(child)
+        self._start_due(grounds)
         until = time.monotonic() + GROUND_READY_S
-        while not self._asked and not all(child.ready for child in grounds):
+        while not self._stops and not all(child.ready for child in grounds):
             if time.monotonic() > until:
                 raise NotReadyError(next(child.role.name for child in grounds if not child.ready))
             self._wait(POLL_S)
             self._reap()
-            self._notice()
-            for child in grounds:
-                if not child.pid and child.due <= time.monotonic():
-                    self._start(child)
+            self._check_ready()
+            self._start_due(grounds)
 
-    def _start_due(self) -> None:
+    def _start_due(self, children: Iterable[_Child]) -> None:
         now = time.monotonic()
-        for child in self._children:
+        for child in children:
             if not child.pid and child.due <= now:
                 self._start(child)
 
@@ -159,14 +158,14 @@ class ProcessGroup:
         was = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         pid = os.fork()
         if pid == 0:
-            become(child.role, follow, writing, closing=(reading, *self._wakeup_pipe), mask=was)
+            become(child.role, follow, writing, closing=(reading, *self._pipe), mask=was)
         signal.pthread_sigmask(signal.SIG_SETMASK, was)
         os.close(writing)
         child.pid, child.ready_fd, child.ready, child.started = pid, reading, False, time.monotonic()
-        self._tell()
+        self._report()
 
     def _reap(self) -> None:
-        """Take leave of every child that died, with all that it left in its own group of processes."""
+        """Reap every child that died, with all that it left in its own group of processes."""
         while (dead := next_dead()) is not None:
             status = reap(dead)
             for child in self._children:
@@ -179,35 +178,30 @@ class ProcessGroup:
         wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (child.failures - 1))
         child.pid, child.ready, child.due = 0, False, now + wait_s
         _close_ready(child)
-        if not self._asked:
+        if not self._stops:
             self.say(f"{child.role.name} ended status={status}, starts again in {wait_s:.1f} s")
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         self.changed({child.role.name: child.pid for child in self._children if child.pid})
 
     # --- stopping --------------------------------------------------------------------------------------
 
-    def _stop(self) -> None:
-        self._asked = max(1, self._asked)
-        self._stop_these([child for child in self._children if not child.role.ground], STOP_S)
-        self._stop_these([child for child in self._children if child.role.ground], STOP_GROUND_S)
-
-    def _stop_these(self, children: list[_Child], within_s: float) -> None:
+    def _stop(self, children: list[_Child], within_s: float) -> None:
         """Ask, wait, then kill; a second Ctrl-C kills at once."""
-        asked = self._asked
+        stops = self._stops
         for child in children:
             if child.pid:
                 os.kill(child.pid, signal.SIGTERM)
         until = time.monotonic() + within_s
         while any(child.pid for child in children):
             left_s = until - time.monotonic()
-            if left_s <= 0 or self._asked > asked:
+            if left_s <= 0 or self._stops > stops:
                 for child in children:
                     if child.pid:
                         os.kill(child.pid, signal.SIGKILL)
                 until = time.monotonic() + within_s
-                asked = self._asked
+                stops = self._stops
             self._wait(max(0.0, min(left_s, 1.0)))
             self._reap()
 

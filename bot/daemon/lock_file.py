@@ -1,4 +1,4 @@
-"""Which group of processes runs in a home: a lock that one holds, and the pids for whoever asks."""
+"""Lock of a home, held by the process group that runs there, and the record of its pids."""
 
 import fcntl
 import json
@@ -21,7 +21,7 @@ class AlreadyUpError(CardinalError):
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What runs: the group's own pid, the web server's address, and the pid of each part by name."""
+    """A running group: its own pid, the web server's address, and the pid of each part by name."""
 
     up: int
     address: str
@@ -31,12 +31,12 @@ class Presence:
 @contextmanager
 def hold(home: Path) -> Iterator[None]:
     """Hold the home's lock; raises AlreadyUpError. The kernel lets go of it when this process dies."""
-    path = _run(home) / "up.lock"
+    path = home / "run" / "up.lock"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("a") as lock:
         try:
-            fcntl.lockf(
-                lock, fcntl.LOCK_EX | fcntl.LOCK_NB
-            )  # not flock: children would hold that one as well
+            # Not flock: children would hold that one as well.
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise AlreadyUpError(home) from error
         try:
@@ -46,7 +46,7 @@ def hold(home: Path) -> Iterator[None]:
 
 
 def record(home: Path, presence: Presence) -> None:
-    """Write what runs, at once and whole."""
+    """Write the record, at once and whole."""
     text = json.dumps(
         {"up": presence.up, "address": presence.address, "parts": dict(presence.parts)}, indent=1
     )
@@ -56,24 +56,16 @@ def record(home: Path, presence: Presence) -> None:
 
 
 def look(home: Path) -> Presence | None:
-    """Return what runs in the home; None when nothing does, also when it was killed and left its record."""
+    """Return the group that runs in the home; None without one, also when a killed one left its record."""
     try:
         found = json.loads(_pids(home).read_text(encoding="utf-8"))
         presence = Presence(int(found["up"]), str(found["address"]), dict(found["parts"]))
         os.kill(presence.up, 0)
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    except PermissionError:  # its number belongs to a process of somebody else's now
+    except (FileNotFoundError, ProcessLookupError, PermissionError):  # or the pid is somebody else's now
         return None
     except (ValueError, KeyError, TypeError):  # torn when the machine went down
         return None
     return presence
-
-
-def _run(home: Path) -> Path:
-    folder = home / "run"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
 
 
 def _pids(home: Path) -> Path:

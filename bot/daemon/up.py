@@ -35,7 +35,7 @@ Say = Callable[[str], None]
 
 
 class NoRedisError(CardinalError):
-    """The workers would have nothing to take wake-ups from."""
+    """No Redis answers, from which workers take wake-ups."""
 
     def __init__(self) -> None:
         super().__init__("no Redis answers: start `cardinal up`, or set CARDINAL_REDIS_URL to one that runs")
@@ -46,12 +46,9 @@ class UnwritableHomeError(CardinalError):
 
     def __init__(self, home: Path, error: OSError) -> None:
         self.home = home
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        step = (
-            "make room there"
-            if full
-            else "let this user write there, or name another folder in CARDINAL_HOME"
-        )
+        step = "let this user write there, or name another folder in CARDINAL_HOME"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            step = "make room there"
         super().__init__(f"the home {home} cannot be written: {error.strerror or error}; {step}")
 
 
@@ -72,13 +69,11 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 
 
 def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
-    """Run the web server alone; it stores deliveries also where no Redis answers, and where there is no key
-    of the App.
-    """
+    """Run the web server alone; it stores deliveries without a Redis and without the App's key, too."""
     config = _prepared(environ, cwd, Config.require_web)
     with web_server.bind(config) as listener:
         say(_way_in(config, web_server.address(listener)))
-        ProcessGroup((_web(config, listener),), say, _ignore).run()
+        ProcessGroup((_web(config, listener),), say).run()
 
 
 def work(
@@ -90,13 +85,13 @@ def work(
     if not embedded_redis.answers(client):
         raise NoRedisError
     client.close()
-    ProcessGroup((*_workers(config, names), *((_ticker(),) if tick else ())), say, _ignore).run()
+    ProcessGroup((*_workers(config, names), *((_ticker(),) if tick else ())), say).run()
 
 
 def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None]) -> Config:
-    """Return the configuration once the ledger is migrated and everything is imported that children share.
+    """Migrate the ledger, import all that children share, and return the configuration.
 
-    Raises ConfigError for what is missing of the settings that `require` looks at.
+    Raises ConfigError for missing settings, by `require`.
     """
     config = configuration.read(environ, cwd)
     require(config)
@@ -123,17 +118,13 @@ def _open_home(home: Path) -> None:
 
 
 def _way_in(config: Config, address: str) -> str:
-    """Return the sentence about how Cardinal hears of what happens."""
+    """Return the sentence about the way in: webhooks, or looks at the board."""
     if config.webhooks:
         return f"webhooks are received at {address}{PATH}"
     return (
         f"no webhooks (CARDINAL_WEBHOOKS is false): the board is looked at every {config.sweep_s:.0f} s; "
         "what is said in comments and reviews is not heard"
     )
-
-
-def _ignore(_pids: Mapping[str, int]) -> None:
-    """Nobody asks where there is no lock."""
 
 
 def _redis(config: Config) -> tuple[ProcessRole, ...]:

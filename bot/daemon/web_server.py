@@ -66,10 +66,7 @@ def load(config: Config) -> Flask:
     redis = embedded_redis.connect(config)
 
     def wake(delivery_id: DeliveryId) -> bool:
-        job_id = f"ingest-{delivery_id}"
-        return queues.enqueue(
-            redis, queues.QueueName.CONTROL, "bot.scheduler.jobs.ingest", delivery_id, job_id=job_id
-        )
+        return queues.request(redis, "ingest", delivery_id)
 
     return make_app(config, open_ledger(config.database_url), wake, utc_now)
 

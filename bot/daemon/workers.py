@@ -1,4 +1,4 @@
-"""Workers: what takes wake-ups from a queue and does them."""
+"""Workers: they take wake-ups from a queue and do them."""
 
 import importlib
 import logging
@@ -21,14 +21,13 @@ from rq.timeouts import JobTimeoutException
 from rq.utils import now
 from rq.worker import BaseWorker, WorkerStatus
 
-from bot.scheduler.queues import TIME_LIMIT_S, QueuedCall, QueueName, WakeUp, mark_key, queue
+from bot.scheduler.queues import JOBS, TIME_LIMIT_S, QueuedCall, QueueName, WakeUp, mark_key, queue
 from ledger.errors import CardinalError
 from runner import workspaces
 from runner.exec.launch import with_parent
 
 log = logging.getLogger(__name__)
 
-JOBS = "bot.scheduler.jobs"
 # What each queue may call, by the names of the functions there.
 CALLED: Mapping[QueueName, tuple[str, ...]] = {
     QueueName.CONTROL: ("ingest", "sync_card", "late_checks", "sweep_board", "tidy"),
@@ -46,7 +45,7 @@ Calls = Mapping[str, Callable[..., object]]
 
 
 class _Prompt(BaseWorker):
-    """What both kinds change in RQ's worker: it brings wake-ups, and nothing that Redis says is obeyed.
+    """Changes of both kinds to RQ's worker: it brings wake-ups, and obeys no order in Redis.
 
     Of a job only its call counts, and only a function of `calls`. It is taken out of Redis before it begins:
     what is lost then is found by the next tick.
@@ -59,7 +58,7 @@ class _Prompt(BaseWorker):
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
     ) -> tuple[Job, Queue] | None:
-        """Tell who waits for it that jobs are taken from now on, then wait for one."""
+        """Report that the worker listens, then wait for a job."""
         if self.listening is not None:
             self.listening()
             self.listening = None
@@ -76,16 +75,16 @@ class _Prompt(BaseWorker):
         """Never rest because a key in Redis says so."""
 
     def run_maintenance_tasks(self) -> None:
-        """Forget what killed workers held; RQ would read every job that anybody has left in Redis."""
+        """Forget the jobs of killed workers; RQ would read every job that is left in Redis."""
         self.connection.delete(*(one.intermediate_queue_key for one in self.queues))
         self.last_cleaned_at = now()  # type: ignore[assignment]  # rq 3.0
 
     def set_state(self, state: str, pipeline: object = None) -> None:  # noqa: ARG002 -- RQ's
-        """Note whether it works, here: nobody else asks."""
+        """Keep the state in this process: nobody else needs it."""
         self._state = state
 
     def take(self, job: Job, queue: Queue) -> Callable[[], object] | None:
-        """Take the job out of Redis and return what to do; None, and a line in the log, if it is not ours."""
+        """Take the job out of Redis and return its call; None, and a line in the log, for a foreign one."""
         self.connection.delete(job.key)
         self.connection.lrem(queue.intermediate_queue_key, 1, job.id)
         call = _call_of(job)
@@ -172,7 +171,7 @@ class RunWorker(_Prompt, Worker):
             os._exit(status)
 
     def setup_work_horse_signals(self) -> None:
-        """Let SIGTERM raise in the child, so that what it opened is closed; RQ's child would just die."""
+        """Let SIGTERM raise in the child, so that it closes its files; RQ's child would just die."""
         super().setup_work_horse_signals()  # type: ignore[no-untyped-call]  # rq 3.0
         signal.signal(signal.SIGTERM, _leave)
 
@@ -200,7 +199,7 @@ def warm_up() -> None:
 
 
 def calls_of(name: QueueName) -> Calls:
-    """Return what that queue may call, by dotted name."""
+    """Return the functions that the queue may call, by dotted name."""
     jobs = importlib.import_module(JOBS)
     return {f"{JOBS}.{function}": getattr(jobs, function) for function in CALLED[name]}
 

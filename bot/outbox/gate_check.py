@@ -13,8 +13,7 @@ from bot.outbox.contract import ActResult
 from bot.outbox.posting import last_of
 from bot.outbox.targets import MAX_RUNS
 from bot.render.markdown.marker import digest_of
-from bot.render.pull import log_head
-from bot.render.pull.gate_check import NAME, Seen
+from bot.render.pull.gate_check import NAME, Seen, log_head
 from ledger.log import event_store, hash_chain
 from ledger.queue.outbox import Entry
 from ledger.states import Gate, RunState
@@ -64,7 +63,7 @@ def publish(
     if last is not None and known and last.digest == digest:
         return ActResult(known, digest)
     with event_store.reading(context.engine) as db:
-        head_of_log = log_head.text(hash_chain.newest(db))
+        head_of_log = log_head(hash_chain.newest(db))
     told = {**says, "output": {**says.get("output", {}), "text": head_of_log}}
     root = repository_path(repository)
     if not known and entry.attempts > 1:

@@ -1,4 +1,4 @@
-"""What the planning assistant and the `ai_task` rules are asked: bounded, and clear about who said what."""
+"""Prompts of the planning assistant and of `ai_task` rules: bounded, each text with its author."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,8 +27,9 @@ WARNING = (
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Who is believed in one prompt: whether the card's author has write access, and the tag that fences
-    others' words, which nobody can guess: `nonce` is chance.
+    """Trust in one prompt: whether the card's author has write access, and the tag around others' words.
+
+    `nonce` is random, so that nobody can guess the tag.
     """
 
     author: bool

@@ -1,4 +1,4 @@
-"""What to write into a repository's policy file so that an agent's work there can be checked."""
+"""Advice for a repository whose policy file names no checks."""
 
 from rules.policy.repository import RepositoryRules
 
@@ -17,7 +17,7 @@ repository:
 
 
 def why(repository: str, *, has_file: bool) -> str:
-    """Return why no agent works there, and what to write; the first 160 characters stand on the card."""
+    """Return why no agent works there, and the line to write; the card shows the first 160 characters."""
     lacks = f"{repository}'s {FILE} names no checks" if has_file else f"{repository} has no {FILE}"
     return (
         f"{lacks}: name your tests, {LINE}, then retry."
@@ -27,7 +27,7 @@ def why(repository: str, *, has_file: bool) -> str:
 
 
 def hints(rules: RepositoryRules) -> tuple[str, ...]:
-    """Return what becomes of runs in a repository with these rules, where that may surprise somebody."""
+    """Return the effects of these rules on runs that may surprise somebody."""
     if rules.waived:
         return ("validation is none: nothing checks what agents do in this repository",)
     if not rules.checked:
@@ -39,7 +39,7 @@ def hints(rules: RepositoryRules) -> tuple[str, ...]:
 
 
 def steps() -> str:
-    """Return what to paste, for somebody who never wrote such a file."""
+    """Return the text to paste, for somebody who never wrote such a file."""
     return (
         f"Next: put this into `{FILE}` on the default branch, with the command that runs your tests, then try"
         f" again. If the file is there already, only the last two lines are new.\n\n{EXAMPLE}\n\n"

@@ -1,4 +1,4 @@
-"""The issue that a run's agent asked for: its words, and who they are."""
+"""Issue that a run's agent proposed: its words, and its name."""
 
 from bot.render.markdown.escape import cut, fit, line, quote, tame
 

@@ -1,4 +1,4 @@
-"""The comment that asks a person to approve a plan, and what becomes of it."""
+"""Comment with a plan: the boxes to approve it, later the decision."""
 
 from bot.render.markdown.checkboxes import box
 from bot.render.markdown.escape import fit, line, quote
@@ -11,19 +11,20 @@ MAX_STEPS = 50
 
 
 def write(story: Story, plan: PlanRow) -> str:
-    """Return the comment: with boxes while the plan waits, else with who decided what."""
+    """Return the comment: with boxes while the plan waits, else with the decision."""
     revision = f", revision {plan.revision}" if plan.revision > 1 else ""
     steps = "\n".join(
         f"{position}. {line(step)}" for position, step in enumerate(plan.steps[:MAX_STEPS], start=1)
     )
     more = len(plan.steps) - MAX_STEPS
+    decision = f"What should be different:\n\n{quote(plan.text, 3_000)}" if plan.text.strip() else ""
     return fit(
         (
             f"### 📝 Plan of run {story.run.run_id}{revision}: {_decision_line(story, plan)}",
             quote(plan.summary, 3_000),
             steps,
             f"… and {more} more steps" if more > 0 else "",
-            *(_how_to_decide(story, plan) if _waits(story, plan) else (_decision(plan),)),
+            *(_how_to_decide(story, plan) if _waits(story, plan) else (decision,)),
         )
     )
 
@@ -51,7 +52,3 @@ def _how_to_decide(story: Story, plan: PlanRow) -> tuple[str, ...]:
         "To change it, reply `/cardinal redirect` and what should be different."
         f" Nothing is edited before you approve.{cap}",
     )
-
-
-def _decision(plan: PlanRow) -> str:
-    return f"What should be different:\n\n{quote(plan.text, 3_000)}" if plan.text.strip() else ""

@@ -1,4 +1,4 @@
-"""The comment that asks a person something on behalf of a run, and its answer."""
+"""Comment with a run's question to a person, and its answer."""
 
 from collections.abc import Mapping
 
@@ -19,19 +19,22 @@ ASKERS: Mapping[str, str] = {
     "stage": "needs you before its next stage",
     "leave": "is not finished, but its card was dragged away",
 }
+HOW_TO_ANSWER: Mapping[str, str] = {
+    "leave": "Tick one, or reply `/cardinal cancel` or `/cardinal finish`. The run goes on meanwhile.",
+    "workflows": "It takes a maintainer: tick one, or `/cardinal allow workflows` for the whole card."
+    " Whatever changes the files of CI runs with this repository's secrets: read it first.",
+    "guard": "Tick one, or write what it shall do instead: the agent does that, and is judged again."
+    " `guardrails:` in .github/cardinal.yml says what is asked about.",
+    "permission": "Tick one or simply reply; the run goes on from where it stands."
+    " `/cardinal allow <pattern>` allows more than this one for the whole card.",
+}
 MAX_CHOICES = 20
-MAX_BYTES = 500  # of a choice: as many as an agent's may have, so that all of it is seen
+MAX_BYTES = 500  # of a choice: as many as an agent's may have
 
 
 def write(question: QuestionRow) -> str:
     """Return the comment: with choices while the question is open, else with its answer."""
-    return fit(
-        (
-            f"### {_title(question)}",
-            quote(question.text, 6_000),
-            *_rest(question),
-        )
-    )
+    return fit((f"### {_title(question)}", quote(question.text, 6_000), *_rest(question)))
 
 
 def _title(question: QuestionRow) -> str:
@@ -55,32 +58,10 @@ def _how_to_answer(question: QuestionRow) -> tuple[str, ...]:
         box(f"choice:{question.question_id}:{number}", f"{number}. {line(choice, MAX_BYTES)}")
         for number, choice in enumerate(question.choices[:MAX_CHOICES], start=1)
     )
-    if question.asker == "leave":
-        return (
-            boxes,
-            "Tick one, or reply `/cardinal cancel` or `/cardinal finish`. The run goes on meanwhile.",
-        )
-    if question.subject in CHOSEN_ONLY:
+    if question.subject in CHOSEN_ONLY and question.asker != "leave":
         dollars = " `/cardinal budget +2` adds dollars, and it goes on as well."
         how = "Tick one, or reply with its number. Other words decide nothing here."
         return boxes, f"{how}{dollars if question.subject == Subject.BUDGET else ''}"
-    if question.asker == "workflows":
-        return (
-            boxes,
-            "It takes a maintainer: tick one, or `/cardinal allow workflows` for the whole card. Whatever"
-            " changes the files of CI runs with this repository's secrets: read it first.",
-        )
-    if question.asker == "guard":
-        return (
-            boxes,
-            "Tick one, or write what it shall do instead: the agent does that, and is judged again."
-            " `guardrails:` in .github/cardinal.yml says what is asked about.",
-        )
-    if question.asker == "permission":
-        return (
-            boxes,
-            "Tick one or simply reply; the run goes on from where it stands."
-            " `/cardinal allow <pattern>` allows more than this one for the whole card.",
-        )
     how = "Tick one or simply reply" if boxes else "Simply reply to this comment"
-    return boxes, f"{how}; the run goes on from where it stands with your answer."
+    usual = f"{how}; the run goes on from where it stands with your answer."
+    return boxes, HOW_TO_ANSWER.get(question.asker, usual)

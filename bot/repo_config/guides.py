@@ -1,4 +1,4 @@
-"""Fetches CLAUDE.md and AGENTS.md of a repository's default branch, where its policy asks for them."""
+"""Guides of a repository: CLAUDE.md and AGENTS.md of its default branch, where its policy asks for them."""
 
 from bot.github.api import contents
 from bot.github.client import Hub
@@ -10,9 +10,9 @@ GUIDE_BYTES = 16_000
 
 
 def layers(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tuple[Layer, ...]:
-    """Return a layer for each guide that the policy names, as its page shows it; of two equal ones the first.
+    """Return a layer for each guide of the policy, as its page shows it; of two equal ones the first.
 
-    Raises a GithubError when GitHub cannot be asked.
+    Raises a GithubError when GitHub does not answer.
     """
     found = {
         layer.digest: layer
@@ -23,17 +23,16 @@ def layers(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tu
 
 
 def unread(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tuple[str, ...]:
-    """Return the guides that are there and that the policy does not name: no agent is told them."""
+    """Return the existing guides that the policy does not name: no agent gets them."""
     others = (name for name in GUIDES if name not in rules.guides)
-    return tuple(name for name in others if _content(hub, repository, name, commit) is not None)
+    files = (
+        (name, contents.content(hub, repository, name, commit, most_bytes=GUIDE_BYTES)) for name in others
+    )
+    return tuple(name for name, raw in files if raw is not None)
 
 
 def _text(hub: Hub, repository: str, name: str, commit: str) -> str:
-    raw = _content(hub, repository, name, commit)
+    raw = contents.content(hub, repository, name, commit, most_bytes=GUIDE_BYTES)
     if raw is None:
         return f"({name} is not there, or larger than {GUIDE_BYTES:,} bytes, and was left out.)"
     return strip_hidden(raw.decode("utf-8", "replace"), paths=True)
-
-
-def _content(hub: Hub, repository: str, name: str, commit: str) -> bytes | None:
-    return contents.content(hub, repository, name, commit, most_bytes=GUIDE_BYTES)

@@ -19,7 +19,7 @@ MAX_OWN = 100
 
 
 def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, ...]:
-    """Return the repository's own profiles; nothing is asked where its policy `text` names none of them."""
+    """Return the repository's own profiles; GitHub is not asked where its policy `text` names none."""
     try:
         wanted = parse_repository(text).profile
     except PolicyError:
@@ -33,7 +33,7 @@ def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, .
 
 
 def rules_of(hub: Hub, repository: str, text: str | None, commit: str) -> RepositoryRules:
-    """Return what the repository's policy `text` says at that commit, its defaults where there is none.
+    """Return the rules of the repository's policy `text` at that commit; the defaults without a text.
 
     Raises PolicyError.
     """
@@ -44,8 +44,8 @@ def rules_of(hub: Hub, repository: str, text: str | None, commit: str) -> Reposi
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a repository's profile gives a run: at most one layer, and skills. `firm`: the repository itself
-    names them, so one that is missing is told.
+    """A profile's part in a run: at most one layer, and skills. `firm`: the repository itself names them, so
+    a missing one is reported.
     """
 
     name: str = ""
@@ -76,7 +76,7 @@ def load(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> Prof
 
 
 def parsed(path: str, raw: bytes | None) -> ProfileFile:
-    """Return what a file's bytes say as a profile; None: it cannot be read. Raises PolicyError."""
+    """Return a file's profile. Raises PolicyError, also for None: it cannot be read."""
     if raw is None:
         raise PolicyError((f"{path}: it is no plain file of at most {PROFILE_BYTES} bytes",))
     return parse_profile(path, raw.decode("utf-8-sig", "replace"))

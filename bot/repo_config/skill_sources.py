@@ -1,11 +1,10 @@
-"""Where skills lie: a repository at one commit, and the operator's private folder. Nothing of them is run."""
+"""Places of skills: a repository at one commit, the operator's private folder. Nothing of them is run."""
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from bot.github.api import contents
 from bot.github.client import Hub
@@ -21,68 +20,43 @@ FILE_BYTES = 64_000
 MAX_BYTES = 256_000  # of all files of one skill
 
 
-class Shelf(Protocol):
-    """One place of skills. `source` as in an offer."""
-
-    @property
-    def source(self) -> str:
-        """Return repository or operator."""
-
-    def names(self) -> tuple[str, ...]:
-        """Return the skills' names, sorted."""
-
-    def listing(self, path: str) -> tuple[contents.FolderEntry, ...]:
-        """Return what is in a folder of a skill; the path begins with its name."""
-
-    def read(self, path: str, most_bytes: int) -> bytes | None:
-        """Return a plain file's bytes; None where there is none, or a larger one."""
-
-
 @dataclass(frozen=True, slots=True)
-class RepositoryShelf:
-    """The skills of a repository, on its default branch."""
+class Shelf:
+    """One place of skills, without any link. `source` as in an offer; paths begin with a skill's name.
 
-    hub: Hub
-    repository: str
-    commit: str
-    source: str = REPOSITORY
+    `listing` returns what is in a folder. `read` returns a plain file's bytes, None where there is none or a
+    larger one.
+    """
 
-    def names(self) -> tuple[str, ...]:
-        """Return the folders below `.github/cardinal/skills` that can be skills."""
-        if not self.commit:
-            return ()
-        return _skills(contents.entries(self.hub, self.repository, ROOT, self.commit))
-
-    def listing(self, path: str) -> tuple[contents.FolderEntry, ...]:
-        """Return what GitHub lists."""
-        return contents.entries(self.hub, self.repository, f"{ROOT}/{path}", self.commit)
-
-    def read(self, path: str, most_bytes: int) -> bytes | None:
-        """Return the file as it is at the commit."""
-        return contents.content(
-            self.hub, self.repository, f"{ROOT}/{path}", self.commit, most_bytes=most_bytes
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class PrivateShelf:
-    """The operator's own folder; no link in it is followed."""
-
-    root: Path
-    source: str = OPERATOR
+    source: str
+    listing: Callable[[str], tuple[contents.FolderEntry, ...]]
+    read: Callable[[str, int], bytes | None]
 
     def names(self) -> tuple[str, ...]:
-        """Return its folders that can be skills."""
-        return _skills(_entries(self.root))
+        """Return the folders that can be skills, sorted."""
+        folders = (one.name for one in self.listing("") if one.kind == "dir")
+        return tuple(name for name in folders if NAME.fullmatch(name))
 
-    def listing(self, path: str) -> tuple[contents.FolderEntry, ...]:
-        """Return what is in the folder."""
-        return _entries(self.root / path)
 
-    def read(self, path: str, most_bytes: int) -> bytes | None:
-        """Return the file, opened without following a link and without waiting for a pipe."""
-        try:
-            descriptor = os.open(self.root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+def repository_shelf(hub: Hub, repository: str, commit: str) -> Shelf:
+    """Return the skills below `.github/cardinal/skills` at a commit of the default branch."""
+
+    def listing(path: str) -> tuple[contents.FolderEntry, ...]:
+        folder = f"{ROOT}/{path}" if path else ROOT
+        return contents.entries(hub, repository, folder, commit) if commit else ()
+
+    def read(path: str, most_bytes: int) -> bytes | None:
+        return contents.content(hub, repository, f"{ROOT}/{path}", commit, most_bytes=most_bytes)
+
+    return Shelf(REPOSITORY, listing, read)
+
+
+def folder_shelf(root: Path, source: str = OPERATOR) -> Shelf:
+    """Return the skills in a folder of this machine, the operator's own unless `source` is another."""
+
+    def read(path: str, most_bytes: int) -> bytes | None:
+        try:  # without waiting for a pipe
+            descriptor = os.open(root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             return None
         with os.fdopen(descriptor, "rb") as opened:
@@ -91,11 +65,13 @@ class PrivateShelf:
             raw = opened.read(most_bytes + 1)
         return raw if len(raw) <= most_bytes else None
 
+    return Shelf(source, lambda path: _entries(root / path), read)
+
 
 def files_of(shelf: Shelf, name: str) -> Iterator[tuple[str, bytes | None]]:
     """Yield the plain files of a skill's `references/` and `scripts/` by their path in it; None: left out.
 
-    Left out is what is too large, too much, a link, a folder, or named as no file should be.
+    Left out are large files, too many files, links, folders and odd names.
     """
     left, count = MAX_BYTES, 0
     parts = {one.name for one in shelf.listing(name) if one.kind == "dir"}
@@ -124,10 +100,6 @@ def _is_plain(name: str) -> bool:
         and all(char.isalnum() or char in "._-" for char in name)
         and len(name) <= 100
     )
-
-
-def _skills(found: tuple[contents.FolderEntry, ...]) -> tuple[str, ...]:
-    return tuple(one.name for one in found if one.kind == "dir" and NAME.fullmatch(one.name))
 
 
 def _entries(place: Path) -> tuple[contents.FolderEntry, ...]:

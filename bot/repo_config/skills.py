@@ -1,14 +1,14 @@
-"""Gathers the skills that a run could have, and makes layers and files of those that it gets."""
+"""Skills of a run: those that it could have, and layers and files of those that it gets."""
 
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github.api import roles
 from bot.repo_config.profiles import Profile
-from bot.repo_config.skill_sources import MAX_SKILLS, PrivateShelf, RepositoryShelf, Shelf, files_of, main_of
+from bot.repo_config.skill_sources import MAX_SKILLS, Shelf, files_of, folder_shelf, main_of, repository_shelf
 from ledger.events.instruction import SkillConsidered
 from ledger.log import event_store
 from ledger.views import pins
@@ -20,15 +20,12 @@ from runner.run.instructions import Layer, LayerKind, SkillContent
 from runner.text.untrusted import without_invisible
 from runner.text.visible import clean, strip_hidden
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 _TRIGGER = re.compile(r"\Atrigger `[^`]*` in")
 
 
 @dataclass(frozen=True, slots=True)
 class Equipment:
-    """What a run gets of its skills: layers, files to read, and what was considered."""
+    """Skills of a run: layers, files to read, and all that were considered."""
 
     layers: tuple[Layer, ...] = ()
     files: tuple[SkillContent, ...] = ()
@@ -36,8 +33,8 @@ class Equipment:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A skill as it lies there; `file` is None where its SKILL.md is none."""
+class _Skill:
+    """A skill on its shelf; `file` is None where its SKILL.md cannot be used."""
 
     shelf: Shelf
     offer: Offer
@@ -45,16 +42,15 @@ class _Found:
 
 
 def gather(
-    services: "Services", card: CardRow, repository: str, rules: Skills, commit: str, profile: Profile
+    services: Services, card: CardRow, repository: str, rules: Skills, commit: str, profile: Profile
 ) -> Equipment:
-    """Return what the card's next turns have of skills, with those of the repository that it works in as they
-    are at `commit`, and those that its profile attaches.
+    """Return the skills of the card's next turns: the repository's at `commit`, operator's, profile's.
 
-    Raises a GithubError when GitHub cannot be asked.
+    Raises a GithubError when GitHub does not answer.
     """
-    shelves: list[Shelf] = [RepositoryShelf(services.hub, repository, commit)]
+    shelves = [repository_shelf(services.hub, repository, commit)]
     if services.config.skills is not None:
-        shelves.append(PrivateShelf(services.config.skills))
+        shelves.append(folder_shelf(services.config.skills))
     found = {(one.offer.source, one.offer.name): one for shelf in shelves for one in _all(shelf)}
     names = {name.casefold() for _, name in found}
     attached = tuple(one for one in profile.skills if profile.firm or one.casefold() in names)
@@ -64,36 +60,36 @@ def gather(
 
 
 def unusable(shelf: Shelf) -> Iterator[Offer]:
-    """Yield what stands on a shelf and no run gets: its `problem` says why."""
+    """Yield the skills of a shelf that no run gets: `problem` says why."""
     return (one.offer for one in _all(shelf) if one.offer.problem)
 
 
-def _all(shelf: Shelf) -> Iterator[_Found]:
+def _all(shelf: Shelf) -> Iterator[_Skill]:
     for count, name in enumerate(shelf.names(), start=1):
         if count <= MAX_SKILLS:
-            yield _look(shelf, name)
+            yield _read(shelf, name)
         else:
             problem = f"only the first {MAX_SKILLS} skills in one place are looked at"
-            yield _Found(shelf, Offer(name, shelf.source, problem=problem), None)
+            yield _Skill(shelf, Offer(name, shelf.source, problem=problem), None)
 
 
-def _look(shelf: Shelf, name: str) -> _Found:
+def _read(shelf: Shelf, name: str) -> _Skill:
     raw = main_of(shelf, name)
     if raw is None:
-        return _Found(shelf, Offer(name, shelf.source, problem="it has no readable SKILL.md"), None)
+        return _Skill(shelf, Offer(name, shelf.source, problem="it has no readable SKILL.md"), None)
     digest = hashlib.sha256(raw).hexdigest()
     try:
         file = parse(name, raw)
     except SkillFileError as error:
         private = shelf.source == OPERATOR  # the sentence quotes the file
         problem = "its SKILL.md cannot be used" if private else str(error)
-        return _Found(shelf, Offer(name, shelf.source, digest=digest, problem=problem), None)
+        return _Skill(shelf, Offer(name, shelf.source, digest=digest, problem=problem), None)
     size_bytes = len(file.text.encode())
     offer = Offer(name, shelf.source, file.version, digest, size_bytes, file.triggers)
-    return _Found(shelf, offer, file)
+    return _Skill(shelf, offer, file)
 
 
-def _occasion(services: "Services", card: CardRow) -> SkillContext:
+def _occasion(services: Services, card: CardRow) -> SkillContext:
     trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
     with event_store.reading(services.engine) as db:
         pinned = pins.of_card(db, card.card_id)
@@ -101,7 +97,7 @@ def _occasion(services: "Services", card: CardRow) -> SkillContext:
     return SkillContext(without_invisible(card.title), trusted, card.choosing_labels, line, pinned)
 
 
-def _equipment(choices: tuple[ConsideredSkill, ...], found: Mapping[tuple[str, str], _Found]) -> Equipment:
+def _equipment(choices: tuple[ConsideredSkill, ...], found: Mapping[tuple[str, str], _Skill]) -> Equipment:
     layers, files, considered = [], [], []
     for choice in choices:
         offer, why = choice.offer, choice.why
@@ -129,14 +125,14 @@ def _equipment(choices: tuple[ConsideredSkill, ...], found: Mapping[tuple[str, s
 
 
 def _public(why: str, offer: Offer) -> str:
-    """Return the reason as it may be told: trigger words and file names of a private skill are contents."""
+    """Return the reason for everybody: trigger words and file names of a private skill are secret."""
     if offer.source != OPERATOR:
         return why
     why = _TRIGGER.sub("a trigger of its own in", why)
     return f"{why.partition('; left out: ')[0]}; some files left out" if "; left out: " in why else why
 
 
-def _loaded(here: _Found, file: SkillFile) -> tuple[Layer, list[SkillContent], list[str]]:
+def _loaded(here: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], list[str]]:
     name, digest, left = file.name, hashlib.sha256(here.offer.digest.encode()), []
     contents = []
     for path, raw in files_of(here.shelf, name):

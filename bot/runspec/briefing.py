@@ -1,9 +1,11 @@
-"""Gathers what a briefing is made of: the card, what was said, earlier runs' reports, review feedback."""
+"""Sources of a briefing: the card, its conversation, earlier runs' reports, review feedback."""
 
 import secrets
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from sqlalchemy import Connection
+
+from bot.bootstrap import Services
 from bot.github.api import roles
 from ledger.events.run import CHECK
 from ledger.ids import RunId
@@ -22,16 +24,11 @@ from runner.prompts.briefing import (
     RelatedReport,
 )
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
-    from bot.bootstrap import Services
+def write(services: Services, card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:
+    """Return the briefing of a run as the views are now; the runner stores it once.
 
-
-def write(services: "Services", card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:
-    """Return the briefing of a run as the views are now; the runner stores it once, unchanged after.
-
-    `nonce` is what nobody can guess of the tags around others' words; chance, unless it is given.
+    `nonce` is the secret part of the tags around others' words; random unless it is given.
     """
     nonce = nonce or secrets.token_hex(16)
     trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))
@@ -39,8 +36,8 @@ def write(services: "Services", card: CardRow, run_id: RunId, *, nonce: str = ""
         return briefing.make_briefing(source(db, card, run_id, author_trusted=trusted), nonce)
 
 
-def source(db: "Connection", card: CardRow, run_id: RunId, *, author_trusted: bool) -> BriefingSource:
-    """Return what the ledger knows for the briefing; one more than the caps, so that omissions are said."""
+def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool) -> BriefingSource:
+    """Return the ledger's facts for the briefing; one more than each cap, so that omissions show."""
     most = briefing.COMMENTS + 1
     said = messages.newest(db, card.card_id, most, (*messages.COMMENTS, messages.ASSISTANT))
     reviews = messages.newest(db, card.card_id, most, messages.REVIEWS)
@@ -50,6 +47,7 @@ def source(db: "Connection", card: CardRow, run_id: RunId, *, author_trusted: bo
         if past.run_id != run_id and past.kind != CHECK
     ]
     before = before[: briefing.ATTEMPTS + 1]
+    run = runs.get(db, run_id)
     last = next((past for past in before if past.claimed_at is not None), None)
     found = reports.of_runs(db, (past.run_id for past in before))
     earlier = [
@@ -74,12 +72,12 @@ def source(db: "Connection", card: CardRow, run_id: RunId, *, author_trusted: bo
             for one in threads.pending(db, card.card_id)
         ),
         related=_related(db, card),
-        **_asked(db, run_id),
+        **({"asked": run.asked, "asked_by": run.by} if run is not None and run.asked else {}),
     )
 
 
 def _said(one: messages.MessageRow, last: runs.RunRow | None) -> ConversationMessage:
-    """Return the message; `last` is the run before, whose agent did not read what was said since it began."""
+    """Return the message; the agent of `last`, the run before, read nothing newer than its start."""
     new = last is not None and last.claimed_at is not None and one.at > last.claimed_at
     how = one.place if one.place in messages.REVIEWS else ""
     return ConversationMessage(
@@ -93,13 +91,8 @@ def _said(one: messages.MessageRow, last: runs.RunRow | None) -> ConversationMes
     )
 
 
-def _asked(db: "Connection", run_id: RunId) -> dict[str, str]:
-    run = runs.get(db, run_id)
-    return {"asked": run.asked, "asked_by": run.by} if run is not None and run.asked else {}
-
-
-def _related(db: "Connection", card: CardRow) -> tuple[RelatedReport, ...]:
-    """Return the reports of what the card had to wait for, and of what it is a part of."""
+def _related(db: Connection, card: CardRow) -> tuple[RelatedReport, ...]:
+    """Return the reports of the issues that blocked the card, and of its parent."""
     parent = links.parent_of(db, card.card_id)
     others = [(one.repository, one.number, "done before this one") for one in links.of_card(db, card.card_id)]
     others += [(parent.repository, parent.number, "which this one is a part of")] if parent else []
@@ -110,7 +103,7 @@ def _related(db: "Connection", card: CardRow) -> tuple[RelatedReport, ...]:
     return tuple(RelatedReport(*one) for one in found if one[2])
 
 
-def _last_report(db: "Connection", repository: str, number: int) -> str:
+def _last_report(db: Connection, repository: str, number: int) -> str:
     """Return the report of the newest run of the issue's card that succeeded; empty without one."""
     card = cards.by_issue(db, repository, number) if repository else None
     past = runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS) if card else ()
@@ -118,7 +111,7 @@ def _last_report(db: "Connection", repository: str, number: int) -> str:
     return _report(db, done, reports.get(db, done.run_id)) if done else ""
 
 
-def _report(db: "Connection", past: runs.RunRow, found: reports.ReportRow | None) -> str:
+def _report(db: Connection, past: runs.RunRow, found: reports.ReportRow | None) -> str:
     if found is None:
         return past.detail
     lines = (
@@ -130,10 +123,10 @@ def _report(db: "Connection", past: runs.RunRow, found: reports.ReportRow | None
     return "\n".join(line for line in lines if line)
 
 
-def _findings(db: "Connection", past: runs.RunRow) -> Iterator[str]:
-    """Yield what an investigation found, as its agent said it."""
-    told = findings.get(db, past.run_id) if past.mode == INVESTIGATE else None
-    for number, one in enumerate(told.findings if told else (), start=1):
+def _findings(db: Connection, past: runs.RunRow) -> Iterator[str]:
+    """Yield the findings of an investigation in its agent's words."""
+    reported = findings.get(db, past.run_id) if past.mode == INVESTIGATE else None
+    for number, one in enumerate(reported.findings if reported else (), start=1):
         places = ", ".join(
             f"{at.path}{f':{at.line}' if at.line else ''}" for at in one.references if at.found
         )

@@ -1,14 +1,15 @@
-"""Makes the work order of a claimed run: its settings, briefing, places and the way to its repository."""
+"""Run specification of a claimed run: settings, briefing, places and the way to its repository."""
 
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from sqlalchemy import Connection, Engine
 
+from bot.bootstrap import Services
 from bot.github.api import repositories
+from bot.github.client import Hub
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles, skills
 from bot.runspec import briefing as briefings
@@ -17,20 +18,19 @@ from bot.runspec import stages as run_stages
 from bot.system.config import Config
 from ledger.errors import LedgerError
 from ledger.events.run import CHECK
-from ledger.ids import CardId, RunId
+from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code, Subject
 from ledger.queue.leases import Lease
-from ledger.views import briefings as told_briefings
+from ledger.views import briefings as made_briefings
 from ledger.views import cards, ci, grants, plans, policies, questions, runs, threads
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
-from ledger.views.threads import ThreadRow
 from rules.chatops.parser import WORKFLOWS
 from rules.commands.approve import BY_RULES
 from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
-from rules.policy.repository import Guardrails, RepositoryRules
+from rules.policy.repository import RepositoryRules
 from rules.runs import plan_approval
 from runner import workspaces
 from runner.guards import builtin as guards
@@ -51,10 +51,6 @@ from runner.run.run_spec import (
 )
 from runner.text.untrusted import delimit_untrusted, flat
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-    from bot.github.client import Hub
-
 BYTES_PER_MB = 1_000_000
 _WORKFLOW = ".github/workflows/any.yml"
 MAX_CHECKS = 6  # red checks whose output a run is given
@@ -64,11 +60,11 @@ COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
 @dataclass(frozen=True, slots=True)
 class HubRemote:
-    """The way to a run's repository, by the name that it has now: a fresh token for each git command, for
-    files of CI too with `workflows`, and for reading only without `writes`.
+    """Way to a run's repository, by its present name: a fresh token for each git command, for files of CI too
+    with `workflows`, for reading only without `writes`.
     """
 
-    hub: "Hub"
+    hub: Hub
     engine: Engine
     run_id: RunId
     workflows: bool = False
@@ -101,125 +97,115 @@ class RunGoneError(LedgerError):
         super().__init__(f"run {run_id} is not in the ledger: `cardinal runs` lists those that are")
 
 
-def places(home: "Services") -> HostPaths:
-    """Return where runs keep what lives."""
-    root = home.config.home
-    return HostPaths(root / "mirrors", root / "workspaces", root / "logs", home.config.scenarios)
-
-
-def artifacts_of(config: Config) -> Path:
-    """Return where the artifacts of runs are."""
+def places(config: Config) -> HostPaths:
+    """Return the folders of runs."""
     root = config.home
-    return HostPaths(root / "mirrors", root / "workspaces", root / "logs", config.scenarios).artifacts
+    return HostPaths(root / "mirrors", root / "workspaces", root / "logs", config.scenarios)
 
 
-@dataclass(frozen=True, slots=True)
-class _Basis:
-    """What a work order is made from, as the ledger has it."""
-
-    run: RunRow
-    card: CardRow
-    threads: tuple[ThreadRow, ...]
-    granted: tuple[str, ...]
-    allowed: tuple[str, ...]
-    policy: str
-    failing: str
-    agreed: bool  # a person let a run of the card publish files of CI: which ones, the runner looks at
+# Fields of a specification that its run's row has under the same name.
+_OF_RUN = (
+    *("run_id", "card_id", "attempt", "kind", "repository", "branch", "agent", "session_id"),
+    *("plan_required", "mode", "asked"),
+)
 
 
-def make(services: "Services", run_id: RunId, lease: Lease) -> tuple[RunSpec, HubRemote]:
-    """Return the order of a run that was just claimed, and the way to its repository.
+def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubRemote]:
+    """Return the specification of a run that was just claimed, and the way to its repository.
 
     The repository's rules are read from its default branch, never from the agent's. Raises a GithubError when
     GitHub cannot be asked, and PolicyError when the repository's file is not a policy or a persona of the
     column's stages cannot be used.
     """
-    basis = _basis(services, run_id)
-    run, card = basis.run, basis.card
-    base_branch = repositories.default_branch(services.hub, run.repository)
-    text, base = policy_file.read(services.hub, run.repository)
-    rules = profiles.rules_of(services.hub, run.repository, text, base)
+    hub = services.hub
+    with event_store.reading(services.engine) as db:
+        run, card = _run_and_card(db, run_id)
+        known = _from_ledger(db, run, card)
+        agreed = questions.agreed(db, card.card_id, Subject.WORKFLOWS, Code.PUBLISH)
+    base_branch = repositories.default_branch(hub, run.repository)
+    text, base = policy_file.read(hub, run.repository)
+    rules = profiles.rules_of(hub, run.repository, text, base)
     column = ColumnPolicy.model_validate_json(run.settings)
     briefing, issue = _NOT_BRIEFED if run.kind == CHECK else _briefing(services, card, run_id)
-    order = RunSpec(
-        run_id=run_id,
-        card_id=card.card_id,
-        attempt=run.attempt,
-        kind=run.kind,
+    spec = RunSpec(
+        **known,
+        **_from_policy(services.config, column, rules),
         generation=lease.generation,
-        repository=run.repository,
-        number=card.number or 0,
-        title=card.title,
-        branch=run.branch,
         base_branch=base_branch,
-        agent=run.agent,
-        model=column.model,
-        session_id=run.session_id,
-        plan_required=run.plan_required,
-        instructions=column.instructions,
         briefing=briefing.text,
         briefing_omitted=briefing.omitted,
-        limits=_limits(column, rules),
-        places=places(services),
+        places=places(services.config),
         committer=COMMITTER,
-        threads=_review(basis.threads),
-        granted=basis.granted,
-        allowed=tuple(pattern for pattern in basis.allowed if pattern != WORKFLOWS),
-        workflows=WORKFLOWS in basis.allowed,
+        validation=_validation(run.repository, base, rules, has_file=bool(text)),
         issue=issue,
         base=base,
-        policy=basis.policy,
-        failing=basis.failing,
     )
-    equipped = _equipped(_asked(order, run, card), services.config, column, rules, has_file=bool(text))
     if run.kind != CHECK:  # no agent is instructed, and none plays a stage
-        equipped = _instructed(equipped, services, card, rules)
-        equipped = reproduction.with_reproduction(services, equipped, run, card, rules)
-        equipped = equipped if equipped.investigates else _staged(services, equipped, column)
-    return equipped, _remote(services, equipped, agreed=basis.agreed)
+        spec = _instructed(spec, services, card, rules)
+        spec = reproduction.with_reproduction(services, spec, run, card, rules)
+        spec = spec if spec.investigates else _staged(services, spec, column)
+    return spec, _remote(services, spec, agreed=agreed)
 
 
-def _remote(services: "Services", order: RunSpec, *, agreed: bool) -> HubRemote:
-    """Return the way to the order's repository: files of CI with leave only, read-only for what reads."""
-    guards, writes = order.guards, not (order.investigates or order.kind == CHECK)
+def _remote(services: Services, spec: RunSpec, *, agreed: bool) -> HubRemote:
+    """Return the way to the repository: read-only for runs that read, files of CI with a person's leave.
+
+    `agreed`: a person let a run of the card publish files of CI; the runner looks at which ones.
+    """
+    guards, writes = spec.guards, not (spec.investigates or spec.kind == CHECK)
     free = guards.action("protected") == "allow" or not protected((_WORKFLOW,), guards.protect)
-    workflows = (free or agreed or order.workflows) and writes
-    return HubRemote(services.hub, services.engine, order.run_id, workflows, writes)
+    workflows = (free or agreed or spec.workflows) and writes
+    return HubRemote(services.hub, services.engine, spec.run_id, workflows, writes)
 
 
-def _asked(order: RunSpec, run: RunRow, card: CardRow) -> RunSpec:
-    """Return the order in the mode and with the words of whoever started the run, for its card's issue."""
+def _run_and_card(db: Connection, run_id: RunId) -> tuple[RunRow, CardRow]:
+    run = runs.get(db, run_id)
+    card = cards.get(db, run.card_id) if run else None
+    if run is None or card is None or card.number is None:
+        raise RunGoneError(run_id)
+    return run, card
+
+
+def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
+    """Return the fields that the ledger knows: run, card, review, leave, policy, red checks."""
+    allowed = grants.of_card(db, card.card_id, exact=False)
+    review = () if run.mode == INVESTIGATE else threads.pending(db, card.card_id)  # a reading answers none
     here = (card.repository or "").casefold() == run.repository.casefold()
-    return replace(
-        order,
-        mode=run.mode,
-        asked=run.asked,
-        asked_by=run.by,
-        issue_repository="" if here else card.repository or "",
-        threads=() if run.mode == INVESTIGATE else order.threads,  # a reading answers no review
-    )
+    return {
+        **{name: getattr(run, name) for name in _OF_RUN},
+        "asked_by": run.by,
+        "number": card.number,
+        "title": card.title,
+        "issue_repository": "" if here else card.repository or "",
+        "threads": tuple(ReviewThread(one.thread_id, one.path, one.line or None, one.text) for one in review),
+        "granted": grants.of_card(db, card.card_id, exact=True),
+        "allowed": tuple(pattern for pattern in allowed if pattern != WORKFLOWS),
+        "workflows": WORKFLOWS in allowed,
+        "policy": policies.digest(db, card.board_id),
+        "failing": _failing(db, card),
+    }
 
 
-def _basis(services: "Services", run_id: RunId) -> _Basis:
-    with event_store.reading(services.engine) as db:
-        run = runs.get(db, run_id)
-        card = cards.get(db, run.card_id) if run else None
-        if run is None or card is None or card.number is None:
-            raise RunGoneError(run_id)
-        policy = policies.digest(db, card.board_id)
-        return _Basis(
-            run,
-            card,
-            threads.pending(db, card.card_id),
-            *_leave(db, card.card_id),
-            policy,
-            _failing(db, card),
-            questions.agreed(db, card.card_id, Subject.WORKFLOWS, Code.PUBLISH),
-        )
+def _from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -> dict[str, Any]:
+    """Return the fields that column, repository and operator decide."""
+    actions = {name: str(getattr(rules.guardrails, name)) for name in guards.names()}
+    written = rules.guardrails
+    return {
+        "model": column.model,
+        "models": column.models,
+        "instructions": column.instructions,
+        "limits": _limits(column, rules),
+        "tools": _tools(column, rules),
+        "resources": ResourceSpec(**column.resources.model_dump()),
+        "image": rules.image,
+        "guards": Guards(actions, written.protect, written.allow, written.max_file_kb),
+        "workspace": workspace(config),
+        "private_hosts": config.private_hosts,
+    }
 
 
 def _failing(db: Connection, card: CardRow) -> str:
-    """Return what the red checks of the card's head said: programs wrote it, so it stands between tags."""
+    """Return the output of the red checks on the card's head, between tags: programs wrote it."""
     if not card.pull_head or card.pull_state != "open":
         return ""
     tag = f"untrusted-{secrets.token_hex(8)}"
@@ -232,25 +218,15 @@ def _failing(db: Connection, card: CardRow) -> str:
     return "\n\n".join((rule, *said)) if said else ""
 
 
-def _leave(db: Connection, card_id: CardId) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return grants.of_card(db, card_id, exact=True), grants.of_card(db, card_id, exact=False)
-
-
-def _review(pending: tuple[ThreadRow, ...]) -> tuple[ReviewThread, ...]:
-    return tuple(
-        ReviewThread(thread.thread_id, thread.path, thread.line or None, thread.text) for thread in pending
-    )
-
-
-def _instructed(order: RunSpec, services: "Services", card: CardRow, rules: RepositoryRules) -> RunSpec:
-    """Return the order with the layers that the repository and the operator give, as they are at its base."""
-    profile = profiles.load(services.hub, order.repository, order.base, rules)
-    skilled = skills.gather(services, card, order.repository, rules.skills, order.base, profile)
+def _instructed(spec: RunSpec, services: Services, card: CardRow, rules: RepositoryRules) -> RunSpec:
+    """Return the specification with the layers of repository and operator, as they are at its base."""
+    profile = profiles.load(services.hub, spec.repository, spec.base, rules)
+    skilled = skills.gather(services, card, spec.repository, rules.skills, spec.base, profile)
     return replace(
-        order,
+        spec,
         layers=(
             *profile.layers,
-            *guides.layers(services.hub, order.repository, order.base, rules),
+            *guides.layers(services.hub, spec.repository, spec.base, rules),
             *skilled.layers,
         ),
         skill_files=skilled.files,
@@ -258,53 +234,32 @@ def _instructed(order: RunSpec, services: "Services", card: CardRow, rules: Repo
     )
 
 
-def _equipped(
-    order: RunSpec, config: Config, column: ColumnPolicy, rules: RepositoryRules, *, has_file: bool
-) -> RunSpec:
-    """Return the order with what it is worked with: tools, checks, container, models, network."""
-    return replace(
-        order,
-        tools=_tools(column, rules),
-        validation=_validation(order, rules, has_file=has_file),
-        workspace=workspace(config),
-        image=rules.image,
-        resources=ResourceSpec(**column.resources.model_dump()),
-        models=column.models,
-        guards=_guards(rules.guardrails),
-        private_hosts=config.private_hosts,
-    )
-
-
-def _validation(order: RunSpec, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:
+def _validation(repository: str, base: str, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:
     checks = rules.validation
-    if checks is None or not order.base:  # without a commit the run ends with that, before any check
+    if checks is None or not base:  # without a commit the run ends with that, before any check
         return ValidationSpec(rules.setup, waived=True, definition=rules.definition)
-    absent = "" if rules.checked else missing_checks.why(order.repository, has_file=has_file)
+    absent = "" if rules.checked else missing_checks.why(repository, has_file=has_file)
     return ValidationSpec(rules.setup, checks.fast, checks.full, absent=absent, definition=rules.definition)
 
 
-def _staged(services: "Services", order: RunSpec, column: ColumnPolicy) -> RunSpec:
-    """Return the order with its column's stages, each of which begins in a session of its own; an
-    investigation has none.
-    """
-    if order.investigates:
-        return order
-    stages = run_stages.stages_of(services.hub, order.repository, order.base, column, order.tools)
-    return replace(order, stages=stages, session_id="") if stages else order
+def _staged(services: Services, spec: RunSpec, column: ColumnPolicy) -> RunSpec:
+    """Return the specification with its column's stages, each of which begins in a session of its own."""
+    stages = run_stages.stages_of(services.hub, spec.repository, spec.base, column, spec.tools)
+    return replace(spec, stages=stages, session_id="") if stages else spec
 
 
-def _briefing(services: "Services", card: CardRow, run_id: RunId) -> tuple[Briefing, str]:
-    """Return what the run was told when it began, so that a later claim is told the same, with the digest of
-    the issue's text in it; else a new one, as for a plan that was sent back because that text changed.
+def _briefing(services: Services, card: CardRow, run_id: RunId) -> tuple[Briefing, str]:
+    """Return the briefing and the digest of the issue's text in it. A later claim gets the first one again,
+    unless the plan was sent back because that text changed.
     """
     with event_store.reading(services.engine) as db:
-        told = told_briefings.newest(db, run_id)
+        known = made_briefings.newest(db, run_id)
         plan = plans.newest(db, run_id)
     outdated = plan is not None and (plan.state, plan.by) == ("redirected", BY_RULES)
     now = plan_approval.issue_digest(card.title, card.body)
-    if told is None or (outdated and told.issue != now):
+    if known is None or (outdated and known.issue != now):
         return briefings.write(services, card, run_id), now
-    return Briefing(told.text, told.digest, told.omitted), told.issue
+    return Briefing(known.text, known.digest, known.omitted), known.issue
 
 
 def workspace(config: Config) -> str:
@@ -315,7 +270,7 @@ def workspace(config: Config) -> str:
 
 
 def providers(config: Config) -> dict[str, Provider]:
-    """Return those whom the operator pays for model calls, by name; one without a key or address is none."""
+    """Return the providers with a key and an address, by name: the operator pays for their calls."""
     known = (
         Provider("anthropic", config.anthropic_url, config.anthropic_key.reveal()),
         Provider("openai", config.openai_url, config.openai_key.reveal()),
@@ -338,12 +293,6 @@ def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:
     )
 
 
-def _guards(written: Guardrails) -> Guards:
-    """Return the rules of the guards, each under the name of its file, which is its key."""
-    actions = {name: str(getattr(written, name)) for name in guards.names()}
-    return Guards(actions, written.protect, written.allow, written.max_file_kb)
-
-
 def _limits(column: ColumnPolicy, rules: RepositoryRules) -> Limits:
     return Limits(
         timeout_s=column.timeout_minutes * 60,
@@ -351,9 +300,5 @@ def _limits(column: ColumnPolicy, rules: RepositoryRules) -> Limits:
         max_turns=column.max_turns,
         budget_usd=column.budget_usd,
         output_bytes=int(column.max_output_mb * BYTES_PER_MB),
-        iterations=rules.limits.iterations,
-        full_runs=rules.limits.full_runs,
-        files_changed=rules.limits.files_changed,
-        lines_changed=rules.limits.lines_changed,
-        same_failures=rules.limits.same_failures,
+        **rules.limits.model_dump(),
     )

@@ -1,8 +1,8 @@
-"""What a run plays in a browser: the steps in the card's texts, as the repository's rules allow it."""
+"""Steps for a browser, from the card's texts, as the repository's rules allow."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github.api import roles
 from ledger.log import event_store
 from ledger.views import messages
@@ -13,28 +13,24 @@ from rules.runs.reproduction import Words, wanted
 from runner.run.run_spec import BrowserStep, ReproductionSpec, RunSpec
 from runner.text.visible import clean
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 _COMMENTS = 50
 
 
 def with_reproduction(
-    services: "Services", order: RunSpec, run: RunRow, card: CardRow, rules: RepositoryRules
+    services: Services, spec: RunSpec, run: RunRow, card: CardRow, rules: RepositoryRules
 ) -> RunSpec:
-    """Return the order with what it plays: the words with the command come first, then comments from the
-    newest on, then the issue. Hidden text in them is none, nor is what the planning
-    assistant said.
+    """Return the specification with steps to play: from the command's words, else the newest comment, else
+    the issue. Hidden text and the planning assistant's words do not count.
     """
     if rules.reproduction is None and not run.reproduces:
-        return order
+        return spec
     found = wanted(rules, _words(services, run, card), asked=run.reproduces)
     if found is None:
-        return order
+        return spec
     settings = found.settings
     steps = tuple(BrowserStep(str(one.verb), one.text, one.first, one.second) for one in found.steps)
     return replace(
-        order,
+        spec,
         reproduction=ReproductionSpec(
             start=settings.start,
             address=settings.address,
@@ -47,7 +43,7 @@ def with_reproduction(
     )
 
 
-def _words(services: "Services", run: RunRow, card: CardRow) -> tuple[Words, ...]:
+def _words(services: Services, run: RunRow, card: CardRow) -> tuple[Words, ...]:
     with event_store.reading(services.engine) as db:
         said = messages.newest(db, card.card_id, _COMMENTS)
     trusted = roles.may_write(roles.role(services.hub, card.repository or "", card.author))

@@ -1,9 +1,9 @@
-"""Makes the order of a claimed run although GitHub stumbles: waits with the claim in hand, then gives up."""
+"""Retries of a claimed run's specification: waits with the claim in hand while GitHub is away."""
 
 import logging
 import time
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github.errors import RateLimitedError, UnavailableError
 from bot.runspec import builder
 from ledger.ids import RunId
@@ -12,27 +12,24 @@ from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.run.run_spec import RunSpec
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 log = logging.getLogger(__name__)
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
-# Nothing renews the claim while GitHub is asked. A worker that dies meanwhile is noticed all the same; the
+# Nothing renews the claim during a call of GitHub. A worker that dies meanwhile is noticed all the same; the
 # log of the run takes the time back to that of the configuration.
 CLAIM_S = 90.0
 MAX_S = 900.0  # in all; after it the run fails with GitHub's reason, and a person retries
 
 
-def claim_s(services: "Services") -> float:
-    """Return how long a claim is good for while its order is made."""
+def claim_s(services: Services) -> float:
+    """Return how long a claim is good for while its specification is made."""
     return max(CLAIM_S, services.config.lease_s)
 
 
-def make_order(services: "Services", run_id: RunId, lease: Lease) -> tuple[RunSpec, builder.HubRemote]:
-    """Return what `orders.make` does, trying again while GitHub is away or wants fewer calls.
+def make_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, builder.HubRemote]:
+    """Return the result of `builder.make`; retry while GitHub is away or wants fewer calls.
 
-    Raises the GithubError that no waiting helps against, or that lasted; PolicyError; StaleClaimError.
+    Raises the GithubError that waiting does not help, or that lasted; PolicyError; StaleClaimError.
     """
     waited_s, pause_s = 0.0, FIRST_WAIT_S
     while True:
@@ -47,7 +44,7 @@ def make_order(services: "Services", run_id: RunId, lease: Lease) -> tuple[RunSp
         waited_s, pause_s = waited_s + wait_s, min(pause_s * 2, LONGEST_WAIT_S)
 
 
-def _wait(services: "Services", lease: Lease, wait_s: float) -> None:
+def _wait(services: Services, lease: Lease, wait_s: float) -> None:
     """Let the time go by without losing the claim; raises StaleClaimError when it was lost."""
     left_s = wait_s
     while left_s > 0:

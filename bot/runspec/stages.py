@@ -1,10 +1,10 @@
-"""Makes the stages of a run's order: personas read, permissions narrowed, models checked."""
+"""Stages of a run specification: personas read, permissions narrowed, models checked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bot.github.client import Hub
-from bot.repo_config import persona_files, personas
+from bot.repo_config import personas
 from rules.errors import PersonaError
 from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
@@ -19,8 +19,8 @@ BUILT_IN = "built in"
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedPersona:
-    """A persona with where it was read."""
+class Source:
+    """A persona and where it was read."""
 
     persona: Persona
     source: str
@@ -43,21 +43,21 @@ def stages_of(
     return tuple(_stage(stage, found[stage.persona], tools) for stage in column.stages)
 
 
-def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> Mapping[str, LoadedPersona]:
-    own = persona_files.names(hub, repository, commit) if commit else ()
-    found: dict[str, LoadedPersona] = {}
+def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> Mapping[str, Source]:
+    own = personas.own_names(hub, repository, commit) if commit else ()
+    found: dict[str, Source] = {}
     problems: list[str] = []
     for name in dict.fromkeys(stage.persona for stage in stages):
         try:
             if name in own:
-                text, source = persona_files.read(hub, repository, commit, name), repository
+                text, source = personas.own_text(hub, repository, commit, name), repository
             elif name in personas.names():
                 text, source = personas.text(name), BUILT_IN
             else:
                 known = tuple(sorted({*own, *personas.names()}))
                 problems.append(f"{unknown('persona', name, known)}; there are {', '.join(known)}")
                 continue
-            found[name] = LoadedPersona(parse_persona(name, text), source)
+            found[name] = Source(parse_persona(name, text), source)
         except PersonaError as error:
             problems += error.problems
     if problems:
@@ -65,13 +65,12 @@ def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> 
     return found
 
 
-def _unallowed(column: ColumnPolicy, found: Mapping[str, LoadedPersona]) -> list[str]:
+def _unallowed(column: ColumnPolicy, found: Mapping[str, Source]) -> list[str]:
     """Return a sentence for each persona that wants a model which the policy does not know."""
     named = (stage.model for stage in column.stages if stage.model)
     allowed = tuple(dict.fromkeys((column.model, *column.models, *named)))
-    wanting = (
-        found[stage.persona].persona for stage in column.stages if not stage.model
-    )  # a stage's own model goes before its persona's
+    # A stage's own model goes before its persona's.
+    wanting = (found[stage.persona].persona for stage in column.stages if not stage.model)
     return [
         f"persona `{one.name}` wants the model `{one.model}`, which the column does not allow: add it to"
         " `models` of the column, or name another one in the stage"
@@ -80,7 +79,7 @@ def _unallowed(column: ColumnPolicy, found: Mapping[str, LoadedPersona]) -> list
     ]
 
 
-def _stage(stage: Stage, found: LoadedPersona, tools: ToolSpec) -> run_spec.StageSpec:
+def _stage(stage: Stage, found: Source, tools: ToolSpec) -> run_spec.StageSpec:
     persona = found.persona
     return run_spec.StageSpec(
         name=stage.name,
@@ -98,9 +97,10 @@ def _stage(stage: Stage, found: LoadedPersona, tools: ToolSpec) -> run_spec.Stag
 
 
 def _narrowed(tools: ToolSpec, stage: Stage, persona: Persona) -> ToolSpec:
-    """Return the column's tools with what stage and persona take away; neither can give anything."""
+    """Return the column's tools, narrowed by stage and persona; neither can add any."""
     wanted = (stage.tools, persona.tools)
-    hosts = policy_network.narrowest(_hosts(tools), *(one.network for one in wanted))
+    allowed = policy_network.FULL if tools.network == "full" else tools.hosts  # hosts of a list only
+    hosts = policy_network.narrowest(allowed, *(one.network for one in wanted))
     network = policy_network.word(hosts)
     return replace(
         tools,
@@ -111,10 +111,6 @@ def _narrowed(tools: ToolSpec, stage: Stage, persona: Persona) -> ToolSpec:
         commit=_least(tools.commit, *(one.commit for one in wanted)),
         ask=tuple(dict.fromkeys((*tools.ask, *stage.tools.ask, *persona.tools.ask))),
     )
-
-
-def _hosts(tools: ToolSpec) -> tuple[str, ...]:
-    return policy_network.FULL if tools.network == "full" else tools.hosts if tools.network == "list" else ()
 
 
 def _least(column: str, *wanted: Permission | None) -> str:

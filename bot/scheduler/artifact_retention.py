@@ -1,8 +1,8 @@
-"""How long artifacts are kept: so many days and so many bytes, and never less than a live run needs."""
+"""Retention of artifacts: so many days and bytes, and never less than a live run needs."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.runspec import builder
 from ledger.events.artifact import ArtifactDropped
 from ledger.log import event_store
@@ -10,34 +10,26 @@ from ledger.views import artifacts
 from ledger.views.artifacts import ArtifactRow
 from runner.artifacts.store import Store
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 MAX_AT_ONCE = 500
 BYTES_PER_MB = 1_000_000
 YOUNG_S = 3_600.0  # a run may be writing the same file just now, and tell of it in a moment
 ORPHAN_S = 86_400.0
 
 
-def drop(services: "Services") -> tuple[str, ...]:
-    """Remove what is too old, then what is too much, the oldest first; say how many, and why."""
-    store = Store(builder.artifacts_of(services.config))
-    too_old = _too_old(services)
-    said = [_removed(services, store, too_old, "age")] if too_old else []
-    too_much = _too_much(services)
-    said += [_removed(services, store, too_much, "space")] if too_much else []
-    orphans = _orphans(services, store)
-    said += [f"{orphans} files of no run"] if orphans else []
-    return tuple(said)
-
-
-def _too_old(services: "Services") -> tuple[ArtifactRow, ...]:
+def drop(services: Services) -> tuple[str, ...]:
+    """Remove old artifacts, then those over the limit, the oldest first; return a sentence for each."""
+    store = Store(builder.places(services.config).artifacts)
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:
-        return artifacts.oldest(db, MAX_AT_ONCE, before)
+        too_old = artifacts.oldest(db, MAX_AT_ONCE, before)
+    done = [_removed(services, store, too_old, "age")] if too_old else []
+    too_much = _too_much(services)
+    done += [_removed(services, store, too_much, "space")] if too_much else []
+    orphans = _orphans(services, store)
+    return (*done, *((f"{orphans} files of no run",) if orphans else ()))
 
 
-def _too_much(services: "Services") -> tuple[ArtifactRow, ...]:
+def _too_much(services: Services) -> tuple[ArtifactRow, ...]:
     most = services.config.artifact_mb * BYTES_PER_MB
     with event_store.reading(services.engine) as db:
         over = artifacts.total_bytes(db) - most
@@ -52,8 +44,8 @@ def _too_much(services: "Services") -> tuple[ArtifactRow, ...]:
         return tuple(found)
 
 
-def _removed(services: "Services", store: Store, rows: tuple[ArtifactRow, ...], reason: str) -> str:
-    """Tell it first: a file without a row is found as an orphan, a row without its file would be a lie."""
+def _removed(services: Services, store: Store, rows: tuple[ArtifactRow, ...], reason: str) -> str:
+    """Append first: a file without a row is found as an orphan, a row without its file would be wrong."""
     with event_store.writing(services.engine) as db:
         dropped = (ArtifactDropped(row.run_id, row.name, row.digest, reason) for row in rows)
         event_store.append(db, *dropped, at=services.now())
@@ -64,8 +56,8 @@ def _removed(services: "Services", store: Store, rows: tuple[ArtifactRow, ...], 
     return f"{len(rows)} artifacts ({reason})"
 
 
-def _orphans(services: "Services", store: Store) -> int:
-    """Remove files that no run tells of: of a run that was killed while it wrote, or dropped ones."""
+def _orphans(services: Services, store: Store) -> int:
+    """Remove files without a row: of a run that was killed while it wrote, or dropped ones."""
     count = 0
     for name in store.older_than(ORPHAN_S):
         with event_store.reading(services.engine) as db:

@@ -1,17 +1,15 @@
-"""Removes what nobody works in any more: containers of dead claims, places of cards that are done, and what
-runs left in the mirrors.
-"""
+"""Clean-up: containers of dead claims, workspaces of finished cards, old refs in the mirrors."""
 
 import logging
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.runspec import builder
 from bot.scheduler import artifact_retention, dispatch
 from ledger.ids import CardId, RunId
@@ -28,9 +26,6 @@ from runner.run.run_spec import HostPaths
 from runner.workspaces.card_folder import folder_name
 from runner.workspaces.contract import Backend, Tenancy
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 log = logging.getLogger(__name__)
 
 CHAT_S = 900.0  # older than any answer takes
@@ -39,11 +34,9 @@ _CHAT = "chat-"
 _FINISHED = (CardState.DONE, CardState.ARCHIVED)
 
 
-def tidy(services: "Services") -> tuple[str, ...]:
-    """Remove what is left over and return a sentence for each; what cannot be removed now stays for the next
-    time.
-    """
-    places = builder.places(services)
+def tidy(services: Services) -> tuple[str, ...]:
+    """Remove left-overs and return a sentence for each; the next run tries again what fails."""
+    places = builder.places(services.config)
 
     def alive(run_id: RunId, generation: int) -> bool:
         with event_store.reading(services.engine) as db:
@@ -83,16 +76,14 @@ def _is_old(folder: Path) -> bool:
         return True
 
 
-def _places(services: "Services", backend: Backend, places: HostPaths) -> list[str]:
-    """Remove the places of one backend in which nobody will work again."""
-    gone = []
+def _places(services: Services, backend: Backend, places: HostPaths) -> Iterator[str]:
+    """Remove the workspaces of one backend in which no run will work again."""
     for card_id in backend.cards(places):
         with event_store.reading(services.engine) as db:
             over = _is_over(db, places, card_id)
         if over:
             backend.open(places, Tenancy(card_id)).destroy()
-            gone.append(f"the workspace of {card_id}")
-    return gone
+            yield f"the workspace of {card_id}"
 
 
 def _is_over(db: Connection, places: HostPaths, place: CardId) -> bool:
@@ -113,19 +104,16 @@ def _is_over(db: Connection, places: HostPaths, place: CardId) -> bool:
     return not works and (card is None or card.archived or card.state in _FINISHED)
 
 
-def _exports(places: HostPaths, alive: Callable[[RunId, int], bool]) -> list[str]:
-    """Remove what dead claims were exporting."""
-    gone = []
+def _exports(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator[str]:
+    """Remove exports of dead claims."""
     for path, run_id, generation in cleanup.exports(places.mirrors):
         if not alive(run_id, generation):
             cleanup.remove(path)
-            gone.append(f"the export {path.name}")
-    return gone
+            yield f"the export {path.name}"
 
 
-def _refs(services: "Services", places: HostPaths) -> list[str]:
-    """Remove the refs of runs that nobody goes on with; what git refuses stays for the next time."""
-    gone = []
+def _refs(services: Services, places: HostPaths) -> Iterator[str]:
+    """Remove the refs of runs that are over; the next run tries again what git refuses."""
     for mirror in cleanup.mirrors_in(places.mirrors):
         try:
             known = cleanup.runs_in(mirror)
@@ -133,14 +121,13 @@ def _refs(services: "Services", places: HostPaths) -> list[str]:
                 over = [one for one in known if _is_forgotten(db, places, one, services.now())]
             if over:
                 cleanup.forget(mirror, over)
-                gone.append(f"the refs of {min(len(over), cleanup.MAX_RUNS)} runs in {mirror.name}")
+                yield f"the refs of {min(len(over), cleanup.MAX_RUNS)} runs in {mirror.name}"
         except RunnerError as error:
             log.warning("refs not tidied mirror=%s reason=%s", mirror.name, error)
-    return gone
 
 
 def _is_forgotten(db: Connection, places: HostPaths, run_id: RunId, now: datetime) -> bool:
-    """Whether a run has ended, and its card's place is gone or it was long ago."""
+    """Tell whether a run has ended, and its card's workspace is gone or that was long ago."""
     run = runs.get(db, run_id)
     if run is None:
         return True
@@ -150,13 +137,11 @@ def _is_forgotten(db: Connection, places: HostPaths, run_id: RunId, now: datetim
     return not stands or now - run.ended_at > REF_AGE
 
 
-def _gateways(places: HostPaths, alive: Callable[[RunId, int], bool]) -> list[str]:
+def _gateways(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator[str]:
     """Remove the sockets of gateways that died with their claims."""
-    gone = []
     for folder in sorted(places.gateways.glob("*")):
         run_id, _, generation = folder.name.rpartition("-")
         chat = folder.name.startswith(_CHAT)
         if not alive(RunId(folder.name if chat else run_id), int(generation) if generation.isdigit() else 0):
             shutil.rmtree(folder, ignore_errors=True)
-            gone.append(f"the gateway of {folder.name}")
-    return gone
+            yield f"the gateway of {folder.name}"

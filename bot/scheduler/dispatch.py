@@ -1,7 +1,8 @@
-"""Decides which queued runs may start now and hands them to workers; a worker claims by compare-and-set."""
+"""Dispatch: which queued runs may start now. A worker claims a run by compare-and-set."""
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from weakref import WeakKeyDictionary
 
@@ -34,14 +35,14 @@ LEASE_PREFIX = "run:"
 
 @dataclass(frozen=True, slots=True)
 class ReadyRun:
-    """A run that may start; `generation` is what its next claim will be."""
+    """A run that may start; `generation` is that of its next claim."""
 
     run_id: RunId
     generation: int
 
 
-# The last answer of each ledger. Whatever it depends on is folded from events, but for the day whose dollars
-# count: as long as nothing happens it stands, and most ticks find that nothing did.
+# The last answer of each ledger. It depends on events and on the day whose dollars count: it stands until
+# something happens, and most ticks find that nothing did.
 Answer = tuple[tuple[int, date, int], tuple[ReadyRun, ...]]
 _answers: WeakKeyDictionary[Engine, Answer] = WeakKeyDictionary()
 
@@ -52,11 +53,11 @@ def last_answer(engine: Engine) -> Answer | None:
 
 
 def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[ReadyRun, ...]:
-    """Return the runs that may start now, as many as workers are free; record why the others wait."""
+    """Return the runs that may start now, as many as workers are free; record the reasons of the others."""
     with event_store.reading(engine) as db:
-        asked = (event_store.last_seq(db), now.date(), slots)
+        basis = (event_store.last_seq(db), now.date(), slots)
         known = _answers.get(engine)
-        if known is not None and known[0] == asked:
+        if known is not None and known[0] == basis:
             return known[1]
         choices = _choices(db, now, slots)
         news = _news(db, choices)
@@ -65,7 +66,7 @@ def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[ReadyRun, ...]:
             for choice in choices
             for run_id in choice.starts
         )
-    _answers[engine] = (asked, starts)
+    _answers[engine] = (basis, starts)
     if news:
         with event_store.writing(engine) as db:
             event_store.append(db, *news, at=now)
@@ -83,15 +84,16 @@ def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> Run
     if not queue:
         return RunSelection((), {})
     held = runs.held(db, board_id)
-    by_repository: dict[str, int] = {}
-    by_column: dict[str, int] = {}
     agents = [run for run in held if run.kind != CHECK]
-    for run in agents:
-        by_repository[run.repository] = by_repository.get(run.repository, 0) + 1
-        by_column[run.column] = by_column.get(run.column, 0) + 1
-    spent = totals.of_board(db, board_id, now.date(), {run.card_id for run in queue})
-    load = Load(len(agents), by_repository, by_column, spent, shared_budgets.reserved(db, board_id))
-    load = replace(load, halt=snapshots.halt_of(db, board_id), checks=len(held) - len(agents))
+    load = Load(
+        len(agents),
+        Counter(run.repository for run in agents),
+        Counter(run.column for run in agents),
+        totals.of_board(db, board_id, now.date(), {run.card_id for run in queue}),
+        shared_budgets.reserved(db, board_id),
+        halt=snapshots.halt_of(db, board_id),
+        checks=len(held) - len(agents),
+    )
     return choose(
         policy,
         queue,
@@ -128,10 +130,9 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
 
 
 def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:
-    """Return the head of each column's queue, and of the checks': one that is stopped or full holds up no
-    other.
+    """Return the head of each column's queue and of the checks': a stopped or full one holds up no other.
 
-    What waits for another issue is not in it: the rules say so on the card.
+    A run that waits for another issue is not in it: the rules say so on the card.
     """
     board = boards.get(db, board_id)
     names = [one.name for one in board.columns] if board else []
@@ -147,21 +148,20 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
     if not reasons:
         return ()
     cards_of = run_queue.cards_of(db, reasons)
-    said = run_queue.reasons_of(db, cards_of.values())
+    known = run_queue.reasons_of(db, cards_of.values())
     return tuple(
         CardExplained(cards_of[run_id], reason)
         for run_id, reason in reasons.items()
-        if run_id in cards_of and said.get(cards_of[run_id], reason) != reason
+        if run_id in cards_of and known.get(cards_of[run_id], reason) != reason
     )
 
 
 def claim(
     engine: Engine, run_id: RunId, *, worker: str, now: datetime, ttl_s: float, slots: int
 ) -> Lease | None:
-    """Claim a queued run for `worker`; None when it may not start any more or somebody else has it.
+    """Claim a queued run for `worker`; None when it may not start any more or another worker has it.
 
-    Limits, and where its card stands, are looked at again inside the transaction that claims, so they hold
-    whatever was enqueued; there the run reserves what it may spend, too.
+    The claiming transaction checks limits and the card's column again, and reserves the run's dollars.
     """
     with event_store.writing(engine) as db:
         run = runs.get(db, run_id)
@@ -184,10 +184,10 @@ def claim(
 def reap(
     engine: Engine, *, now: datetime, sure: Callable[[Lease], bool] = lambda _lease: True
 ) -> tuple[RunId, ...]:
-    """Take the runs back whose lease ran out: requeued while the policy's retries last, then lost.
+    """Take back the runs whose lease ran out: requeued while the policy's retries last, then lost.
 
-    `sure` tells of such a lease whether its holder is really gone.
-    A worker of this machine that sleeps on one is killed: two agents must never share a workspace.
+    `sure` tells of such a lease whether its holder is really gone. A worker of this machine that sleeps on
+    one is killed: two agents must never share a workspace.
     """
     with event_store.reading(engine) as db:
         late = tuple(filter(sure, leases.expired(db, LEASE_PREFIX, now)))
@@ -203,50 +203,39 @@ def reap(
             leases.release(db, lease)  # the old worker's next write is refused from here on
             run = runs.get(db, RunId(lease.name.removeprefix(LEASE_PREFIX)))
             if run is not None and run.state in RUN_HELD:
-                event_store.append(db, _requeued_or_lost(run), at=now)
+                event_store.append(db, _after_loss(run), at=now)
                 reaped.append(run.run_id)
         reactor.advance(db, now=now)
     return tuple(reaped)
 
 
-def let_go(engine: Engine, run_id: RunId, lease: Lease, *, now: datetime) -> None:
-    """Give the lease back; a run that its worker leaves in the middle, being told to end, is queued again."""
+def let_go(
+    engine: Engine, run_id: RunId, lease: Lease, *, now: datetime, error: CardinalError | None = None
+) -> None:
+    """Give the lease back. A run left in the middle is queued again, or ended by `error`."""
     with event_store.writing(engine) as db:
         if leases.generation(db, lease.name) != lease.generation:
-            return  # taken over meanwhile: what happens to the run is not ours any more
+            return  # taken over meanwhile: another worker goes on with the run
         run = runs.get(db, run_id)
         if run is not None and run.state in RUN_HELD:
-            event_store.append(db, RunRequeued(run_id, "handed_back"), at=now)
+            event_store.append(db, _after_leaving(run, error), at=now)
         leases.release(db, lease)
         reactor.advance(db, now=now)
 
 
-def hand_back(engine: Engine, run_id: RunId, lease: Lease, error: CardinalError, *, now: datetime) -> None:
-    """End a claimed run that could not be prepared, with what a person can do about it."""
-    with event_store.writing(engine) as db:
-        fence = event_store.Fence(lease.name, lease.generation)
-        ended = RunEnded(run_id, Ending.FAILED, "repository", str(error), RunState.CLAIMED)
-        event_store.append(db, ended, at=now, fence=fence)
-        leases.release(db, lease)
-        reactor.advance(db, now=now)
+def _after_leaving(run: runs.RunRow, error: CardinalError | None) -> RunRequeued | RunEnded:
+    match error:
+        case None:
+            return RunRequeued(run.run_id, "handed_back")
+        case KilledError():  # something that the run needs was killed
+            return _after_loss(run, str(error))
+        case _:  # it could not be prepared: the error says what a person can do
+            return RunEnded(run.run_id, Ending.FAILED, "repository", str(error), RunState.CLAIMED)
 
 
-def take_back(engine: Engine, run_id: RunId, lease: Lease, error: KilledError, *, now: datetime) -> None:
-    """Take a run back from its own worker because something that it needs was killed: requeued while the
-    policy's retries last, then lost.
-    """
-    with event_store.writing(engine) as db:
-        if leases.generation(db, lease.name) != lease.generation:
-            return  # taken over meanwhile
-        run = runs.get(db, run_id)
-        if run is not None and run.state in RUN_HELD:
-            event_store.append(db, _requeued_or_lost(run, str(error)), at=now)
-        leases.release(db, lease)
-        reactor.advance(db, now=now)
-
-
-def _requeued_or_lost(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEnded:
-    if run.reclaims < retries(run.settings):
+def _after_loss(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEnded:
+    """Return the requeued run while the policy's retries last, then the lost one."""
+    if run.reclaims < ColumnPolicy.model_validate_json(run.settings).retries:
         return RunRequeued(run.run_id, "reclaimed", killed)
     times = run.reclaims + 1
     detail = (
@@ -255,8 +244,3 @@ def _requeued_or_lost(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEn
         else f"its worker disappeared {times} times: look at the workers' log, then /cardinal retry"
     )
     return RunEnded(run.run_id, Ending.LOST, "gave_up", detail, f"{run.state}: {run.last_line}")
-
-
-def retries(settings: str) -> int:
-    """Return how often a run with these settings may be taken back from a dead worker."""
-    return ColumnPolicy.model_validate_json(settings).retries

@@ -1,6 +1,7 @@
-"""What the queues call, by id: every job reads the truth from the ledger and may run any number of times."""
+"""Jobs of the queues, by id: each reads the ledger and may run any number of times."""
 
 import logging
+from functools import partial
 
 from bot.bootstrap import WALL, Services, current
 from bot.github.errors import GithubError
@@ -11,6 +12,7 @@ from bot.scheduler import cleanup, dispatch
 from bot.scheduler.wakeups import settle, wake
 from bot.sync import card as card_sync
 from bot.sync import checks, sweep
+from ledger.errors import CardinalError
 from ledger.ids import CardId, DeliveryId, RunId
 from rules.errors import PolicyError
 from runner import supervisor
@@ -31,21 +33,21 @@ def ingest(delivery_id: str) -> None:
 
 
 def sync_card(card_id: str) -> None:
-    """Answer a card's doorbell."""
+    """Sync a card with GitHub."""
     services = current()
     card_sync.sync_card(services, CardId(card_id))
     wake(services)
 
 
 def late_checks(card_id: str) -> None:
-    """Look at the checks of a card's pull request without having been told."""
+    """Look at the checks of a card's pull request that no delivery told of."""
     services = current()
     checks.look_again(services, CardId(card_id))
     wake(services)
 
 
 def publish(lane: str) -> None:
-    """Carry out what is due in a lane of the outbox."""
+    """Carry out the due entries in a lane of the outbox."""
     services = current()
     counts = publisher.publish_due(services.hub, services.context, lane, within_s=PUBLISH_S)
     if counts.settled or counts.given_up:
@@ -53,7 +55,7 @@ def publish(lane: str) -> None:
 
 
 def sweep_board() -> None:
-    """Compare the board with what is known, and ask GitHub for deliveries that failed."""
+    """Compare the board with the ledger, and ask GitHub for failed deliveries."""
     services = current()
     for card_id in sweep.sweep(services):
         sync_card(card_id)
@@ -61,17 +63,17 @@ def sweep_board() -> None:
 
 
 def tidy() -> None:
-    """Remove what dead claims and finished cards left behind."""
+    """Remove left-overs of dead claims and finished cards."""
     cleanup.tidy(current())
 
 
 def execute(run_id: str) -> None:
-    """Claim one run and carry it as far as it goes: to its ending, or to a park."""
+    """Claim one run in this process, and carry it to its ending or to a park."""
     carry_out(current(), RunId(run_id))
 
 
 def carry_out(services: Services, run_id: RunId) -> None:
-    """Do what `execute` says, for this shop."""
+    """Claim one run for these services, and carry it to its ending or to a park."""
     lease = dispatch.claim(
         services.engine,
         run_id,
@@ -84,30 +86,24 @@ def carry_out(services: Services, run_id: RunId) -> None:
         log.info("run not claimed run=%s reason=not_ready", run_id)
         return
     wake(services)
+    failure: CardinalError | None = None
     try:
-        order, remote = retry.make_order(services, run_id, lease)
+        spec, remote = retry.make_spec(services, run_id, lease)
+        on_append = partial(settle, services)
         run_log = RunLog(
-            services.engine,
-            run_id,
-            lease,
-            WALL,
-            ttl_s=services.config.lease_s,
-            on_append=lambda: settle(services),
+            services.engine, run_id, lease, WALL, ttl_s=services.config.lease_s, on_append=on_append
         )
         supervisor.execute(
-            order,
+            spec,
             run_log,
             remote,
             WALL,
             allow_unsandboxed=services.config.allow_unsandboxed,
             providers=builder.providers(services.config),
         )
-    except (GithubError, PolicyError) as error:
-        log.warning("run not prepared run=%s reason=%s", run_id, error)
-        dispatch.hand_back(services.engine, run_id, lease, error, now=services.now())
-    except KilledError as error:
-        log.warning("run taken back run=%s reason=%s", run_id, error)
-        dispatch.take_back(services.engine, run_id, lease, error, now=services.now())
+    except (GithubError, PolicyError, KilledError) as error:
+        log.warning("run given back run=%s reason=%s", run_id, error)
+        failure = error
     finally:
-        dispatch.let_go(services.engine, run_id, lease, now=services.now())
+        dispatch.let_go(services.engine, run_id, lease, now=services.now(), error=failure)
         settle(services)

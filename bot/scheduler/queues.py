@@ -1,4 +1,4 @@
-"""The queues: wake-ups by id, carried by RQ. Whatever gets lost here is found again by the next tick."""
+"""Queues: wake-ups by id, carried by RQ. The next tick finds again whatever gets lost here."""
 
 import json
 import logging
@@ -17,6 +17,7 @@ from rq.serializers import JSONSerializer
 
 log = logging.getLogger(__name__)
 
+JOBS = "bot.scheduler.jobs"
 # A wake-up whose worker was killed before it began stops being in the way of the next one after this long.
 LOST_AFTER_S = 10
 MAX_BYTES = 10_000  # of what a wake-up says
@@ -24,7 +25,7 @@ LABEL = re.compile(r"[A-Za-z0-9_=-]{1,200}")
 
 
 class QueueName(StrEnum):
-    """The queues that exist, each with workers of its own, so that none waits for another's kind of work."""
+    """Queues, each with workers of its own: no kind of work waits for another."""
 
     CONTROL = "control"  # ingest deliveries, look at cards, sweep
     PUBLISH = "publish"  # carry out what the outbox holds
@@ -38,7 +39,7 @@ TIME_LIMIT_S = {QueueName.CONTROL: 120, QueueName.PUBLISH: 120, QueueName.ASSIST
 
 @dataclass(frozen=True, slots=True)
 class QueuedCall:
-    """All that is taken from Redis about a job: a function's name, its arguments, the id of its mark."""
+    """A job as read from Redis: a function's name, its arguments, the id of its mark; nothing else is."""
 
     function: str
     arguments: tuple[str, ...]
@@ -48,13 +49,13 @@ class QueuedCall:
 class WakeUp(Job):
     """A job whose callbacks, webhooks, dependencies, repeats, retries, limits and results are never read.
 
-    Who can write to Redis could otherwise have anything called that can be imported.
+    Otherwise whoever can write to Redis could have anything called that can be imported.
     """
 
     call: QueuedCall | None = None
 
     def refresh(self) -> None:
-        """Read what is to be called; nothing for a job that is not of the shape of ours."""
+        """Read the call; None for a job of another shape."""
         try:
             raw, label = self.connection.hmget(self.key, "data", "description")
         except ResponseError as error:
@@ -64,7 +65,7 @@ class WakeUp(Job):
         self.call = _call(cast(bytes, raw), cast(bytes, label or b""))
 
     def restore(self, raw_data: object) -> None:
-        """Take nothing from the fields that RQ has read."""
+        """Ignore the fields that RQ has read."""
 
 
 def _call(raw: bytes, label: bytes) -> QueuedCall | None:
@@ -81,15 +82,15 @@ def _call(raw: bytes, label: bytes) -> QueuedCall | None:
 
 
 def queue(redis: Redis, name: str) -> Queue:
-    """Return the RQ queue; ids and arguments travel as JSON, for unpickling would run what it is given."""
+    """Return the RQ queue. Ids and arguments travel as JSON: unpickling would run foreign code."""
     return Queue(QueueName(name), connection=redis, serializer=JSONSerializer, job_class=WakeUp)
 
 
 def enqueue(redis: Redis, name: str, function: str, *args: str, job_id: str) -> bool:
     """Ask a worker of queue `name` to call `function` (a dotted path); False when Redis did not take it.
 
-    Nothing is added, and the answer is True, while a wake-up of the same `job_id` waits for a worker. One
-    that has begun is not in the way, for it may already have looked past what is new.
+    True, and nothing is added, while a wake-up of the same `job_id` waits for a worker. One that has begun
+    does not count: it may have read the ledger before the news.
     """
     try:
         if not redis.set(mark_key(job_id), "1", nx=True, ex=LOST_AFTER_S):
@@ -101,11 +102,11 @@ def enqueue(redis: Redis, name: str, function: str, *args: str, job_id: str) -> 
     return True
 
 
+def request(redis: Redis, job: str, *args: str, name: QueueName = QueueName.CONTROL) -> bool:
+    """Enqueue a function of JOBS, unless the same call waits already; False when Redis did not take it."""
+    return enqueue(redis, name, f"{JOBS}.{job}", *args, job_id="-".join((job, *args)))
+
+
 def mark_key(job_id: str) -> str:
     """Return the Redis key that exists while a wake-up of that id waits for a worker."""
     return f"cardinal:waiting:{job_id}"
-
-
-def lengths(redis: Redis) -> dict[str, int]:
-    """Return how many wake-ups wait in each queue. Raises RedisError."""
-    return {str(name): len(queue(redis, name)) for name in QueueName}

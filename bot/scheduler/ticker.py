@@ -1,35 +1,38 @@
-"""The heartbeat: finds everything that is due in the ledger and wakes whoever does it.
+"""Ticker: finds everything in the ledger that is due, and wakes whoever does it.
 
-Queues carry only wake-ups, so whatever a crash or a wiped Redis lost is found here again.
+Queues carry only wake-ups, so a tick also finds what a crash or a wiped Redis lost.
 """
 
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
 from bot.bootstrap import Services
-from bot.scheduler import dispatch, full_disk, halt_probe, queues, stalled_work, wakeups
-from bot.scheduler.lease_grace import LeaseGrace
-from bot.scheduler.queues import QueueName
+from bot.reactor import reactor
+from bot.scheduler import alarms, dispatch, queues, wakeups
 from bot.sync import checks
 from bot.system import liveness
+from bot.system.liveness import LeaseGrace
 from ledger.errors import CardinalError
+from ledger.events.board import BoardProbed
+from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queue import inbox, refresh_requests
+from ledger.views import halts
 
 log = logging.getLogger(__name__)
 
 MAX_AT_ONCE = 100
 TIDY_EVERY = timedelta(minutes=1)
-EAGER_S, PATIENT_S = 5, 10  # a doorbell is looked after at every tick at first, later in every tenth second
+EAGER_S, PATIENT_S = 5, 10  # a refresh request is served at every tick at first, later in every tenth second
 Step = Callable[[Services], None]
-_doubts: WeakKeyDictionary[Engine, LeaseGrace] = WeakKeyDictionary()  # of each ledger's leases, between ticks
+_graces: WeakKeyDictionary[Engine, LeaseGrace] = WeakKeyDictionary()  # of each ledger's leases, between ticks
 
 
 def run_forever(services: Services, stop: threading.Event) -> None:
@@ -40,13 +43,11 @@ def run_forever(services: Services, stop: threading.Event) -> None:
     while not stop.is_set():
         try:
             if services.now() - swept >= every:
-                queues.enqueue(
-                    services.redis, QueueName.CONTROL, "bot.scheduler.jobs.sweep_board", job_id="sweep"
-                )
+                queues.request(services.redis, "sweep_board")
                 swept = services.now()
             if services.now() - tidied >= TIDY_EVERY:
-                _tidy(services)
-                full_disk.watch(services)
+                queues.request(services.redis, "tidy")
+                alarms.watch_disk(services)
                 tidied = services.now()
             tick(services)
         except (CardinalError, OperationalError) as error:  # the latter: somebody holds the ledger's lock
@@ -61,61 +62,52 @@ def expire_dead_holders(services: Services) -> None:
 
 def reap(services: Services) -> None:
     """Take back the runs whose worker is gone."""
-    doubts = _doubts.setdefault(services.engine, LeaseGrace(time.monotonic, services.config.lease_s / 2))
-    if dispatch.reap(services.engine, now=services.now(), sure=doubts.sure):
-        _tidy(services)  # a dead worker's containers live on
-
-
-def _tidy(services: Services) -> None:
-    queues.enqueue(services.redis, QueueName.CONTROL, "bot.scheduler.jobs.tidy", job_id="tidy")
+    grace = _graces.setdefault(services.engine, LeaseGrace(time.monotonic, services.config.lease_s / 2))
+    if dispatch.reap(services.engine, now=services.now(), sure=grace.sure):
+        queues.request(services.redis, "tidy")  # a dead worker's containers live on
 
 
 def ingest(services: Services) -> None:
-    """Wake who ingests the deliveries that wait."""
+    """Wake the ingestion of waiting deliveries."""
     for delivery_id in inbox.due(services.engine, now=services.now(), limit=MAX_AT_ONCE):
-        queues.enqueue(
-            services.redis,
-            QueueName.CONTROL,
-            "bot.scheduler.jobs.ingest",
-            delivery_id,
-            job_id=f"ingest-{delivery_id}",
-        )
+        queues.request(services.redis, "ingest", delivery_id)
 
 
 def sync_cards(services: Services) -> None:
-    """Wake who answers the doorbells that rang; one that nobody could answer for long is tried less often."""
+    """Wake the sync of cards with a refresh request; one that failed for long is tried less often."""
     with event_store.reading(services.engine) as db:
         waiting = refresh_requests.waiting(db, limit=MAX_AT_ONCE)
-    for request in waiting:
-        waited_s = (services.now() - request.rung_at).total_seconds()
+    for one in waiting:
+        waited_s = (services.now() - one.rung_at).total_seconds()
         if waited_s > EAGER_S and int(waited_s) % PATIENT_S:
             continue  # GitHub is away: a look every half second would only spend the budget
-        queues.enqueue(
-            services.redis,
-            QueueName.CONTROL,
-            "bot.scheduler.jobs.sync_card",
-            request.card_id,
-            job_id=f"look-{request.card_id}",
-        )
+        queues.request(services.redis, "sync_card", one.card_id)
 
 
 def probe(services: Services) -> None:
-    """Let a run try on a board that waits since several failed for one cause."""
-    halt_probe.probe(services.engine, services.now())
+    """Let a run try on each halted board whose wait is over."""
+    probe_boards(services.engine, services.now())
+
+
+def probe_boards(engine: Engine, now: datetime) -> tuple[BoardId, ...]:
+    """Record for each halted board whose wait is over that one run may try; return those boards."""
+    with event_store.reading(engine) as db:
+        if not halts.due(db, now):
+            return ()
+    with event_store.writing(engine) as db:
+        due = halts.due(db, now)
+        for halt in due:
+            event_store.append(db, BoardProbed(halt.board_id, halt.cause), at=now)
+        reactor.advance(db, now=now)
+    return tuple(halt.board_id for halt in due)
 
 
 def late_checks(services: Services) -> None:
-    """Wake who looks at checks that nobody told of, or that take too long; not at every tick."""
+    """Wake the look at checks that no delivery told of, or that take too long; not at every tick."""
     if int(time.monotonic()) % PATIENT_S:
         return
     for card_id in checks.overdue(services, services.now()):
-        queues.enqueue(
-            services.redis,
-            QueueName.CONTROL,
-            "bot.scheduler.jobs.late_checks",
-            card_id,
-            job_id=f"ci-{card_id}",
-        )
+        queues.request(services.redis, "late_checks", card_id)
 
 
 STEPS: tuple[Step, ...] = (
@@ -126,14 +118,14 @@ STEPS: tuple[Step, ...] = (
     probe,
     late_checks,
     wakeups.settle,
-    stalled_work.watch,
+    alarms.watch_starts,
 )
 
 
 def tick(services: Services, steps: Sequence[Step] = STEPS) -> None:
     """Wake everything that is due once.
 
-    A step that fails keeps no other from its turn: the errors are logged, and the first one is raised then.
+    A step that fails does not stop the others: errors are logged, and the first is raised at the end.
     """
     failed: list[Exception] = []
     for step in steps:

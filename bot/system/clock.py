@@ -1,4 +1,4 @@
-"""The time of day as an argument: what everything in `bot` takes instead of looking at the wall."""
+"""Clock: the time of day as an argument."""
 
 from collections.abc import Callable
 from datetime import datetime

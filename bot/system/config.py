@@ -1,4 +1,4 @@
-"""The operator's settings: `CARDINAL_*` variables and the file `.cardinal/env`, read once, frozen.
+"""Operator's settings: `CARDINAL_*` variables and the file `.cardinal/env`, read once, frozen.
 
 A variable of the environment wins over the same line in the file. Each field of `Config` is the variable of
 its name in capitals: `port` is `CARDINAL_PORT`.
@@ -70,7 +70,7 @@ class ConfigError(CardinalError):
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", hide_input_in_errors=True))
 class Config:
-    """All settings. What a command needs of GitHub may be empty here: see `require_github` and the others."""
+    """All settings. Those of GitHub may be empty: commands call `require_github` or another."""
 
     home: Path = Field(description="Where everything that lives is kept: `.cardinal` here if unset.")
     database_url: str = Field(
@@ -80,109 +80,89 @@ class Config:
         description="The folder of the scripted agent's scenarios; `scenarios` in the home unless set."
     )
     skills: Path | None = Field(
-        default=None,
+        None,
         description="The folder of the operator's private skills, read when a run begins; none unless set.",
     )
     redis_url: str | None = Field(
-        default=None,
-        repr=False,
-        description="A Redis to use; if unset, `cardinal up` starts its own.",
+        None, repr=False, description="A Redis to use; if unset, `cardinal up` starts its own."
     )
-    github_url: Address = Field(default=GITHUB_API, description="The root of GitHub's API.")
+    github_url: Address = Field(GITHUB_API, description="The root of GitHub's API.")
     git_url: Address = Field(
-        default="https://github.com",
-        description="The root of git's addresses; follows `github_url`.",
+        "https://github.com", description="The root of git's addresses; follows `github_url`."
     )
-    app_id: int = Field(default=0, ge=0, description="The GitHub App's id; 0: not registered yet.")
+    app_id: int = Field(0, ge=0, description="The GitHub App's id; 0: not registered yet.")
     private_key: Secret = Field(
-        default=Secret(),
+        Secret(),
         description="The App's private key: PEM text, or the path of a PEM file; in the file, from the home.",
     )
     webhook_secret: Secret = Field(
-        default=Secret(), description="The secret that signs webhooks; the App's settings hold the same one."
+        Secret(), description="The secret that signs webhooks; the App's settings hold the same one."
     )
     webhooks: bool = Field(
-        default=True,
-        description="Whether GitHub sends webhooks here; `false`: Cardinal looks at the board instead.",
+        True, description="Whether GitHub sends webhooks here; `false`: Cardinal looks at the board instead."
     )
     public_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/?#@\\]+)?$")] = Field(
-        default="",
+        "",
         description="Where browsers reach Cardinal, without a path: what runs leave is served there; "
         "if unset, nowhere.",
     )
     client_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,100}$")] = Field(
-        default="", description="The App's client id, by which people sign in on these pages."
+        "", description="The App's client id, by which people sign in on these pages."
     )
-    client_secret: Secret = Field(default=Secret(), description="The App's client secret, for the same.")
+    client_secret: Secret = Field(Secret(), description="The App's client secret, for the same.")
     board: Annotated[BoardAddress, BeforeValidator(_board)] = Field(
-        default=BoardAddress(),
+        BoardAddress(),
         description="The board: its owner (an organisation, or a person) and its number, `acme/1`.",
     )
     policy_repository: RepositoryName = Field(
-        default="",
-        description="The repository of the board's policy file; `acme/board` if unset.",
+        "", description="The repository of the board's policy file; `acme/board` if unset."
     )
-    host: str = Field(default="127.0.0.1", min_length=1, description="The address to listen on.")
-    port: int = Field(default=8484, ge=0, le=65535, description="The port to listen on; 0 picks a free one.")
-    run_workers: int = Field(
-        default=2, ge=1, le=64, description="How many runs work at once on this machine."
-    )
-    tick_s: float = Field(default=0.5, ge=0.05, le=60, description="Seconds between looks at what is due.")
+    host: str = Field("127.0.0.1", min_length=1, description="The address to listen on.")
+    port: int = Field(8484, ge=0, le=65535, description="The port to listen on; 0 picks a free one.")
+    run_workers: int = Field(2, ge=1, le=64, description="How many runs work at once on this machine.")
+    tick_s: float = Field(0.5, ge=0.05, le=60, description="Seconds between looks at what is due.")
     lease_s: float = Field(
-        default=15,
-        ge=1,
-        le=600,
-        description="Seconds of silence until a worker's run is taken away.",
+        15, ge=1, le=600, description="Seconds of silence until a worker's run is taken away."
     )
     sweep_s: float = Field(
-        default=60,
-        ge=1,
-        le=86400,
-        description="Seconds between comparisons of the board with GitHub.",
+        60, ge=1, le=86400, description="Seconds between comparisons of the board with GitHub."
     )
     debounce_s: float = Field(
-        default=3,
-        ge=0,
-        le=300,
-        description="Seconds of quiet before the planning assistant answers.",
+        3, ge=0, le=300, description="Seconds of quiet before the planning assistant answers."
     )
     progress_every_s: float = Field(
-        default=2, ge=0, le=600, description="Least seconds between edits of a run's comment."
+        2, ge=0, le=600, description="Least seconds between edits of a run's comment."
     )
     workspace: Literal["auto", "docker", "local"] = Field(
-        default="auto",
-        description="Where agents work: `docker`, `local`, or `auto`: docker where an engine answers.",
+        "auto", description="Where agents work: `docker`, `local`, or `auto`: docker where an engine answers."
     )
     anthropic_key: Secret = Field(
-        default=Secret(), description="The key for Anthropic's API; only a run's gateway gets it."
+        Secret(), description="The key for Anthropic's API; only a run's gateway gets it."
     )
-    anthropic_url: Address = Field(
-        default="https://api.anthropic.com", description="The root of Anthropic's API."
-    )
+    anthropic_url: Address = Field("https://api.anthropic.com", description="The root of Anthropic's API.")
     openai_key: Secret = Field(
-        default=Secret(), description="The key for OpenAI's API; only a run's gateway gets it."
+        Secret(), description="The key for OpenAI's API; only a run's gateway gets it."
     )
-    openai_url: Address = Field(default="https://api.openai.com", description="The root of OpenAI's API.")
+    openai_url: Address = Field("https://api.openai.com", description="The root of OpenAI's API.")
     compatible_key: Secret = Field(
-        default=Secret(), description="The key for another provider that speaks OpenAI's Chat Completions."
+        Secret(), description="The key for another provider that speaks OpenAI's Chat Completions."
     )
     compatible_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")] = Field(
-        default="", description="The root of that provider's API."
+        "", description="The root of that provider's API."
     )
     private_hosts: Annotated[tuple[str, ...], BeforeValidator(_words)] = Field(
-        default=(),
-        description="Hosts that may have private addresses, where a policy lists them; commas between.",
+        (), description="Hosts that may have private addresses, where a policy lists them; commas between."
     )
     allow_unsandboxed: bool = Field(
-        default=False, description="Let agents run without a sandbox where bubblewrap is missing. Dangerous."
+        False, description="Let agents run without a sandbox where bubblewrap is missing. Dangerous."
     )
     artifact_days: int = Field(
-        default=90, ge=1, le=3650, description="Days that logs, patches and reports of runs are kept."
+        90, ge=1, le=3650, description="Days that logs, patches and reports of runs are kept."
     )
     artifact_mb: int = Field(
-        default=5000, ge=1, le=10_000_000, description="Megabytes of them that are kept; the oldest go first."
+        5000, ge=1, le=10_000_000, description="Megabytes of them that are kept; the oldest go first."
     )
-    log_level: LogLevel = Field(default="info", description="The least severe line that is logged.")
+    log_level: LogLevel = Field("info", description="The least severe line that is logged.")
 
     @property
     def board_owner(self) -> str:
@@ -294,7 +274,7 @@ def _why_foreign(home: Path) -> str:
 
 
 def _file_lines(path: Path) -> tuple[dict[str, str], list[str]]:
-    """Return the env file's settings, and what is wrong with it; a missing file has none."""
+    """Return the env file's settings and its mistakes; none for a missing file."""
     try:
         return parse(path.read_text(encoding="utf-8")), []
     except FileNotFoundError:
@@ -322,9 +302,9 @@ def _fill_in(values: dict[str, Any], home: Path) -> None:
 
 
 def _resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]]) -> list[str]:
-    """Make paths absolute and read the private key's file; return what went wrong.
+    """Make paths absolute and read the private key's file; return the mistakes.
 
-    What the env file names lies in the home; what the environment names, in the current folder first.
+    Paths of the env file start in the home; those of the environment, in the current folder first.
     """
     for name in ("scenarios", "skills"):
         if values.get(name):

@@ -1,11 +1,14 @@
-"""The format of the env file: `NAME=value` lines, comments, quotes that may span lines."""
+"""Env file, as python-dotenv reads it. A mistake is named by its line, never by its text."""
 
+import io
 import re
 from collections.abc import Iterator, Mapping
 
+from dotenv.parser import Binding, parse_stream
+
 from ledger.errors import CardinalError
 
-_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTALL)
+_QUOTED = re.compile(r"\s*(?:export\s+)?(?P<name>[^=\s]+)\s*=\s*(?P<quote>['\"])(?P<rest>.*)", re.DOTALL)
 
 
 class EnvLineError(CardinalError):
@@ -17,57 +20,56 @@ class EnvLineError(CardinalError):
 
 
 def parse(text: str) -> dict[str, str]:
-    """Return the values by name. In double quotes, `\\n` is a line break; a quoted value may span lines.
-
-    Raises EnvLineError on a line that is none, on a quote that never ends and on a name given twice.
-    """
-    found: dict[str, str] = {}
-    for name, value, number, _last in _statements(text):
-        if name in found:
-            raise EnvLineError(number, f"{name} is given twice")
-        found[name] = value
-    return found
+    """Return the values by name. Raises EnvLineError for a line that is none and a name given twice."""
+    values: dict[str, str] = {}
+    for binding in _bindings(text):
+        if binding.key in values:
+            raise EnvLineError(_line_of(binding), f"{binding.key} is given twice")
+        if binding.key is not None:
+            values[binding.key] = binding.value or ""
+    return values
 
 
 def changed(text: str, values: Mapping[str, str]) -> str:
     """Return the file's text with these values set; everything else stays as people wrote it.
 
-    Raises EnvLineError for a text that cannot be read, and ValueError for a value that no line can hold.
+    Raises EnvLineError for a text that cannot be read, and ValueError for a value that would need quotes.
     """
-    lines = text.splitlines()
-    spans = {name: (first, last) for name, _, first, last in _statements(text) if name in values}
-    for name, (first, last) in sorted(spans.items(), key=lambda span: span[1], reverse=True):
-        lines[first - 1 : last] = [_line(name, values[name])]
-    lines += [_line(name, value) for name, value in values.items() if name not in spans]
-    return "\n".join([*lines, ""])
+    lines = {name: _line(name, value) for name, value in values.items()}
+    parts = []
+    for binding in _bindings(text):
+        written = binding.original.string
+        blank = written[: len(written) - len(written.lstrip())]
+        parts.append(blank + lines.pop(binding.key) if binding.key in lines else written)
+    if parts and not parts[-1].endswith("\n"):
+        parts.append("\n")
+    return "".join((*parts, *lines.values()))
 
 
 def _line(name: str, value: str) -> str:
     if not re.fullmatch(r"[^\s'\"#][^\s'\"]*|", value):
         raise ValueError(f"{name} would need quotes")
-    return f"{name}={value}"
+    return f"{name}={value}\n"
 
 
-def _statements(text: str) -> Iterator[tuple[str, str, int, int]]:
-    """Yield name, value, first and last line of each assignment."""
-    lines = enumerate(text.splitlines(), start=1)
-    for number, line in lines:
-        stripped, last = line.strip(), number
-        if not stripped or stripped.startswith("#"):
-            continue
-        match = _LINE.fullmatch(stripped)
-        if match is None:
-            raise EnvLineError(number, "not NAME=value")
-        name, value = match.groups()
-        quote = value[:1]
-        if quote in ("'", '"'):
-            while value.find(quote, 1) < 0:
-                following = next(lines, None)
-                if following is None:
-                    raise EnvLineError(number, f"the quote of {name} never ends")
-                value, last = f"{value}\n{following[1]}", following[0]
-            value, _, rest = value[1:].partition(quote)
-            if rest.strip() and not rest.strip().startswith("#"):
-                raise EnvLineError(number, f"text after the quote of {name}")
-            value = value.replace("\\n", "\n") if quote == '"' else value
-        yield name, value, number, last
+def _bindings(text: str) -> Iterator[Binding]:
+    for binding in parse_stream(io.StringIO(text)):
+        if binding.error or (binding.key is not None and binding.value is None):
+            raise EnvLineError(_line_of(binding), _mistake(binding.original.string))
+        yield binding
+
+
+def _line_of(binding: Binding) -> int:
+    """Return the line of an assignment: python-dotenv counts from the blank lines before it."""
+    written = binding.original.string
+    return int(binding.original.line) + written[: len(written) - len(written.lstrip())].count("\n")
+
+
+def _mistake(written: str) -> str:
+    quoted = _QUOTED.match(written)
+    if quoted is None:
+        return "not NAME=value"
+    ends = quoted["quote"] in quoted["rest"]
+    return (
+        f"text after the quote of {quoted['name']}" if ends else f"the quote of {quoted['name']} never ends"
+    )

@@ -1,4 +1,4 @@
-"""Hides the home from the git repository that it lies in, without touching what the repository tracks."""
+"""Git's exclude file: hides the home from the repository around it; tracked files stay as they are."""
 
 from pathlib import Path
 

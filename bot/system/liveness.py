@@ -1,9 +1,10 @@
-"""Notices that a process of this machine died with claims in its hands: nobody waits for their end."""
+"""Liveness of claim holders: dead processes of this machine, and leases that ran out."""
 
 import contextlib
 import os
 import signal
 import socket
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from sqlalchemy import Engine
 
 from ledger.log import event_store
 from ledger.queue import leases, outbox
+from ledger.queue.leases import Lease
 
 IN_FLIGHT_S = 5
 
@@ -31,7 +33,7 @@ def is_dead(holder: str) -> bool:
 
 
 def end(holder: str) -> bool:
-    """Kill the process that `holder` names, where it lives on this machine; tell whether it was killed.
+    """Kill the process that `holder` names, if it lives on this machine; tell whether it was killed.
 
     For one that sleeps on its claim: its children, the agent among them, die with it. Never ends the caller.
     """
@@ -50,7 +52,7 @@ def end(holder: str) -> bool:
 
 
 def _pid_here(holder: str) -> int | None:
-    """Return the pid of a holder of this machine; without /proc nobody can be told from another."""
+    """Return the pid of a holder of this machine; None without /proc, which tells processes apart."""
     rest, _, process = holder.rpartition("-")
     here = rest.rpartition("-")[0]
     mine = bool(_namespace()) and here == f"{socket.gethostname()}-{_namespace()}"
@@ -93,8 +95,7 @@ def _state_and_start(pid: int) -> tuple[str, str]:
 def expire_dead_holders(engine: Engine, now: datetime) -> int:
     """Let the claims of dead processes run out; return how many did.
 
-    What one was publishing waits a moment longer: its last write may still be on its way to GitHub, and
-    whoever goes on looks for its marker first.
+    An entry in publication waits a moment longer: its last write may still be on its way to GitHub.
     """
     with event_store.reading(engine) as db:
         held = {*outbox.holders(db), *leases.holders(db)}
@@ -104,3 +105,24 @@ def expire_dead_holders(engine: Engine, now: datetime) -> int:
     with event_store.writing(engine) as db:
         landed = now + timedelta(seconds=IN_FLIGHT_S)
         return sum(outbox.release(db, one, landed) + leases.lapse(db, one, now) for one in dead)
+
+
+class LeaseGrace:
+    """Memory of when leases were first seen to have run out.
+
+    After a laptop's sleep, or a step of its clock, every lease has run out although its worker lives and
+    renews it a moment later. So a lease counts only after `grace_s` of a clock that neither sleeps nor steps.
+    """
+
+    def __init__(self, monotonic: Callable[[], float], grace_s: float) -> None:
+        self._monotonic, self._grace_s = monotonic, grace_s
+        self._since: dict[Lease, float] = {}
+
+    def sure(self, lease: Lease) -> bool:
+        """Tell whether the holder of a lease that ran out is gone: known to be dead, or silent for long."""
+        if is_dead(lease.holder):
+            return True
+        now = self._monotonic()
+        since = self._since.setdefault(lease, now)
+        self._since = {one: began for one, began in self._since.items() if now - began < self._grace_s * 10}
+        return now - since >= self._grace_s

@@ -22,7 +22,7 @@ class Lines(logging.Formatter):
         self._secrets = tuple(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line; a traceback follows on the same one, for a line is what tools count."""
+        """Return the line, with a traceback on the same line: tools count lines."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         text = record.getMessage()
         if record.exc_info:

@@ -1,4 +1,4 @@
-"""Removes from logs and bundles what may open a door, by its place: addresses, headers, named values."""
+"""Scrubbing of logs and bundles: secrets by their place, in addresses, headers and named values."""
 
 import re
 from collections.abc import Iterable
@@ -21,8 +21,8 @@ _NAMED = re.compile(rf"{_NAME}){_VALUE}[^\s\"'&;\\]{{3,}}")
 
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return the text without these secrets, without what looks like one, and without what stands where one
-    does: before the `@` and after the `?` of an address, in a header, after a name such as `token=`.
+    """Return the text without these secrets, look-alikes, and values in the place of one: before the `@` and
+    after the `?` of an address, in a header, after a name such as `token=`.
     """
     clean = _USER.sub(REDACTED, redact(text, secrets))
     clean = _HEADER.sub(rf"\1\2{REDACTED}", _QUERY.sub(rf"\1{REDACTED}", clean))

@@ -72,7 +72,7 @@ def redis_with_waiting_jobs(cardinal: Cardinal) -> Repaired:
     for pid in workers:
         os.kill(pid, signal.SIGSTOP)
     try:
-        until("wake-ups wait", lambda: sum(queues.lengths(client).values()))
+        until("wake-ups wait", lambda: sum(len(queues.queue(client, name)) for name in queues.QueueName))
         return redis(cardinal)
     finally:
         client.close()

@@ -1,6 +1,6 @@
 """Every event kind has its place in an audit and in a card's timeline, or is named here as having none."""
 
-from bot.admin.audit.summary import ONLY_IN_EVENTS, TAKEN
+from bot.admin.audit.summary import TAKEN
 from bot.admin.audit.trail import OF_CARD
 from ledger import codec
 from ledger.events.board import CardEvent
@@ -9,6 +9,16 @@ from ledger.views.timeline import LINES
 
 OF_POLICY = "PolicyLoaded"
 TOLD = {kind.__name__ for kind in TAKEN}
+# Kinds that the summary leaves to the document's list of events: steps on the way, and what other sections
+# have in other words.
+ONLY_IN_EVENTS = frozenset(
+    {
+        *("AgentSaid", "BoardToolCalled", "CardDescribed", "CommandRefused", "Noted", "PermissionAwaited"),
+        *("PlanTicked", "Progressed", "ReviewRequested", "RoundBegan", "RunClaimed", "RunParked"),
+        *("RunRequeued", "RunStepped", "StageAwaited", "SteeringHeard", "TodoListed", "TurnEnded"),
+        "TurnStarted",
+    }
+)
 # Kinds that no audit document of a run holds. A new kind belongs here only if it says nothing about who asked
 # for a run, what a person allowed it, or what became of its work.
 NOT_OF_A_RUN = {

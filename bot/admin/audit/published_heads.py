@@ -1,6 +1,6 @@
-"""Compares the event log with the heads of it that stand in Cardinal's checks on GitHub.
+"""Comparison of the event log with its heads in Cardinal's checks on GitHub.
 
-Who has the ledger's file can write another history with digests that fit; not what GitHub holds.
+Whoever has the ledger's file can write another history with digests that fit, but not the copies on GitHub.
 """
 
 from collections.abc import Iterator
@@ -10,8 +10,7 @@ from sqlalchemy import Engine
 
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, PermissionMissingError
-from bot.render.pull import log_head
-from bot.render.pull.gate_check import NAME
+from bot.render.pull.gate_check import NAME, read_log_head
 from bot.sync.access import reachable
 from ledger.log import event_store, hash_chain
 
@@ -32,7 +31,7 @@ def compare(engine: Engine, hub: Hub) -> Compared:
     GitHub says in which repositories: a ledger that was written anew may not name them.
     """
     there = sorted(str(one["full_name"]) for one in reachable(hub))
-    heads = [told for place in there for told in _published(hub, place)]
+    heads = [head for place in there for head in _published(hub, place)]
     with event_store.reading(engine) as db:
         differs = tuple(
             f"{where} says that event {head.events} has another digest"
@@ -55,6 +54,6 @@ def _published(hub: Hub, repository: str) -> Iterator[tuple[str, hash_chain.Chai
         path = f"{root}/commits/{pull['head']['sha']}/check-runs"
         for run in hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]:
             slug = str((run.get("app") or {}).get("slug") or "")
-            head = log_head.read(str((run.get("output") or {}).get("text") or ""))
+            head = read_log_head(str((run.get("output") or {}).get("text") or ""))
             if f"{slug}[bot]" == hub.bot_login and head is not None:
                 yield f"the check on {repository}#{pull['number']}", head

@@ -1,4 +1,4 @@
-"""The audit trail of one run: its events as the chain holds them, and what they come to."""
+"""Audit trail of one run: its events as the chain holds them, and their summary."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bot.admin.audit import summary
-from bot.admin.audit.document import AuditEvent
+from bot.admin.audit.sections import AuditEvent
 from ledger.codec import canonical, decode
 from ledger.ids import RunId
 from ledger.log import event_store, hash_chain
@@ -18,30 +18,13 @@ from ledger.views import cards, runs
 from runner.text.plain import redact
 
 FORMAT = "cardinal-audit/1"
-MAX_OF_CARD = 2_000  # the newest events of the card that are told with the run
-# What of the card's own stream is about its runs: who said what to them, and what became of the work.
+MAX_OF_CARD = 2_000  # the newest events of the card that go with the run
+# Events of the card's own stream about its runs: people's words to them, and what became of the work.
 OF_CARD = (
-    "CardSeen",
-    "CardDescribed",
-    "CardMoved",
-    "CardArrived",
-    "MoverFound",
-    "CardArchived",
-    "CardRestored",
-    "CardToolAllowed",
-    "CommandGiven",
-    "CommandRefused",
-    "FollowUpMade",
-    "PullOpened",
-    "PullChanged",
-    "RepositoryResolved",
-    "ReviewSubmitted",
-    "ReviewDismissed",
-    "ReviewRequested",
-    "SkillsPinned",
-    "ChecksSettled",
-    "MergeAwaited",
-    "BranchDeleted",
+    *("CardSeen", "CardDescribed", "CardMoved", "CardArrived", "MoverFound", "CardArchived", "CardRestored"),
+    *("CardToolAllowed", "CommandGiven", "CommandRefused", "FollowUpMade", "PullOpened", "PullChanged"),
+    *("RepositoryResolved", "ReviewSubmitted", "ReviewDismissed", "ReviewRequested", "SkillsPinned"),
+    *("ChecksSettled", "MergeAwaited", "BranchDeleted"),
 )
 Document = dict[str, Any]
 
@@ -51,25 +34,25 @@ def make(
 ) -> Document:
     """Return the document about a run that is known, as the log stood at the event `upto`, or stands now.
 
-    Text that looks like a secret is taken out of it; `withheld` marks the events where that happened.
+    Text that looks like a secret is removed; `withheld` marks the events where that happened.
     """
     last = event_store.last_seq(db) if upto is None else upto
     hidden = tuple(secrets)
-    told = [_told(link, hidden) for link in sorted(_links(db, run_id, last), key=lambda one: one.seq)]
+    events = [_event(link, hidden) for link in sorted(_links(db, run_id, last), key=lambda one: one.seq)]
     return {
         "format": FORMAT,
         "run": run_id,
         "made_at": at.isoformat(),
         "log": {"events": last, "head": hash_chain.digest_at(db, last)},
-        "summary": summary.of_events(run_id, map(read, told)),
-        "events": told,
+        "summary": summary.of_events(run_id, map(read, events)),
+        "events": events,
     }
 
 
-def read(told: Mapping[str, Any]) -> AuditEvent:
+def read(event: Mapping[str, Any]) -> AuditEvent:
     """Return one event of a document as an event again. Raises UnknownEventError or UnfitEventError."""
-    event = decode(str(told["kind"]), canonical(told["body"]))
-    return AuditEvent(int(told["seq"]), str(told["at"]), event)
+    decoded = decode(str(event["kind"]), canonical(event["body"]))
+    return AuditEvent(int(event["seq"]), str(event["at"]), decoded)
 
 
 def _links(db: Connection, run_id: RunId, upto: int) -> tuple[Link, ...]:
@@ -84,18 +67,18 @@ def _links(db: Connection, run_id: RunId, upto: int) -> tuple[Link, ...]:
     return (*policy, *of_card, *mine)
 
 
-def _told(link: Link, secrets: tuple[str, ...]) -> dict[str, Any]:
+def _event(link: Link, secrets: tuple[str, ...]) -> dict[str, Any]:
     body = json.loads(link.body)
-    shown = _each(body, lambda text: redact(text, secrets))
+    shown = _change_texts(body, lambda text: redact(text, secrets))
     return {**asdict(link), "body": shown, "withheld": shown != body}
 
 
-def _each(value: Any, change: Callable[[str], str]) -> Any:
+def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
     """Return JSON with every text in it changed; the names of its keys are ours."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [_each(item, change) for item in value]
+        return [_change_texts(item, change) for item in value]
     if isinstance(value, dict):
-        return {name: _each(item, change) for name, item in value.items()}
+        return {name: _change_texts(item, change) for name, item in value.items()}
     return value

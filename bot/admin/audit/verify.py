@@ -1,4 +1,4 @@
-"""Whether an exported audit trail is what the log says: every event, its digests, and the summary of them."""
+"""Comparison of an exported audit trail with the log: its events, their digests, their summary."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from ledger.ids import RunId
 from ledger.log import event_store, hash_chain
 
 MAX_BYTES = 200_000_000
-MAX_TOLD = 20  # differences that are named
+MAX_NAMED = 20  # differences
 
 
 class UnreadableTrailError(CardinalError):
@@ -50,7 +50,7 @@ class _Event(BaseModel):
 
 
 class Trail(BaseModel):
-    """A file of `cardinal audit export`; what it holds besides is refused, for nobody vouches for it."""
+    """A file of `cardinal audit export`; unknown keys are refused, for nobody vouches for them."""
 
     model_config = ConfigDict(extra="forbid")
     format: str
@@ -79,9 +79,9 @@ def read(file: Path) -> Trail:
 
 
 def differences(db: Connection, trail: Trail, *, secrets: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return what the file says otherwise than the log, one sentence each; empty when it is what was written.
+    """Return one sentence for each difference between file and log. Verifies the log first.
 
-    The log itself is verified first. Raises BrokenChainError.
+    Raises BrokenChainError.
     """
     if (
         trail.log.events > event_store.last_seq(db)
@@ -91,9 +91,9 @@ def differences(db: Connection, trail: Trail, *, secrets: Iterable[str] = ()) ->
     hash_chain.verify(db, upto=trail.log.events)
     true = audit_trail.make(db, RunId(trail.run), at=trail.made_at, secrets=secrets, upto=trail.log.events)
     written = json.loads(canonical(true))
-    said = [*_of_events(trail, written["events"]), *_of_summary(trail.summary, written["summary"])]
-    more = len(said) - MAX_TOLD
-    return (*said[:MAX_TOLD], *((f"and {more} more",) if more > 0 else ()))
+    differs = [*_of_events(trail, written["events"]), *_of_summary(trail.summary, written["summary"])]
+    more = len(differs) - MAX_NAMED
+    return (*differs[:MAX_NAMED], *((f"and {more} more",) if more > 0 else ()))
 
 
 def _of_events(trail: Trail, true: list[dict[str, Any]]) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _of_events(trail: Trail, true: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _altered(one: _Event, found: Mapping[str, Any]) -> str:
-    """Return which of its fields differ from the log's, or that its digest does not follow from them."""
+    """Return the fields that differ from the log's, or `digest` where it does not follow from them."""
     wrong = [name for name, value in one.model_dump().items() if value != found[name]]
     body = canonical(one.body)
     linked = hash_chain.link(one.before, one.seq, one.stream, one.version, one.at, one.kind, body)
@@ -121,7 +121,7 @@ def _altered(one: _Event, found: Mapping[str, Any]) -> str:
     return ", ".join(wrong)
 
 
-def _of_summary(said: Mapping[str, Any], true: Mapping[str, Any]) -> Iterator[str]:
-    for name in sorted({*said, *true}):
-        if said.get(name) != true.get(name):
+def _of_summary(written: Mapping[str, Any], true: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted({*written, *true}):
+        if written.get(name) != true.get(name):
             yield f"the summary was altered: {name[:40]}"

@@ -1,1 +1,1 @@
-"""What `cardinal doctor` looks at, by theme; `bot.admin.doctor.run` puts it together."""
+"""Checks of `cardinal doctor` by theme; `bot.admin.doctor.run` puts them together."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
 from ledger.log import event_store
 from ledger.queue import inbox, outbox
 from ledger.views import failures, remotes, stalls
@@ -22,53 +22,36 @@ def waiting(patient: DoctorContext) -> Iterator[CheckResult]:
         lost = remotes.given_up(db)
     asleep = inbox.due(patient.engine, now=patient.now - STUCK, limit=100)
     if inward["quarantined"]:
-        yield CheckResult(
-            "inbox",
-            Level.FAIL,
-            f"{inward['quarantined']} deliveries are quarantined",
-            "`cardinal replay` lists them",
+        yield fail(
+            "inbox", f"{inward['quarantined']} deliveries are quarantined", "`cardinal replay` lists them"
         )
     elif asleep:
         found = f"{len(asleep)} deliveries wait for over {STUCK_S // 60} min"
-        yield CheckResult(
-            "inbox", Level.WARN, found, "look at the workers' log, and whether `cardinal up` runs"
-        )
+        yield warn("inbox", found, "look at the workers' log, and whether `cardinal up` runs")
     else:
-        yield CheckResult(
-            "inbox", Level.OK, f"{inward['waiting']} deliveries wait, {inward['done']} are done"
-        )
+        yield ok("inbox", f"{inward['waiting']} deliveries wait, {inward['done']} are done")
     if late:
-        yield CheckResult(
-            "outbox",
-            Level.WARN,
-            f"{len(late)} entries wait for over {STUCK_S // 60} min",
-            "look at the workers' log",
+        yield warn(
+            "outbox", f"{len(late)} entries wait for over {STUCK_S // 60} min", "look at the workers' log"
         )
     else:
-        yield CheckResult("outbox", Level.OK, "no entry of the outbox waits too long")
+        yield ok("outbox", "no entry of the outbox waits too long")
     if lost:
         newest = lost[-1]
-        yield CheckResult(
-            "outbox",
-            Level.WARN,
-            f"{len(lost)} acts were given up, the last: {newest.because}",
-            "do it by hand",
-        )
+        yield warn("outbox", f"{len(lost)} acts were given up, the last: {newest.because}", "do it by hand")
 
 
 def starts(patient: DoctorContext) -> Iterator[CheckResult]:
-    """Is there a worker for what is ready to start?"""
+    """Is there a worker for the runs that may start?"""
     if patient.engine is None:
         return
     with event_store.reading(patient.engine) as db:
         stalled = sum(stalls.counts(db).values())
     if stalled:
         found = f"{stalled} ready runs are taken by no worker"
-        yield CheckResult(
-            "starts", Level.FAIL, found, "start `cardinal up` (or `cardinal work`); its log says why one died"
-        )
+        yield fail("starts", found, "start `cardinal up` (or `cardinal work`); its log says why one died")
     else:
-        yield CheckResult("starts", Level.OK, "what may start is taken")
+        yield ok("starts", "what may start is taken")
 
 
 def decisions(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -78,10 +61,8 @@ def decisions(patient: DoctorContext) -> Iterator[CheckResult]:
     with event_store.reading(patient.engine) as db:
         count, newest = failures.count(db), failures.newest(db, 1)
     if not newest:
-        yield CheckResult("decisions", Level.OK, "every event was decided")
+        yield ok("decisions", "every event was decided")
         return
     last = newest[0]
     found = f"{count} events were passed by, the last: {last.of} (event {last.failed}): {last.because}"
-    yield CheckResult(
-        "decisions", Level.FAIL, found, "report it with the log; /cardinal retry or a drag goes on"
-    )
+    yield fail("decisions", found, "report it with the log; /cardinal retry or a drag goes on")

@@ -1,16 +1,17 @@
-"""Is GitHub's side in order: App, permissions, events, webhook, deliveries, signature, clock, rate budget."""
+"""Checks of GitHub's side: App, permissions, events, webhook, deliveries, signature, clock, rate budget."""
 
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level, fail, ok, warn
 from bot.daemon import lock_file
 from bot.github import failed_deliveries as hook_deliveries
 from bot.github.app_manifest import manifest
@@ -30,21 +31,20 @@ SETTINGS = "the App's settings on GitHub"
 
 
 def app(patient: DoctorContext) -> Iterator[CheckResult]:
-    """Is the App the one of the settings, with what app.yml asks for, and do the clocks agree?"""
+    """Is the App that of the settings, with the permissions of app.yml, and do the clocks agree?"""
     if not patient.config.app_id:
         return
     answer = patient.hub.as_app("GET", "/app")
-    yield CheckResult("app", Level.OK, f"the App is {answer.body.get('name')}, as {answer.body.get('slug')}")
+    yield ok("app", f"the App is {answer.body.get('name')}, as {answer.body.get('slug')}")
     off_s = _seconds_off(answer.headers.get("date", ""), patient.now)
     if abs(off_s) > CLOCK_OFF_S:
-        yield CheckResult(
+        yield fail(
             "clock",
-            Level.FAIL,
             f"this machine's clock is {off_s:+.0f} s beside GitHub's",
             "set this machine's clock (NTP)",
         )
     else:
-        yield CheckResult("clock", Level.OK, "this machine's clock agrees with GitHub's")
+        yield ok("clock", "this machine's clock agrees with GitHub's")
     yield from _compared(answer.body, "permissions", "the App", f"add them in {SETTINGS}")
 
 
@@ -57,21 +57,15 @@ def installation(patient: DoctorContext) -> Iterator[CheckResult]:
         found = patient.hub.installation()
     except NotFoundError:
         found_not = f"the App is not installed at {owner}"
-        yield CheckResult(
-            "installation", Level.FAIL, found_not, "run `cardinal init`: it says where to install it"
-        )
+        yield fail("installation", found_not, "run `cardinal init`: it says where to install it")
         return
     if found.get("target_type") == "User":
         step = "the sweep finds every change, but not whose it was: see `unknown_mover` in docs/policy.md"
-        yield CheckResult(
-            "board events", Level.OK, f"{owner} is a person: GitHub sends no events of the board", step
-        )
+        yield ok("board events", f"{owner} is a person: GitHub sends no events of the board", step)
     if found.get("suspended_at"):
-        yield CheckResult(
-            "installation", Level.FAIL, f"the App is suspended at {owner}", f"wake it in {owner}'s settings"
-        )
+        yield fail("installation", f"the App is suspended at {owner}", f"wake it in {owner}'s settings")
         return
-    yield CheckResult("installation", Level.OK, f"the App is installed at {owner}")
+    yield ok("installation", f"the App is installed at {owner}")
     step = f"an owner of {owner} accepts them in the installation's settings"
     yield from _compared(found, "accepted", "the installation", step)
 
@@ -81,11 +75,11 @@ def _compared(found: Mapping[str, Any], name: str, whose: str, step: str) -> Ite
     lacking = manifest().lacking(found.get("permissions") or {})
     deaf = manifest().unheard(tuple(found.get("events") or ()))
     if lacking:
-        yield CheckResult(name, Level.FAIL, f"{whose} lacks {', '.join(lacking)}", step)
+        yield fail(name, f"{whose} lacks {', '.join(lacking)}", step)
     if deaf:
-        yield CheckResult(name, Level.FAIL, f"{whose} does not hear of {', '.join(deaf)}", step)
+        yield fail(name, f"{whose} does not hear of {', '.join(deaf)}", step)
     if not lacking and not deaf:
-        yield CheckResult(name, Level.OK, f"{whose} has all permissions and events of app.yml")
+        yield ok(name, f"{whose} has all permissions and events of app.yml")
 
 
 def hook(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -93,27 +87,23 @@ def hook(patient: DoctorContext) -> Iterator[CheckResult]:
     if not patient.config.app_id:
         return
     if not patient.config.webhooks:
-        yield CheckResult("webhook", Level.OK, "CARDINAL_WEBHOOKS is false: only the sweep finds changes")
+        yield ok("webhook", "CARDINAL_WEBHOOKS is false: only the sweep finds changes")
         return
     config = patient.hub.as_app("GET", "/app/hook/config").body
     url = str(config.get("url") or "")
     step = f"correct the webhook in {SETTINGS}"
     if not url:
         found = "the App has no webhook: only the sweep finds changes"
-        yield CheckResult(
-            "webhook", Level.WARN, found, f"set one in {SETTINGS}, or leave it so behind a firewall"
-        )
+        yield warn("webhook", found, f"set one in {SETTINGS}, or leave it so behind a firewall")
     elif not urlsplit(url).path.endswith(webhook.PATH):
         found = f"the webhook leads to {url}, not to {webhook.PATH}"
-        yield CheckResult(
-            "webhook", Level.WARN, found, f"{step}, unless it is a relay that sends on to there"
-        )
+        yield warn("webhook", found, f"{step}, unless it is a relay that sends on to there")
     elif config.get("content_type") != "json":
-        yield CheckResult("webhook", Level.FAIL, "the webhook's content type is not application/json", step)
+        yield fail("webhook", "the webhook's content type is not application/json", step)
     elif str(config.get("insecure_ssl", "0")) != "0":
-        yield CheckResult("webhook", Level.WARN, "GitHub does not check the webhook's certificate", step)
+        yield warn("webhook", "GitHub does not check the webhook's certificate", step)
     else:
-        yield CheckResult("webhook", Level.OK, f"the webhook leads to {url}")
+        yield ok("webhook", f"the webhook leads to {url}")
 
 
 def deliveries(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -122,31 +112,26 @@ def deliveries(patient: DoctorContext) -> Iterator[CheckResult]:
         return
     newest = patient.hub.as_app("GET", "/app/hook/deliveries", params={"per_page": 30}).body
     if not newest:
-        yield CheckResult(
-            "deliveries", Level.WARN, "GitHub sent no delivery in three days", "look at the webhook above"
-        )
+        yield warn("deliveries", "GitHub sent no delivery in three days", "look at the webhook above")
         return
     came = [one for one in newest if one.get("status_code", 0) in hook_deliveries.OK]
-    lost = hook_deliveries.failed(patient.hub, patient.now, lambda ids: _came(patient, ids))
+    lost = hook_deliveries.failed(patient.hub, patient.now, partial(arrived, patient))
     if not came:
         found = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
-        yield CheckResult(
-            "deliveries", Level.FAIL, found, "let the webhook's address be reached from outside"
-        )
+        yield fail("deliveries", found, "let the webhook's address be reached from outside")
     elif lost and all(one.is_hopeless(patient.now) for one in lost):
         found = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
         step = "nobody asks for them any more: what was said in comments since then has to be said again"
-        yield CheckResult("deliveries", Level.WARN, found, step)
+        yield warn("deliveries", found, step)
     elif lost:
         found = f"{len(lost)} were lost"
-        yield CheckResult("deliveries", Level.WARN, found, "run `cardinal doctor --fix`", mends="deliveries")
+        yield warn("deliveries", found, "run `cardinal doctor --fix`", mends="deliveries")
     else:
-        yield CheckResult(
-            "deliveries", Level.OK, f"{len(came)} of the last {len(newest)} deliveries arrived, none is lost"
-        )
+        yield ok("deliveries", f"{len(came)} of the last {len(newest)} deliveries arrived, none is lost")
 
 
-def _came(patient: DoctorContext, ids: Any) -> frozenset[DeliveryId]:
+def arrived(patient: DoctorContext, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
+    """Return those of the deliveries that the ledger has."""
     if patient.engine is None:
         return frozenset()
     with event_store.reading(patient.engine) as db:
@@ -154,7 +139,7 @@ def _came(patient: DoctorContext, ids: Any) -> frozenset[DeliveryId]:
 
 
 def signature(patient: DoctorContext) -> Iterator[CheckResult]:
-    """Does the receiver of this home take what is signed with the secret, and nothing else?"""
+    """Does the receiver of this home take signed deliveries, and no forged ones?"""
     running = lock_file.look(patient.config.home)
     if running is None or not patient.config.webhook_secret or not patient.config.webhooks:
         return
@@ -166,13 +151,13 @@ def signature(patient: DoctorContext) -> Iterator[CheckResult]:
         answers = [_posted(running.address, body, guid, sign) for sign in (good, "0" * 64)]
     except (OSError, HTTPException) as error:
         found = f"{running.address} does not answer: {type(error).__name__}"
-        yield CheckResult("signature", Level.FAIL, found, "start `cardinal up` again")
+        yield fail("signature", found, "start `cardinal up` again")
         return
     if answers == [202, 401]:
-        yield CheckResult("signature", Level.OK, "what is signed is taken, what is not is refused")
+        yield ok("signature", "what is signed is taken, what is not is refused")
     else:
         found = f"a signed delivery was answered with {answers[0]}, a forged one with {answers[1]}"
-        yield CheckResult("signature", Level.FAIL, found, "start `cardinal up` again with these settings")
+        yield fail("signature", found, "start `cardinal up` again with these settings")
 
 
 def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
@@ -192,11 +177,11 @@ def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
 
 
 def budget(patient: DoctorContext) -> Iterator[CheckResult]:
-    """What is left of what GitHub allows, and of what the policy does?"""
+    """How much of GitHub's and the policy's allowance is left?"""
     spent, now_s = patient.hub.budget.seen(), patient.now.timestamp()
     if spent.closed_until_s > now_s:
         found = f"GitHub said stop: for {spent.closed_until_s - now_s:.0f} s nothing is asked"
-        yield CheckResult("budget", Level.WARN, found, "wait: it goes on by itself")
+        yield warn("budget", found, "wait: it goes on by itself")
     ceiling = _ceiling(patient)
     for name, window in spent.windows.items():
         if window.reset_s < now_s:
@@ -212,7 +197,7 @@ def budget(patient: DoctorContext) -> Iterator[CheckResult]:
         f"{until_now(spent.contents, 60, now_s)} of {CONTENTS_PER_MINUTE} writings; "
         f"{until_now(spent.contents, 3600, now_s)} of {CONTENTS_PER_HOUR} writings this hour"
     )
-    yield CheckResult("budget", Level.OK, used)
+    yield ok("budget", used)
 
 
 def _ceiling(patient: DoctorContext) -> int | None:
@@ -220,8 +205,8 @@ def _ceiling(patient: DoctorContext) -> int | None:
     if patient.engine is None:
         return None
     with event_store.reading(patient.engine) as db:
-        known = [policies.in_force(db, one.board_id) for one in boards.all_boards(db)]
-    return min((one.board.limits.points_per_hour for one in known), default=None)
+        in_force = [policies.in_force(db, one.board_id) for one in boards.all_boards(db)]
+    return min((one.board.limits.points_per_hour for one in in_force), default=None)
 
 
 def _seconds_off(date: str, now: datetime) -> float:

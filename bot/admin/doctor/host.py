@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
 from bot.daemon import lock_file
 from bot.system import redis as embedded_redis
 from bot.system.config import ConfigError
@@ -23,31 +23,28 @@ def settings(patient: DoctorContext) -> Iterator[CheckResult]:
     except ConfigError as error:
         for problem in error.problems:
             found, _, step = problem.partition(": ")
-            yield CheckResult("settings", Level.FAIL, found, step)
+            yield fail("settings", found, step)
         return
-    yield CheckResult("settings", Level.OK, f"the settings are complete, the home is {patient.config.home}")
+    yield ok("settings", f"the settings are complete, the home is {patient.config.home}")
 
 
 def ledger(patient: DoctorContext) -> Iterator[CheckResult]:
     """Can the ledger be read, is it of this version, and how does it write?"""
     if patient.ledger_trouble is not None:
         found, step = patient.ledger_trouble
-        yield CheckResult("ledger", Level.FAIL, found, step)
+        yield fail("ledger", found, step)
         return
     if patient.engine is None:
-        yield CheckResult("ledger", Level.WARN, "there is no ledger yet", "start `cardinal up`: it makes one")
+        yield warn("ledger", "there is no ledger yet", "start `cardinal up`: it makes one")
         return
     with event_store.reading(patient.engine) as db:
         events, number = event_store.last_seq(db), current_number(db)
     warning = journal_warning(patient.engine)
     if warning:
-        yield CheckResult(
-            "ledger", Level.WARN, warning, "follow the sentence; until then it is slower, not unsafe"
-        )
+        yield warn("ledger", warning, "follow the sentence; until then it is slower, not unsafe")
     else:
-        yield CheckResult(
+        yield ok(
             "ledger",
-            Level.OK,
             f"the ledger is in {patient.engine.dialect.name}, with {events} events, of shape {number}",
         )
 
@@ -63,16 +60,11 @@ def disk(patient: DoctorContext, free_in: Callable[[Path], int] = free_bytes) ->
     free = free_in(place)
     if free < FULL_BYTES:
         found = f"it is full: {free / 1e6:.0f} MB are free at {place}"
-        yield CheckResult("disk", Level.FAIL, found, "make room: deliveries are refused, and nothing goes on")
+        yield fail("disk", found, "make room: deliveries are refused, and nothing goes on")
     elif free < FREE_BYTES:
-        yield CheckResult(
-            "disk",
-            Level.WARN,
-            f"{free / 1e9:.1f} GB are free at {place}",
-            "make room: runs clone repositories",
-        )
+        yield warn("disk", f"{free / 1e9:.1f} GB are free at {place}", "make room: runs clone repositories")
     else:
-        yield CheckResult("disk", Level.OK, f"{free / 1e9:.0f} GB are free")
+        yield ok("disk", f"{free / 1e9:.0f} GB are free")
 
 
 def home(patient: DoctorContext, may: Callable[[Path, int], bool] = os.access) -> Iterator[CheckResult]:
@@ -80,29 +72,22 @@ def home(patient: DoctorContext, may: Callable[[Path, int], bool] = os.access) -
     home = patient.config.home
     if home.exists() and not may(home, os.W_OK):
         step = "let this user write there, or name another folder in CARDINAL_HOME"
-        yield CheckResult("home", Level.FAIL, f"{home} cannot be written", step)
+        yield fail("home", f"{home} cannot be written", step)
     elif home.exists() and home.stat().st_mode & 0o077:
         found = f"others of this machine can look into {home}"
-        yield CheckResult("home", Level.WARN, found, f"take their rights away: chmod 700 {home}")
+        yield warn("home", found, f"take their rights away: chmod 700 {home}")
     else:
-        yield CheckResult("home", Level.OK, "nobody else can look into the home")
+        yield ok("home", "nobody else can look into the home")
 
 
 def group(patient: DoctorContext) -> Iterator[CheckResult]:
     """Does `cardinal up` run?"""
     running = lock_file.look(patient.config.home)
     if running is None:
-        yield CheckResult(
-            "up",
-            Level.WARN,
-            "`cardinal up` does not run in this home",
-            "start it, or serve and work elsewhere",
-        )
+        yield warn("up", "`cardinal up` does not run in this home", "start it, or serve and work elsewhere")
     else:
-        yield CheckResult(
-            "up",
-            Level.OK,
-            f"`cardinal up` runs at {running.address}: pid {running.up}, {len(running.parts)} parts",
+        yield ok(
+            "up", f"`cardinal up` runs at {running.address}: pid {running.up}, {len(running.parts)} parts"
         )
 
 
@@ -112,13 +97,12 @@ def redis(patient: DoctorContext) -> Iterator[CheckResult]:
     alive = embedded_redis.answers(client)
     client.close()
     if alive:
-        yield CheckResult("redis", Level.OK, "Redis answers")
+        yield ok("redis", "Redis answers")
     elif patient.config.redis_url is None:
-        yield CheckResult("redis", Level.WARN, "no Redis runs here", "`cardinal up` starts one")
+        yield warn("redis", "no Redis runs here", "`cardinal up` starts one")
     else:
-        yield CheckResult(
+        yield fail(
             "redis",
-            Level.FAIL,
             "the Redis of CARDINAL_REDIS_URL does not answer",
             "start that Redis or correct the setting",
         )

@@ -1,8 +1,9 @@
-"""What `cardinal doctor --fix` repairs: only what is safe to do twice, and nothing that people wrote."""
+"""Repairs of `cardinal doctor --fix`: safe to do twice, and never of what people wrote."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
-from bot.admin.doctor import repositories
+from bot.admin.doctor import github, repositories
 from bot.admin.doctor.board import wanted_header
 from bot.admin.doctor.check_result import CheckResult, DoctorContext
 from bot.github import failed_deliveries
@@ -10,15 +11,12 @@ from bot.github.api import projects as github_board
 from bot.github.errors import GithubError, RefusedError
 from bot.render.board.card_fields import KINDS, FaceField
 from bot.sync import access
-from ledger.log import event_store
-from ledger.queue import inbox
-from ledger.views import boards
 
 Repair = Callable[[DoctorContext], str]
 
 
 def mend(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[str]:
-    """Do what the findings name, each once, and yield a sentence for each; a failure is a sentence, too."""
+    """Do each repair that the findings name, once; yield a sentence for each, also for a failure."""
     for name in dict.fromkeys(one.mends for one in findings if one.mends):
         try:
             yield REPAIRS[name](patient)
@@ -28,11 +26,10 @@ def mend(patient: DoctorContext, findings: Iterable[CheckResult]) -> Iterator[st
 
 def _fields(patient: DoctorContext) -> str:
     made: list[str] = []
-    for known in _boards(patient):
-        there = {
-            field.name for field in github_board.read_board(patient.hub, known.owner, known.number).fields
-        }
-        for name in (one for one in FaceField if one not in there):
+    for known in patient.boards():
+        board = github_board.read_board(patient.hub, known.owner, known.number)
+        there = {field.name for field in board.fields}
+        for name in (field for field in FaceField if field not in there):
             try:
                 github_board.create_field(patient.hub, known.board_id, name, KINDS[name])
             except RefusedError:  # a publisher made it just now
@@ -43,23 +40,19 @@ def _fields(patient: DoctorContext) -> str:
 
 def _columns(patient: DoctorContext) -> str:
     written = 0
-    for known in _boards(patient):
+    for known in patient.boards():
         wanted = {one.name: wanted_header(patient, known, one.name) or "" for one in known.columns}
         written += github_board.describe_columns(patient.hub, known.status_field_id, wanted)
     return f"column descriptions written on {written} boards"
 
 
 def _deliveries(patient: DoctorContext) -> str:
-    engine = patient.engine
-    if engine is None:
+    if patient.engine is None:
         return "there is no ledger yet: start `cardinal up` first"
-    with event_store.reading(engine) as db:
-        asked = failed_deliveries.recover(
-            patient.hub, patient.now, lambda ids: frozenset(one for one in ids if inbox.known(db, one))
-        )
-    if not asked:
+    sent = failed_deliveries.recover(patient.hub, patient.now, partial(github.arrived, patient))
+    if not sent:
         return "the lost deliveries were asked for a moment ago: look again in a few minutes"
-    return f"{len(asked)} lost deliveries were asked for again"
+    return f"{len(sent)} lost deliveries were asked for again"
 
 
 def _repositories(patient: DoctorContext) -> str:
@@ -68,13 +61,6 @@ def _repositories(patient: DoctorContext) -> str:
         return "the repositories are followed already"
     access.record_moved(patient.engine, moved, at=patient.now)
     return f"followed: {', '.join(f'{one.before} to {one.after}' for one in moved)}"
-
-
-def _boards(patient: DoctorContext) -> tuple[boards.BoardRow, ...]:
-    if patient.engine is None:
-        return ()
-    with event_store.reading(patient.engine) as db:
-        return boards.all_boards(db)
 
 
 REPAIRS: Mapping[str, Repair] = {

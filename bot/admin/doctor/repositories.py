@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bot.admin.doctor.check_result import CheckResult, DoctorContext, Level
+from bot.admin.doctor.check_result import CheckResult, DoctorContext, fail, ok, warn
 from bot.github.errors import NotFoundError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles
@@ -29,7 +29,7 @@ def checks(patient: DoctorContext) -> Iterator[CheckResult]:
         yield from _of(patient, repository)
     if len(named) > MAX_REPOSITORIES:
         found = f"{len(named) - MAX_REPOSITORIES} more repositories were not looked at"
-        yield CheckResult("checks", Level.WARN, found, "`cardinal policy validate` in a clone says the same")
+        yield warn("checks", found, "`cardinal policy validate` in a clone says the same")
 
 
 def names(patient: DoctorContext) -> Iterator[CheckResult]:
@@ -37,7 +37,7 @@ def names(patient: DoctorContext) -> Iterator[CheckResult]:
     for one in moved(patient):
         found = f"{one.before} is {one.after} now, and its cards and runs do not know it"
         step = "`cardinal doctor --fix` tells them; the sweep does within some ten minutes"
-        yield CheckResult("repositories", Level.WARN, found, step, mends="repositories")
+        yield warn("repositories", found, step, mends="repositories")
 
 
 def moved(patient: DoctorContext) -> Iterator[RepositoryMoved]:
@@ -65,12 +65,10 @@ def _of(patient: DoctorContext, repository: str) -> Iterator[CheckResult]:
         rules = profiles.rules_of(patient.hub, repository, text, commit)
     except NotFoundError:
         found = f"{repository} is out of reach"
-        yield CheckResult("checks", Level.WARN, found, "add it to the App's installation on GitHub")
+        yield warn("checks", found, "add it to the App's installation on GitHub")
     except PolicyError as error:
         found = f"{repository}: its {missing_checks.FILE} is refused: {error.problems[0]}"
-        yield CheckResult(
-            "checks", Level.FAIL, found, f"correct {missing_checks.FILE}, or no run starts there"
-        )
+        yield fail("checks", found, f"correct {missing_checks.FILE}, or no run starts there")
     else:
         yield _profile(patient, repository, commit, rules) or _checked(repository, rules)
         yield from _guides(patient, repository, commit, rules)
@@ -79,36 +77,32 @@ def _of(patient: DoctorContext, repository: str) -> Iterator[CheckResult]:
 def _profile(
     patient: DoctorContext, repository: str, commit: str, rules: RepositoryRules
 ) -> CheckResult | None:
-    """Return what is wrong with a profile of the repository's own: it fails each run there. None: nothing."""
+    """Return the fault of the repository's own profile, which fails each run there; None without one."""
     try:
         profiles.load(patient.hub, repository, commit, rules)
     except PolicyError as error:
         found = f"{repository}: its profile is refused: {error.problems[0]}"
-        return CheckResult(
-            "checks", Level.FAIL, found, "correct it on the default branch, or no run starts there"
-        )
+        return fail("checks", found, "correct it on the default branch, or no run starts there")
     return None
 
 
 def _guides(
     patient: DoctorContext, repository: str, commit: str, rules: RepositoryRules
 ) -> Iterator[CheckResult]:
-    """Yield that files written for agents are there, and that no agent is told them."""
+    """Yield a note on files written for agents that no agent gets."""
     names = guides.unread(patient.hub, repository, commit, rules) if commit else ()
     if names:
         found = f"{repository} has {' and '.join(names)}, which agents are not told"
         wanted = ", ".join((*rules.guides, *names))
         hint = f"write `repository: {{guides: [{wanted}]}}` into {missing_checks.FILE} if they are to be"
-        yield CheckResult("guides", Level.OK, found, hint)
+        yield ok("guides", found, hint)
 
 
 def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
     if rules.waived:
         found = f"{repository}: validation is none, so nothing checks what agents do there"
-        return CheckResult("checks", Level.WARN, found, "name `fast` or `full` checks, unless that is meant")
+        return warn("checks", found, "name `fast` or `full` checks, unless that is meant")
     if not rules.checked:
         found = f"{repository} names no checks, so no agent starts there"
-        return CheckResult(
-            "checks", Level.WARN, found, f"write {missing_checks.LINE} into {missing_checks.FILE}"
-        )
-    return CheckResult("checks", Level.OK, f"{repository} says how work is checked")
+        return warn("checks", found, f"write {missing_checks.LINE} into {missing_checks.FILE}")
+    return ok("checks", f"{repository} says how work is checked")

@@ -1,1 +1,1 @@
-"""Sets Cardinal up on GitHub, step by step; every step can be interrupted and begun again."""
+"""Set-up of Cardinal on GitHub; every step can be interrupted and begun again."""

@@ -1,4 +1,4 @@
-"""Finds the board and makes it ready: Cardinal's fields, its columns and what stands in their headers."""
+"""The board of a set-up: found, then made ready with Cardinal's fields, columns and headers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -55,8 +55,7 @@ def prepare(
 ) -> PreparedBoard:
     """Make what is missing and change what differs; a second time there is nothing to do.
 
-    `named`: somebody chose the home repository. `columns` makes the policy's columns, too; those that people
-    made stay.
+    `named`: somebody chose the home repository. `columns`: make the policy's columns too; others stay.
     """
     seen = github_board.read_board(hub, owner, number)
     policy, said = _policy(hub, home_repository, named=named)

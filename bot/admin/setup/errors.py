@@ -1,14 +1,14 @@
-"""What stops a set-up: each error's sentence ends with the next step."""
+"""Errors that stop a set-up; each sentence ends with the next step."""
 
 from ledger.errors import CardinalError
 
 
 class InitError(CardinalError):
-    """The base of what stops a set-up."""
+    """The base of errors that stop a set-up."""
 
 
 class MissingWishError(InitError):
-    """Something has to be said on the command line."""
+    """An option is missing, or contradicts another."""
 
 
 class AnotherAppError(InitError):
@@ -17,14 +17,13 @@ class AnotherAppError(InitError):
     def __init__(self, app_id: int, wanted: str) -> None:
         self.app_id = app_id
         super().__init__(
-            f"the settings here belong to the App {app_id}, not to {wanted}: add --replace to give it "
-            "up here, "
-            "or set CARDINAL_HOME to another folder"
+            f"the settings here belong to the App {app_id}, not to {wanted}: add --replace to give it up"
+            " here, or set CARDINAL_HOME to another folder"
         )
 
 
 class OverriddenError(InitError):
-    """A variable of the environment wins over what would be written."""
+    """A variable of the environment would win over the file."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -78,9 +77,8 @@ class KeyRefusedError(InitError):
 
     def __init__(self, app_id: int) -> None:
         super().__init__(
-            f"GitHub does not take this key for the App {app_id}: make another on the App's page, "
-            "under Private "
-            "keys, and check the id there"
+            f"GitHub does not take this key for the App {app_id}: make another on the App's page, under"
+            " Private keys, and check the id there"
         )
 
 

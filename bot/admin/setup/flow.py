@@ -1,4 +1,4 @@
-"""The set-up from nothing to an installed App and a board that is ready, as far as it was not done before."""
+"""Set-up from nothing to an installed App and a board that is ready; steps that are done are left out."""
 
 import dataclasses
 import json
@@ -6,7 +6,7 @@ import secrets
 import time
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -41,8 +41,8 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What was asked for. `number` is 0 to find the board; `webhook` is empty to leave it as it is, and
-    `public_url` where browsers do not reach Cardinal.
+    """Choices on the command line. `number` 0: find the board. `webhook` empty: leave it as it is.
+    `public_url` empty: browsers do not reach Cardinal.
     """
 
     owner: str
@@ -75,32 +75,25 @@ class Place:
 
 
 def set_up(wishes: Wishes, place: Place) -> None:
-    """Do what is left to do. Raises InitError, GithubError or ConfigError with the next step."""
+    """Do the remaining steps. Raises InitError, GithubError or ConfigError with the next step."""
     config = place.config()
     settings.check_environment(place.environ)
     git_exclude.hide(config.home)
     known = progress.read(config.home)
-    registration = Registration(
-        wishes.owner, _state(known, wishes, place.clock), _exchange(config, wishes, place)
-    )
-    with _front(registration, known.port) as front:
-        app_id, page = _app(wishes, place, config, known, registration, front)
-        hub = _hub(place.config(), wishes, place.clock)
-        _look(hub, place, app_id)
+    # The same state as of a set-up that was interrupted within the hour: GitHub must bring it back.
+    open_already = known.is_open(wishes.owner, place.clock())
+    state = known.state if open_already else secrets.token_urlsafe(SECRET_BYTES)
+    registration = Registration(wishes.owner, state, _exchange(config, wishes, place))
+    with closing(LocalServer(registration, known.port)) as front:
+        app_id = _app(wishes, place, config, known, registration, front)
+        board_address = BoardAddress(wishes.owner, wishes.number)
+        hub = Hub(dataclasses.replace(place.config(), board=board_address), place.clock)
+        page = _check_app(hub, place, app_id)
         _point_webhook(hub, wishes, place, place.config())
-        login = _await_installation(hub, wishes, place, page or _page(hub), front)
+        login = _await_installation(hub, wishes, place, page, front)
         _prepare_board(hub, dataclasses.replace(wishes, owner=login), place)
         progress.remove(config.home)
         _end(wishes, place, registration, front)
-
-
-@contextmanager
-def _front(registration: Registration, port: int) -> Iterator[LocalServer]:
-    front = LocalServer(registration, port)
-    try:
-        yield front
-    finally:
-        front.close()
 
 
 # --- the App -----------------------------------------------------------------------------------------
@@ -108,12 +101,12 @@ def _front(registration: Registration, port: int) -> Iterator[LocalServer]:
 
 def _app(
     wishes: Wishes, place: Place, config: Config, known: Notes, registration: Registration, front: LocalServer
-) -> tuple[int, str]:
-    """Return the App's id and page, once its secrets are in the settings; the page is empty if not known."""
+) -> int:
+    """Return the App's id, once its secrets are in the settings."""
     found = wishes.existing or known.app
     if found is None and config.app_id and not wishes.replace:
         place.say(f"the App {config.app_id} is in the settings already")
-        return config.app_id, ""
+        return config.app_id
     settings.check_app(config, found.app_id if found else 0, replace=wishes.replace or known.app is not None)
     if wishes.existing is not None:
         found = _existing(wishes.existing, config, known, place)
@@ -130,7 +123,7 @@ def _app(
     place.say(f"the App's id, key and secret are in {config.home / configuration.ENV_FILE}")
     if wishes.public_url and found.client_secret:
         place.say(f"{wishes.public_url} will show what runs leave, to whoever may read their repository")
-    return found.app_id, found.page
+    return found.app_id
 
 
 def _register(
@@ -175,15 +168,9 @@ def _exchange(config: Config, wishes: Wishes, place: Place) -> Callable[[str], R
                 f"the App was made for {made.owner}, and {wishes.owner} was asked for: "
                 f"delete it at {made.page}"
             )
-        app = Registered(
-            made.app_id,
-            made.slug,
-            made.page,
-            made.private_key.reveal(),
-            made.webhook_secret.reveal(),
-            made.client_id,
-            made.client_secret.reveal(),
-        )
+        key, hook_secret = made.private_key.reveal(), made.webhook_secret.reveal()
+        client = made.client_id, made.client_secret.reveal()
+        app = Registered(made.app_id, made.slug, made.page, key, hook_secret, *client)
         # Before anything else: GitHub never says these again.
         progress.write(config.home, Notes(wishes.owner, "", 0, place.clock().isoformat(), app))
         return app
@@ -208,34 +195,20 @@ def _existing(given: Registered, config: Config, known: Notes, place: Place) -> 
     return app
 
 
-def _state(known: Notes, wishes: Wishes, clock: Clock) -> str:
-    """Return what GitHub must bring back: the same as of a set-up that was interrupted within the hour."""
-    return known.state if known.is_open(wishes.owner, clock()) else secrets.token_urlsafe(SECRET_BYTES)
-
-
-def _hub(config: Config, wishes: Wishes, clock: Clock) -> Hub:
-    owned = BoardAddress(wishes.owner, wishes.number)
-    return Hub(dataclasses.replace(config, board=owned), clock)
-
-
-def _look(hub: Hub, place: Place, app_id: int) -> None:
-    """Say what a hand-made App lacks of what Cardinal needs."""
+def _check_app(hub: Hub, place: Place, app_id: int) -> str:
+    """Say which permissions and events the App lacks; return its page. Raises KeyRefusedError."""
     try:
         found = hub.as_app("GET", "/app").body
     except (TokenError, NotFoundError) as error:
         raise KeyRefusedError(app_id) from error
     lacking = manifest().lacking(found.get("permissions") or {})
     unheard = manifest().unheard(tuple(found.get("events") or ()))
+    page = str(found["html_url"])
     if lacking:
-        place.say(
-            f"the App lacks permissions: {', '.join(lacking)}; grant them on its page {found['html_url']}"
-        )
+        place.say(f"the App lacks permissions: {', '.join(lacking)}; grant them on its page {page}")
     if unheard:
-        place.say(f"the App does not hear of {', '.join(unheard)}; subscribe on its page {found['html_url']}")
-
-
-def _page(hub: Hub) -> str:
-    return str(hub.as_app("GET", "/app").body["html_url"])
+        place.say(f"the App does not hear of {', '.join(unheard)}; subscribe on its page {page}")
+    return page
 
 
 def _settings(hub: Hub, config: Config) -> str:
@@ -247,13 +220,12 @@ def _settings(hub: Hub, config: Config) -> str:
 
 
 def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> None:
-    """Bring the App's webhook up to date, where that is asked for; its secret goes along with its address."""
+    """Update the App's webhook where the wishes say so; its secret goes along with its address."""
     if wishes.poll:
         settings.change(config.home, {"WEBHOOKS": "false"})
         place.say(
-            f"no webhooks: Cardinal looks at the board every {config.sweep_s:.0f} s, and does not "
-            "hear what is said "
-            "in comments and reviews. Switch the webhook off on the App's page if it is on"
+            f"no webhooks: Cardinal looks at the board every {config.sweep_s:.0f} s, and does not hear what"
+            " is said in comments and reviews. Switch the webhook off on the App's page if it is on"
         )
         return
     now = hub.as_app("GET", "/app/hook/config").body
@@ -332,11 +304,11 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
     home = named or f"{wishes.owner}/board"
     ready = board.prepare(hub, wishes.owner, number, home, named=bool(named), columns=wishes.columns)
     settings.change(config.home, {"BOARD": f"{wishes.owner}/{number}"})
-    for sentence in _told(ready, f"{wishes.owner}/{number}"):
+    for sentence in _sentences(ready, f"{wishes.owner}/{number}"):
         place.say(sentence)
 
 
-def _told(ready: board.PreparedBoard, name: str) -> Iterator[str]:
+def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
     yield f"the board is {name}, {ready.title}"
     yield ready.policy_said
     if ready.columns:
@@ -346,11 +318,8 @@ def _told(ready: board.PreparedBoard, name: str) -> Iterator[str]:
     if ready.described:
         yield "wrote into each column's header what a drag there does"
     if ready.missing:
-        yield (
-            f"the board has no column {', '.join(ready.missing)}: --columns makes them, or name your "
-            "own in the "
-            "policy file"
-        )
+        missing = ", ".join(ready.missing)
+        yield f"the board has no column {missing}: --columns makes them, or name your own in the policy file"
     if ready.strange:
         yield f"nothing happens in {', '.join(ready.strange)}: the policy does not name them"
 
@@ -363,4 +332,4 @@ def _end(wishes: Wishes, place: Place, registration: Registration, front: LocalS
         place.say(f"webhooks are received at http://{config.host}:{config.port}{WEBHOOK_PATH} once it runs")
     if registration.app is not None and registration.action:
         registration.ready = "The App is installed and the board is ready. Go back to the terminal."
-        front.serve_until(lambda: registration.read, LAST_PAGE_S)
+        front.serve_until(registration.read.is_set, LAST_PAGE_S)

@@ -1,4 +1,4 @@
-"""The page on this machine that leads to GitHub's form for a new App, and takes what comes back."""
+"""Local page that leads to GitHub's form for a new App, and takes the code that comes back."""
 
 import re
 import socket
@@ -11,7 +11,7 @@ from secrets import token_urlsafe
 
 from flask import Flask, make_response, redirect, render_template, request
 from flask.typing import ResponseReturnValue
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.serving import WSGIRequestHandler, make_server
 
 from bot.admin.setup.errors import InitError
 from bot.admin.setup.progress import Registered
@@ -24,6 +24,7 @@ POLL_S = 0.2
 REFRESH_S = 2
 WORD_BYTES = 16
 FOREIGN = "This page is for this machine only."
+FOREIGN_ANSWER = "This answer does not belong to this set-up: begin at the address in the terminal."
 STRANGE = "Open the address that `cardinal init` has printed: everybody on this machine can ask here."
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -35,9 +36,9 @@ HEADERS = {
 
 @dataclass(slots=True)
 class Registration:
-    """What the page is about. `exchange` makes the App of a code; it raises GithubError or InitError.
+    """Content of the page. `exchange` makes the App of a code; it raises GithubError or InitError.
 
-    The page's address is known only once it listens, so `manifest` (JSON) and `action` come after that.
+    `manifest` (JSON) and `action` are set once the page listens: its address is known only then.
     """
 
     owner: str
@@ -50,24 +51,17 @@ class Registration:
     code: str = ""
     problem: str = ""
     ready: str = ""  # what the last page says; empty while something is missing
-    read: bool = False  # the last page was shown
+    read: threading.Event = field(default_factory=threading.Event)  # the last page was shown
     turn: threading.Lock = field(default_factory=threading.Lock)
 
-    def was_read(self) -> None:
-        """Note that the last page was shown."""
-        self.read = True
-
     def take(self, state: str, code: str) -> tuple[int, str]:
-        """Make the App of what GitHub sent back; return the HTTP status and, when it failed, why.
+        """Make the App of GitHub's code; return the HTTP status and, after a failure, the reason.
 
         The state is good for one code only: the first that comes with it.
         """
         with self.turn:
             if not compare_digest(state.encode(), self.state.encode()) or not CODE.fullmatch(code):
-                return (
-                    403,
-                    "This answer does not belong to this set-up: begin at the address in the terminal.",
-                )
+                return 403, FOREIGN_ANSWER
             if self.code and not compare_digest(code, self.code):
                 return 403, "An answer came already: see what the terminal says."
             self.code = code
@@ -118,9 +112,8 @@ def _add_form(app: Flask, registration: Registration) -> None:
         if registration.app is not None or not registration.action:
             return redirect("/done", 302)
         lines = (
-            f"Cardinal needs a GitHub App of its own in {registration.owner}. GitHub shows what it "
-            "asks for before "
-            "anything is made.",
+            f"Cardinal needs a GitHub App of its own in {registration.owner}. GitHub shows what it asks for"
+            " before anything is made.",
             f"Only owners of {registration.owner} can make one there. Where GitHub answers 404, you are not "
             "signed in as one, or it is a person's account, which has no such page.",
         )
@@ -148,16 +141,15 @@ def _add_waiting(app: Flask, registration: Registration) -> None:
             return redirect("/", 302)
         if registration.ready:
             last = make_response(render_template("page.html", title="Done", lines=(registration.ready,)))
-            last.call_on_close(registration.was_read)  # when it is sent: the set-up ends then
+            last.call_on_close(registration.read.set)  # when it is sent: the set-up ends then
             return last
         return render_template(
             "page.html",
             title="Install the App",
             lines=(
                 f"The App {found.slug} is registered; its key stays on this machine.",
-                f"Install it on {registration.owner}, with the repositories that its agents may work "
-                "in. This page "
-                "notices.",
+                f"Install it on {registration.owner}, with the repositories that its agents may work in. This"
+                " page notices.",
             ),
             link=f"{found.page}/installations/new",
             link_text=f"Install it on {registration.owner}",
@@ -181,10 +173,12 @@ class LocalServer:
             listener = socket.create_server((HOST, port))
         except OSError:  # somebody else has it now
             listener = socket.create_server((HOST, 0))
-        with (
-            listener
-        ):  # the server works on a copy; given a port itself, it would print and exit when it is taken
-            self._server = _serving(registration, listener)
+        with listener:  # the server works on a copy; given a port, it would exit where that is taken
+            app, (_, port) = application(registration), listener.getsockname()
+            self._server = make_server(
+                HOST, port, app, threaded=True, request_handler=_Quiet, fd=listener.fileno()
+            )
+        self._server.timeout = POLL_S
 
     @property
     def port(self) -> int:
@@ -193,7 +187,7 @@ class LocalServer:
 
     @property
     def address(self) -> str:
-        """The first page's address: only who knows its last part is shown it."""
+        """The first page's address: its last part is a secret word."""
         return f"http://{HOST}:{self.port}/{self._word}"
 
     def serve_until(self, finished: Callable[[], bool], within_s: float) -> bool:
@@ -208,11 +202,3 @@ class LocalServer:
     def close(self) -> None:
         """Stop listening."""
         self._server.server_close()
-
-
-def _serving(registration: Registration, listener: socket.socket) -> BaseWSGIServer:
-    port = listener.getsockname()[1]
-    app = application(registration)
-    server = make_server(HOST, port, app, threaded=True, request_handler=_Quiet, fd=listener.fileno())
-    server.timeout = POLL_S
-    return server

@@ -1,4 +1,4 @@
-"""The notes of a set-up that is not finished: what was begun, an App whose secrets are not put away yet."""
+"""Notes of an unfinished set-up: its open registration, an App whose secrets are not stored yet."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -32,7 +32,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What a second `cardinal init` needs to go on: a page with this `port` and `state` may be open still."""
+    """Notes for the next `cardinal init`: a page with this `port` and `state` may still be open."""
 
     owner: str = ""
     state: str = ""

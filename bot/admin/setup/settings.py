@@ -1,4 +1,4 @@
-"""Puts what a set-up found into `.cardinal/env`, the key beside it; another App's are never overwritten."""
+"""Settings of a set-up in `.cardinal/env`, the key beside it; another App's are never overwritten."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,7 +49,7 @@ def check_app(config: Config, app_id: int, *, replace: bool) -> None:
 
 
 def check_environment(environ: Mapping[str, str]) -> None:
-    """Raise OverriddenError for a variable that would win over what is written into the file."""
+    """Raise OverriddenError for a variable that would win over the file."""
     for name in (*WRITTEN, *SIGN_IN):
         if environ.get(PREFIX + name):
             raise OverriddenError(PREFIX + name)

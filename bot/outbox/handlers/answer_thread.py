@@ -10,7 +10,7 @@ from bot.outbox.contract import ActResult
 from bot.outbox.posting import CLOCK_SLACK, MAX_PAGES, own_marker
 from bot.outbox.targets import Talk, card_of, pull_of, run_of
 from bot.render.markdown.marker import digest_of, mark
-from bot.render.pull import thread_reply
+from bot.render.pull.body import thread_reply
 from ledger.ids import EntryKey
 from ledger.log import event_store
 from ledger.queue.outbox import Entry
@@ -41,7 +41,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: AnswerThread, entry:
         thread = threads.get(db, intent.thread_id)
     if pull is None or thread is None:
         return ActResult("", "")
-    text = thread_reply.write(thread.answer, run_id=run.run_id, head=run.pushed_head, by=run.agent)
+    text = thread_reply(thread.answer, run_id=run.run_id, head=run.pushed_head, by=run.agent)
     reply_id = _adopt(hub, pull, entry) if entry.attempts > 1 else ""
     try:
         reply_id = reply_id or _reply(hub, pull, intent.thread_id, mark(text, entry.key))

@@ -1,4 +1,4 @@
-"""The card's face: what stands in the project fields that Cardinal writes."""
+"""Card fields: the values that Cardinal writes into the project."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -56,8 +56,8 @@ KINDS: Mapping[FaceField, str] = {
 
 
 def values(card: CardRow, run: RunRow | None, *, card_usd: float) -> dict[FaceField, str | float]:
-    """Return what each field should hold; an empty text clears it. What nothing was spent on has no cost, and
-    a card that rests no state: "draft" would be read as GitHub's word for an issue that is none yet.
+    """Return the value of each field; an empty text clears it. Without spending there is no cost. A resting
+    card has no state: "draft" is GitHub's word for an issue that is none yet.
     """
     found: dict[FaceField, str | float] = {
         FaceField.AGENT: f"{MARKS.get(card.state, '')} {state_word(card.state)}".strip(),

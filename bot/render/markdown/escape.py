@@ -25,6 +25,7 @@ _CLOSING = re.compile(
     r"\b((?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+)(?=\S{0,200}(?:#|GH-|/issues/|/pull/)\d)",
     re.IGNORECASE,
 )
+_SPACE = re.compile(r"\s")
 _REFERENCE = re.compile(r"(#|GH-|://)(?=\S)")
 # What would open a heading, quote, list, rule, table or fence at the start of a line.
 _BLOCK_START = re.compile(r"^(?:[#>|=]|[-+*_](?=\s|[-*_]|$)|`{3}|~{3}|\d{1,9}[.)](?=\s|$))")
@@ -46,15 +47,11 @@ def _keep_open(text: str) -> str:
     """Return `text` in which no "fixes #12" closes an issue when it is merged with a pull request."""
     pieces, position = [], 0
     for found in _CLOSING.finditer(text):
-        end = _word_end(text, found.end())
+        space = _SPACE.search(text, found.end())
+        end = space.start() if space else len(text)
         pieces += [text[position : found.end()], _REFERENCE.sub(r"\1" + _APART, text[found.end() : end])]
         position = end
     return "".join([*pieces, text[position:]])
-
-
-def _word_end(text: str, start: int) -> int:
-    found = re.compile(r"\s").search(text, start)
-    return found.start() if found else len(text)
 
 
 def cut(text: str, limit: int, whole: str = "") -> str:
@@ -78,12 +75,9 @@ def quote(text: str, limit: int = 8_000) -> str:
 def line(text: str, limit: int = 300) -> str:
     """Return `text` as one line that starts no block; for list items, headings and table cells."""
     one = tame(cut(" ".join(text.split()), limit)).strip().replace("|", "\\|")
-    return f"\\{one}" if _BLOCK_START.match(one) and not one[0].isdigit() else _flat_number(one)
-
-
-def _flat_number(text: str) -> str:
-    """Return `1. text` as `1\\. text`, which is no list."""
-    return re.sub(r"^(\d{1,9})([.)])(?=\s|$)", r"\1\\\2", text)
+    if _BLOCK_START.match(one) and not one[0].isdigit():
+        return f"\\{one}"
+    return re.sub(r"^(\d{1,9})([.)])(?=\s|$)", r"\1\\\2", one)  # `1\. text` is no list
 
 
 def code(text: str, limit: int = 200) -> str:

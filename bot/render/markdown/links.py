@@ -1,4 +1,4 @@
-"""The addresses of what a run left, where Cardinal's pages are served; and file names that do no harm."""
+"""Addresses of a run's files, where Cardinal's pages are served; and harmless file names."""
 
 import re
 
@@ -9,7 +9,7 @@ _ODD = re.compile(r"[^A-Za-z0-9._]+")
 
 
 def of_run(site: str, run_id: RunId) -> str:
-    """Return the address of the page that lists what the run left; `site` is where the pages are."""
+    """Return the address of the page with the run's files; `site` is the address of the pages."""
     return f"{site}/runs/{run_id}/artifacts"
 
 

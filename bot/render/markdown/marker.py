@@ -13,7 +13,7 @@ _MARKER = re.compile(r"<!-- cardinal:(?P<key>[^\s<>]{1,500}):(?P<digest>[0-9a-f]
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """What a marked comment is: the entry that it carries out and the SHA-256 of its visible text."""
+    """Identity of a marked comment: its outbox entry, and the SHA-256 of its visible text."""
 
     key: EntryKey
     digest: str
@@ -26,7 +26,9 @@ def digest_of(text: str) -> str:
 
 def mark(text: str, key: EntryKey) -> str:
     """Return `text` with the marker of `key` as its last line."""
-    return f"{text}\n\n<!-- cardinal:{_escape(key)}:{digest_of(text)} -->"
+    # Two hyphens would end an HTML comment early in some parsers.
+    name = quote(key, safe=":/#._-").replace("--", "%2D%2D")
+    return f"{text}\n\n<!-- cardinal:{name}:{digest_of(text)} -->"
 
 
 def marker_of(body: str) -> Marker | None:
@@ -36,9 +38,9 @@ def marker_of(body: str) -> Marker | None:
 
 
 def put_part(body: str, part: str) -> str | None:
-    """Return `body` with the `part` of Cardinal's, as `mark` made it, in the place of the one that is there.
+    """Return `body` with Cardinal's `part`, as `mark` made it, in the place of the present one.
 
-    What people wrote before and after it stays. None where they took Cardinal's part out.
+    People's text before and after it stays. None where they removed Cardinal's part.
     """
     lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     last = next((at for at, line in enumerate(lines) if _MARKER.fullmatch(line.rstrip())), None)
@@ -46,8 +48,3 @@ def put_part(body: str, part: str) -> str | None:
         return None
     first = lines[: last + 1].index(BEGIN) if BEGIN in lines[: last + 1] else 0
     return "\n".join([*lines[:first], *part.split("\n"), *lines[last + 1 :]])
-
-
-def _escape(key: str) -> str:
-    # Two hyphens would end an HTML comment early in some parsers.
-    return quote(key, safe=":/#._-").replace("--", "%2D%2D")

@@ -1,6 +1,6 @@
-"""The pull request's title and description: what it closes, the whole change, the evidence, what it cost."""
+"""Title and description of a pull request: its issue, the change, the evidence, the cost."""
 
-from bot.render.markdown.escape import cut, fit, tame
+from bot.render.markdown.escape import cut, fit, line, quote, tame
 from bot.render.markdown.marker import BEGIN, mark
 from bot.render.run import artifacts, evidence, reproduction
 from bot.render.run import story as run_story
@@ -28,7 +28,7 @@ def write(story: Story) -> str:
             *(whole(story) or ("_The report follows when the run is done._",)),
             evidence.shown(story),
             artifacts.pointer(story),
-            reproduction.replays(story.played, story.site),
+            reproduction.played_list(story.played, story.site),
             f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"
             f" · {usd(story.card_usd)} for this card so far"
             f" · the conversation and the plan are on {issue}",
@@ -37,10 +37,16 @@ def write(story: Story) -> str:
 
 
 def part(body: str, key: EntryKey) -> str:
-    """Return the description as Cardinal's part of what stands there: people may write around it."""
+    """Return the description as Cardinal's part of the whole: people may write around it."""
     return f"{BEGIN}\n{mark(body, key)}"
 
 
 def unready(body: str) -> str:
     """Return the description of a pull request that cannot be a draft, while an agent works on it."""
     return f"**Not ready for review: an agent still works on this.** It says here when it is.\n\n{body}"
+
+
+def thread_reply(text: str, *, run_id: str, head: str, by: str) -> str:
+    """Return the reply to a review thread; `head` is the commit on the branch that holds the change."""
+    commit = f" in {head[:12]}" if head else ""
+    return fit((quote(text, 6_000) or "Done.", f"_{line(by, 40)}, run {run_id}{commit}_"))

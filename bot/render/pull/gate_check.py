@@ -1,5 +1,6 @@
-"""What Cardinal's check on a pull request's commit says: what the gate saw of it, and the buttons."""
+"""Cardinal's check on a pull request's commit: the gate's result, the buttons, the head of the log."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from bot.render.markdown.escape import code, fit
 from bot.render.run import evidence
 from ledger.events.run import CHECK as CHECK_KIND
 from ledger.ids import RunId
+from ledger.log.hash_chain import ChainReport
 from ledger.states import RUN_HELD
 from ledger.views.checks import CheckRow
 from ledger.views.runs import RunRow
@@ -20,9 +22,12 @@ NAME = "cardinal/gate"
 SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 characters
 
 
+_HEAD = re.compile(r"Cardinal's log here: event ([1-9][0-9]{0,17}), digest `([0-9a-f]{64})`")
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known of one commit. `pusher` is the run that pushed it, None for somebody else's commit.
+    """Facts about one commit. `pusher` is the run that pushed it, None for somebody else's commit.
 
     `passed` is how the gate ended on it last, in the run `by`, None where it never ran; `live` is the run
     that lives now, `last` the commit that the gate saw last, of whatever run. `waived`: nothing was checked,
@@ -45,7 +50,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class GateConclusion:
-    """What the check says; `conclusion` is GitHub's word, empty while it is not known."""
+    """Texts of the check; `conclusion` is GitHub's word, empty while it is not known."""
 
     conclusion: str
     title: str
@@ -53,7 +58,7 @@ class GateConclusion:
 
 
 def conclude(seen: Seen) -> GateConclusion:
-    """Return what the gate says of the commit: what it has not seen has not passed."""
+    """Return the gate's result on the commit: without one it has not passed."""
     if seen.live is not None and seen.live.kind == CHECK_KIND:
         said = f"{seen.live.run_id} runs the checks on a clean checkout, without an agent."
         return GateConclusion("", f"{seen.live.run_id} checks it", said)
@@ -96,7 +101,7 @@ def write(seen: Seen, buttons: tuple[Button, ...]) -> dict[str, Any]:
 
 
 def _details(seen: Seen) -> dict[str, str]:
-    """Return where GitHub's link "Details" leads: to what the run left that made or checked the commit."""
+    """Return the target of GitHub's link "Details": files of the run that made or checked the commit."""
     checking = seen.live is not None and seen.live.kind == CHECK_KIND
     about = seen.live if checking else seen.pusher or seen.live
     run_id = about.run_id if about is not None and (checking or not seen.by) else seen.by
@@ -105,7 +110,7 @@ def _details(seen: Seen) -> dict[str, str]:
 
 def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
     """Return the check run's fields for a commit of the merge queue, which holds the commit that was seen.
-    `objection`: why what was seen does not count any more.
+    `objection`: why the earlier result does not count any more.
 
     It always has a conclusion: the queue waits for one, and a gate that has not passed must not let through.
     """
@@ -127,11 +132,11 @@ def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
 
 
 def _of_evidence(seen: Seen, passed: bool) -> GateConclusion:
-    failed = sum(one.exit_code != 0 for one in _newest(seen.checks))
+    failed = sum(one.exit_code != 0 for one in evidence.newest(seen.checks))
     title = "The checks passed" if passed else f"{failed or 'Some'} of the checks failed"
     by = f" by {seen.by}" if seen.by else ""
-    told = f"Checked{by} at {code(seen.head[:12])}, on a clean checkout that the agent cannot touch."
-    needed = (told, evidence.table(seen.checks), evidence.failing(seen.checks))
+    intro = f"Checked{by} at {code(seen.head[:12])}, on a clean checkout that the agent cannot touch."
+    needed = (intro, evidence.table(seen.checks), evidence.failing(seen.checks))
     proof = evidence.proof(
         seen.checks,
         head=seen.head,
@@ -146,5 +151,12 @@ def _of_evidence(seen: Seen, passed: bool) -> GateConclusion:
     )
 
 
-def _newest(checks: tuple[CheckRow, ...]) -> tuple[CheckRow, ...]:
-    return tuple({(check.tier, check.command): check for check in checks}.values())
+def log_head(head: ChainReport) -> str:
+    """Return the sentence of a check that names the log's newest event, for `cardinal audit verify`."""
+    return f"Cardinal's log here: event {head.events}, digest `{head.head}`"
+
+
+def read_log_head(text: str) -> ChainReport | None:
+    """Return the head that a check's text names; None where it names none."""
+    found = _HEAD.search(text)
+    return ChainReport(int(found[1]), found[2]) if found else None

@@ -1,4 +1,4 @@
-"""What the check run on a policy file's commit says."""
+"""Texts of the check run on a policy file's commit."""
 
 from bot.render.markdown.escape import cut, line
 from rules.text import code

@@ -1,4 +1,4 @@
-"""What a run left for people, as texts about it name it: with links where Cardinal's pages are served."""
+"""Files of a run in texts about it, with links where Cardinal's pages are served."""
 
 from bot.render.markdown import links
 from bot.render.markdown.escape import code, folded
@@ -19,7 +19,7 @@ def pointer(story: Story) -> str:
 
 
 def listed(story: Story) -> str:
-    """Return the run's files; without pages only what its agent attached, and the command that gets it."""
+    """Return the run's files; without pages only the attached ones, and the command that gets them."""
     kept = tuple(one for one in story.left if not one.dropped and one.kind != BRIEFING)
     run_id = story.run.run_id
     if story.site and kept:

@@ -1,4 +1,4 @@
-"""The sticky comment of a run: where it is, what it does, what it cost, what a person can press."""
+"""Sticky comment of a run: its stage, work and cost, and the boxes to tick."""
 
 from bot.render.markdown.checkboxes import box
 from bot.render.markdown.escape import code, fit, folded, line, quote
@@ -19,12 +19,14 @@ _STAGE_OF = {
     RunState.PUBLISHING: 3,
 }
 _MODES = {"fix": "fixes", INVESTIGATE: "reads only"}
+_FINDINGS = "➡️ The findings stand in a comment of their own."
 MAX_STEPS = 30
 MAX_ACTIVITY = 30
 
 
 def write(story: Story) -> str:
     """Return the whole comment without its marker."""
+    lives = story.run.ending is None  # the report of a run that ended has its checks and plays
     return fit(
         (
             f"### {run_story.headline(story)}",
@@ -32,12 +34,12 @@ def write(story: Story) -> str:
             _facts(story),
             _now(story),
             _plan(story.run),
-            _todos(story),
-            _played(story),
+            observations.todo_list(story.seen) if story.run.state is RunState.WORKING else "",
+            reproduction.played_list(story.played, story.site) if lives else "",
             _elsewhere(story),
             _controls(story),
         ),
-        (_failing(story), _activity(story), _debug(story)),
+        (evidence.failing(story.checks) if lives else "", _activity(story), _debug(story)),
     )
 
 
@@ -134,28 +136,14 @@ def _plan(run: RunRow) -> str:
     return "\n".join(["**Plan**", "", *rows, *rest])
 
 
-def _todos(story: Story) -> str:
-    """Return the agent's own list while it works: it stands under the plan, and goes with the work."""
-    return observations.todo_list(story.seen) if story.run.state is RunState.WORKING else ""
-
-
-def _played(story: Story) -> str:
-    # The report of a run that ended has it, too.
-    return reproduction.replays(story.played, story.site) if story.run.ending is None else ""
-
-
 def _elsewhere(story: Story) -> str:
-    """Return the line that leads on from a finished run to its pull request, where the talk continues."""
+    """Return the line that leads from a finished run to its findings or pull request."""
     if story.run.mode == INVESTIGATE:
-        return "➡️ The findings stand in a comment of their own." if _found(story.run) else ""
+        return _FINDINGS if story.run.ending is Ending.SUCCEEDED else ""
     if story.on_pull or story.run.ending is None or story.card.pull_number is None:
         return ""
     pull = run_story.pull_of(story.card)
     return f"➡️ It goes on at pull request {pull}: review it there; later runs report there."
-
-
-def _found(run: RunRow) -> bool:
-    return run.ending is Ending.SUCCEEDED
 
 
 def _controls(story: Story) -> str:
@@ -184,11 +172,6 @@ def _more_dollars(story: Story) -> list[str]:
     return [box(name, f"Raise the budget by ${more_usd:,.2f}, and go on")]
 
 
-def _failing(story: Story) -> str:
-    # The report of a run that ended has it, too.
-    return evidence.failing(story.checks) if story.run.ending is None else ""
-
-
 def _activity(story: Story) -> str:
     # How a run ended, and at whose word, stands above or in the report.
     told_there = ("RunEnded", "RunStopAsked") if story.run.ending is not None else ()
@@ -211,9 +194,9 @@ def _debug(story: Story) -> str:
         "Worker": f"{run.worker}, claim {run.generation}" if run.worker else "",
         "Base and head": f"{run.base} {run.head}".strip(),
         "Tokens": f"{run.input_tokens} in, {run.output_tokens} out, {run.turns} turns" if run.turns else "",
+        "Stages": stages.personas(story.stages),
+        **observations.facts(story.seen),
     }
-    facts["Stages"] = stages.personas(story.stages)
-    facts |= observations.facts(story.seen)
     rows = [f"- {name}: {code(value)}" for name, value in facts.items() if value]
     pointed = artifacts.pointer(story)
     rows += [f"- {pointed}"] if pointed else []

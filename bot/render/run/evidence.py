@@ -1,4 +1,4 @@
-"""The table of what was checked before a pull request is offered."""
+"""Evidence of the gate: tables of checks, and the ends of their logs."""
 
 from bot.render import missing_checks
 from bot.render.markdown import links
@@ -10,13 +10,17 @@ MAX_CHECKS = 20
 LOG = "log.txt"
 
 
+def newest(checks: tuple[CheckRow, ...]) -> list[CheckRow]:
+    """Return the newest result of each command of a tier."""
+    return list({(check.tier, check.command): check for check in checks}.values())
+
+
 def table(checks: tuple[CheckRow, ...]) -> str:
     """Return one row for the newest result of each command of a tier; empty without checks."""
-    newest = {(check.tier, check.command): check for check in checks}
     rows = [
         f"| {check.tier} | {code(check.command, 120)} | {_result(check, checks)}"
         f" | {minutes(check.duration_s)} |"
-        for check in list(newest.values())[-MAX_CHECKS:]
+        for check in newest(checks)[-MAX_CHECKS:]
     ]
     if not rows:
         return ""
@@ -24,14 +28,13 @@ def table(checks: tuple[CheckRow, ...]) -> str:
 
 
 def shown(story: Story) -> str:
-    """Return what was checked, or that nothing was."""
+    """Return the table of checks, or the note that nothing was checked."""
     return table(story.checks) or (missing_checks.WAIVED if story.waived else "")
 
 
 def failing(checks: tuple[CheckRow, ...]) -> str:
     """Return the end of the newest failing command's output, folded; empty when all pass now."""
-    newest = {(check.tier, check.command): check for check in checks}
-    failed = [check for check in newest.values() if check.exit_code != 0]
+    failed = [check for check in newest(checks) if check.exit_code != 0]
     if not failed:
         return ""
     return folded("What the failing check said", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")
@@ -40,8 +43,9 @@ def failing(checks: tuple[CheckRow, ...]) -> str:
 def proof(
     checks: tuple[CheckRow, ...], *, head: str, base: str, image: str, definition: str = "", site: str = ""
 ) -> str:
-    """Return what makes the result checkable, folded: commits, image, which checks, and each log by its
-    digest, which leads to the log where Cardinal's pages are served, at `site`.
+    """Return what makes the result checkable, folded: commits, image, checks and digests of logs.
+
+    A digest leads to its log where Cardinal's pages are served, at `site`.
     """
     rows = [
         f"| {code(check.command, 120)} | {check.exit_code} | {check.duration_s:.1f} s | {_log(check, site)} |"
@@ -74,11 +78,10 @@ def _whole(checks: tuple[CheckRow, ...], site: str) -> tuple[str, ...]:
 
 
 def tails(checks: tuple[CheckRow, ...]) -> tuple[str, ...]:
-    """Return the end of what each passing command said, each folded; an empty one is left out."""
-    newest = {(check.tier, check.command): check for check in checks}
+    """Return the end of each passing command's output, folded; an empty one is left out."""
     return tuple(
         folded("The end of what a passing check said", f"{code(check.command)}\n\n{block(check.tail)}")
-        for check in list(newest.values())[-MAX_CHECKS:]
+        for check in newest(checks)[-MAX_CHECKS:]
         if check.exit_code == 0 and check.tail.strip()
     )
 

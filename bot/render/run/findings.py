@@ -1,4 +1,4 @@
-"""The comment with what an investigation found, and the follow-up cards that wait for a tick."""
+"""Comment with an investigation's findings, and the follow-up cards that wait for a tick."""
 
 from collections.abc import Mapping
 from urllib.parse import quote as escaped
@@ -30,7 +30,7 @@ def write(
             head,
             quote(found.summary, 4_000),
             *(_finding(number, one, blob) for number, one in enumerate(found.findings, start=1)),
-            reproduction.replays(story.played, story.site),
+            reproduction.played_list(story.played, story.site),
             _discarded(found.discarded, found.discarded_omitted),
             _follow_ups(found, made, here),
             f"Read at {code(found.base[:12])}; nothing was changed. {run_story.spent(story)}",
@@ -41,20 +41,17 @@ def write(
 
 def _finding(number: int, one: Finding, blob: str) -> str:
     places = [_reference(reference, blob) for reference in one.references]
-    return "\n\n".join(
-        part
-        for part in (
-            f"**{number}. {line(one.title, 250)}** · {CONFIDENCE.get(one.confidence, 'no confidence')}",
-            "\n".join(f"- {place}" for place in places),
-            f"Suspected cause:\n\n{quote(one.cause, 2_500)}",
-            f"Recommended fix:\n\n{quote(one.fix, 2_500)}",
-        )
-        if part
+    parts = (
+        f"**{number}. {line(one.title, 250)}** · {CONFIDENCE.get(one.confidence, 'no confidence')}",
+        "\n".join(f"- {place}" for place in places),
+        f"Suspected cause:\n\n{quote(one.cause, 2_500)}",
+        f"Recommended fix:\n\n{quote(one.fix, 2_500)}",
     )
+    return "\n\n".join(filter(None, parts))
 
 
 def _reference(one: Reference, blob: str) -> str:
-    """Return a link to the very lines; what is not there is said and leads nowhere."""
+    """Return a link to the exact lines; a missing file has no link."""
     several = one.end_line > one.line
     lines = f":{one.line}{f'-{one.end_line}' if several else ''}" if one.line else ""
     name = code(f"{one.path}{lines}", 300)

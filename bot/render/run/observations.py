@@ -1,4 +1,4 @@
-"""What was seen of a run beside its agent's words, for people: the agent's own list, failures, hosts."""
+"""Observations of a run beside its agent's words: its to-do list, hosts, refusals, failures."""
 
 from bot.render.markdown.escape import line
 from ledger.views.observations import ObservationRow
@@ -22,45 +22,30 @@ def todo_list(seen: ObservationRow | None) -> str:
 
 
 def facts(seen: ObservationRow | None) -> dict[str, str]:
-    """Return what else was seen, by name and grouped; empty values for what was not."""
+    """Return hosts, refusals of policy and gateway, and failures of the provider; empty for none."""
     if seen is None:
         return {}
-    return {
-        "Network": hosts(seen),
-        "Refused": refusals(seen),
-        "Provider": failures(seen),
-    }
+    refused = (
+        f"{count(seen.denied, 'use')} of tools" if seen.denied else "",
+        count(seen.refused_calls, "model call") if seen.refused_calls else "",
+    )
+    return {"Network": _hosts(seen), "Refused": ", ".join(filter(None, refused)), "Provider": _failures(seen)}
 
 
-def hosts(seen: ObservationRow) -> str:
-    """Return how many hosts were reached and refused; empty for none."""
+def _hosts(seen: ObservationRow) -> str:
     reached = f"reached {count(len(seen.reached), 'host')}" if seen.reached or seen.unreached else ""
     refused = f"{len(seen.unreached)} refused ({_some(seen.unreached)})" if seen.unreached else ""
     named = f"{reached} ({_some(seen.reached)})" if seen.reached else reached
-    return ", ".join(part for part in (named, refused) if part)
+    return ", ".join(filter(None, (named, refused)))
 
 
-def refusals(seen: ObservationRow) -> str:
-    """Return how many wishes of the agent the policy and the gateway refused; empty for none."""
-    parts = (
-        count(seen.denied, "use") + " of tools" if seen.denied else "",
-        count(seen.refused_calls, "model call") if seen.refused_calls else "",
-    )
-    return ", ".join(part for part in parts if part)
-
-
-def failures(seen: ObservationRow) -> str:
-    """Return how the model's provider failed; empty when it did not."""
+def _failures(seen: ObservationRow) -> str:
     if not seen.failures:
         return ""
-    newest = failure(seen.failed_status, seen.failed_in_a_row)
+    newest = f"it answered {seen.failed_status}" if seen.failed_status else "no answer came"
+    if seen.failed_in_a_row > 1:
+        newest += f", {ordinal(seen.failed_in_a_row)} time in a row"
     return f"{count(seen.failures, 'failure')}, the newest: {newest}"
-
-
-def failure(status: int, in_a_row: int) -> str:
-    """Return one failure of the provider as half a sentence."""
-    what = f"it answered {status}" if status else "no answer came"
-    return f"{what}, {ordinal(in_a_row)} time in a row" if in_a_row > 1 else what
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""The final report of a run: what was done and what to check, or how it ended and what to do next."""
+"""Final report of a run: the work and what to check, or how it ended and what to do next."""
 
 from collections.abc import Sequence
 
@@ -35,9 +35,7 @@ def findings(story: Story) -> tuple[str, ...]:
 
 
 def whole(story: Story) -> tuple[str, ...]:
-    """Return the reports of all runs that made the change as paragraphs: the first one's, and a line for each
-    revision; what to check is the newest one's.
-    """
+    """Return the first run's report, a line for each revision, and the newest one's points to check."""
     reports = story.reports
     if not reports:
         return ()
@@ -65,7 +63,7 @@ def _listed(title: str, items: Sequence[str]) -> str:
 
 
 def _remarks(story: Story) -> str:
-    """Return what reviewers said that is still open; empty where that is nothing."""
+    """Return the open remarks of reviewers; empty without any."""
     rows = [
         f"{code(f'{one.path}:{one.line}' if one.line else one.path)}, by {line(one.author, 40)},"
         f" has no answer: {line(one.text, 200)}"
@@ -78,18 +76,17 @@ def _remarks(story: Story) -> str:
 def _success(story: Story) -> str:
     card, run = story.card, story.run
     pull = run_story.pull_of(card) if card.pull_number is not None else ""
-    size = ""
-    if run.files_changed:
-        size = f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')} changed"
-    facts = " · ".join(part for part in (size, run_story.commits(run.commits) if run.commits else "") if part)
+    size = f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')} changed"
+    commits = count(run.commits, "commit") if run.commits else ""
+    facts = (size if run.files_changed else "", commits, run_story.spent(story))
     ask = f"Next: review {pull}. To have something changed, request changes there and drag the card back."
     return fit(
         (
             f"### {run_story.headline(story)}{f': {pull} is ready for your review' if pull else ''}",
             *findings(story),
             evidence.shown(story),
-            reproduction.replays(story.played, story.site),
-            " · ".join(part for part in (facts, run_story.spent(story)) if part),
+            reproduction.played_list(story.played, story.site),
+            " · ".join(filter(None, facts)),
             _remarks(story),
             ask if pull else "",
         ),
@@ -99,15 +96,14 @@ def _success(story: Story) -> str:
 
 def _failure(story: Story) -> str:
     run = story.run
-    last = _last_known(story) or "Nothing was said before."
     return fit(
         (
             f"### {run_story.headline(story)}",
             quote(run.detail, 3_000),
-            last,
+            _last_known(story) or "Nothing was said before.",
             run_story.account(story),
             evidence.table(story.checks),
-            reproduction.replays(story.played, story.site),
+            reproduction.played_list(story.played, story.site),
             _next_step(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),
         ),
@@ -145,5 +141,5 @@ def _receipt(story: Story) -> str:
 
 def _last_known(story: Story) -> str:
     state, colon, said = story.run.last_known.partition(":")
-    told = line(state.replace("_", " ") + colon + said, 400).rstrip(".")
-    return f"Last known state: {told}." if state else ""
+    known = line(state.replace("_", " ") + colon + said, 400).rstrip(".")
+    return f"Last known state: {known}." if state else ""

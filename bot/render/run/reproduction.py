@@ -1,7 +1,6 @@
-"""What was played in a browser, in a line or two for the report, the pull request and the run's comment."""
+"""Browser plays of a run, as a list for its report, its comment and the pull request."""
 
 from collections import Counter
-from collections.abc import Iterable
 
 from bot.render.markdown import links
 from bot.render.markdown.escape import code, line
@@ -10,20 +9,17 @@ from ledger.views.reproductions import ReproductionRow
 from rules.text import count
 
 
-def replays(played: tuple[ReproductionRow, ...], site: str) -> str:
-    """Return a list of what was played before and after the work, the newest of each; empty without any.
-
-    `site` is where Cardinal's pages are, empty where they are not served.
-    """
+def played_list(played: tuple[ReproductionRow, ...], site: str) -> str:
+    """Return the newest play before and after the work; empty without any. `site`: address of the pages."""
     newest = {one.phase: one for one in played}
     if not newest:
         return ""
-    rows = [_one(newest[phase], newest) for phase in newest]
-    kept = _kept(newest.values(), site)
+    rows = [_line(row, newest) for row in newest.values()]
+    kept = _kept(list(newest.values()), site)
     return "\n".join(("**In a browser**", "", *rows, *((f"- {kept}",) if kept else ())))
 
 
-def _one(row: ReproductionRow, newest: dict[str, ReproductionRow]) -> str:
+def _line(row: ReproductionRow, newest: dict[str, ReproductionRow]) -> str:
     if not row.phase:
         return row.said  # Cardinal's own words
     before = row.phase == BEFORE
@@ -34,24 +30,17 @@ def _one(row: ReproductionRow, newest: dict[str, ReproductionRow]) -> str:
     if row.outcome == FAILED:
         step = code(row.steps[row.step - 1], 150)
         said = f"step {row.step} of {len(row.steps)} failed, {step}: {line(row.said, 300)}"
-        still = "⚠️ **it is not repaired:** " if _was_failing(newest) else "⚠️ **it does not work:** "
-        return f"{start}{'reproduced: ' if before else still}{said}{_errors(row)}"
+        known = BEFORE in newest and newest[BEFORE].outcome == FAILED
+        still = "⚠️ **it is not repaired:** " if known else "⚠️ **it does not work:** "
+        errors = f" ({count(row.error_count, 'error')} on the console)" if row.error_count else ""
+        return f"{start}{'reproduced: ' if before else still}{said}{errors}"
     if row.outcome == KILLED:
         again = "that says nothing about the card; `/cardinal investigate --repro` plays it again"
         return f"{start}⚠️ **killed:** {line(row.said, 500)}; {again}"
     return f"{start}{'' if before else '⚠️ '}it could not be played: {line(row.said, 500)}"
 
 
-def _was_failing(newest: dict[str, ReproductionRow]) -> bool:
-    return BEFORE in newest and newest[BEFORE].outcome == FAILED
-
-
-def _errors(row: ReproductionRow) -> str:
-    return f" ({count(row.error_count, 'error')} on the console)" if row.error_count else ""
-
-
-def _kept(played: Iterable[ReproductionRow], site: str) -> str:
-    rows = list(played)
+def _kept(rows: list[ReproductionRow], site: str) -> str:
     kinds = Counter(kind for row in rows for kind in row.kept)
     if not kinds:
         return ""

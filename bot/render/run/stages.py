@@ -1,4 +1,4 @@
-"""The stages of a run for people: breadcrumbs, and what each stage cost and changed."""
+"""Stages of a run: breadcrumbs, and each stage's cost and change."""
 
 import json
 from collections.abc import Sequence
@@ -31,13 +31,13 @@ def crumbs(story: Story, *, done: bool, reached: bool) -> list[str]:
     for name in names(story.run):
         entered = sum(one.stage == name for one in story.stages)
         times = f" ×{entered}" if entered > 1 else ""
-        told = _told([one for one in story.stages if one.stage == name])
+        numbers = _numbers([one for one in story.stages if one.stage == name])
         if not done and reached and name == here:
-            shown.append(f"**{name} {'✗' if story.run.ending is not None else '●'}{times}**{told}")
+            shown.append(f"**{name} {'✗' if story.run.ending is not None else '●'}{times}**{numbers}")
         elif name in path and (done or name != here):
-            shown.append(f"{name} ✓{times}{told}")
+            shown.append(f"{name} ✓{times}{numbers}")
         else:
-            shown.append(f"{name} ○{times}{told}")
+            shown.append(f"{name} ○{times}{numbers}")
     return shown
 
 
@@ -48,7 +48,7 @@ def personas(rows: Sequence[StageRow]) -> str:
 
 
 def used(rows: Sequence[StageRow]) -> str:
-    """Return what these entries cost and changed together."""
+    """Return cost and change of these entries together."""
     parts = (
         usd(sum(row.usd for row in rows)),
         f"{_short(sum(row.input_tokens + row.output_tokens for row in rows))} tokens",
@@ -58,8 +58,8 @@ def used(rows: Sequence[StageRow]) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _told(rows: Sequence[StageRow]) -> str:
-    """Return what a breadcrumb says of its entries, short for a phone: tokens, dollars, time, lines."""
+def _numbers(rows: Sequence[StageRow]) -> str:
+    """Return the numbers behind a breadcrumb, short for a phone: tokens, dollars, time, lines."""
     tokens, spent = sum(row.input_tokens + row.output_tokens for row in rows), sum(row.usd for row in rows)
     seconds = sum(row.seconds for row in rows)
     added = sum(row.lines_added for row in rows)

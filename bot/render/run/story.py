@@ -1,4 +1,4 @@
-"""What is known of one run and its card when a text about it is made."""
+"""Facts about one run and its card, for texts about it."""
 
 import json
 from collections.abc import Mapping
@@ -56,10 +56,10 @@ REASONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What the ledger holds of one run; `card_usd` is the cost of all runs of the card.
+    """One run as the ledger has it; `card_usd` is the cost of all runs of the card.
 
-    `on_pull`: its comments stand on the pull request, because an earlier run pushed to it. `waived`: nothing
-    checked the commit that stands there, because the policy says so.
+    `on_pull`: its comments stand on the pull request, because an earlier run pushed to it. `waived`: by the
+    policy, nothing checked the commit that stands there.
     """
 
     card: CardRow
@@ -90,8 +90,8 @@ def headline(story: Story) -> str:
     if run.ending is not None:
         emoji, words = ENDINGS[run.ending]
         reason = REASONS.get(run.reason, "")
-        told = reason and run.ending is not Ending.CANCELLED
-        return f"{emoji} Run {run.run_id} {words}{f': {reason}' if told else ''}"
+        has_reason = reason and run.ending is not Ending.CANCELLED
+        return f"{emoji} Run {run.run_id} {words}{f': {reason}' if has_reason else ''}"
     if run.question_id and run.state is RunState.PARKED:
         return f"🙋 Run {run.run_id} waits for you: answer its question"
     if run.stop_asked and run.state in RUN_HELD:
@@ -119,13 +119,13 @@ def limit_of(story: Story, name: str) -> float | None:
 
 
 def budget_of(story: Story) -> float | None:
-    """Return what the run may cost in all, with what people added; None where there is no budget."""
+    """Return the run's budget with people's additions; None where there is none."""
     known = story.dollars
     return known.budget_usd if known is not None and known.budget_usd > 0 else limit_of(story, "budget_usd")
 
 
 def minutes(seconds: float) -> str:
-    """Return a duration in whole minutes, or seconds below two minutes; what is quick is not nothing."""
+    """Return a duration in whole minutes, or seconds below two minutes; never 0 s for a short one."""
     if 0 < seconds < 1:
         return "under 1 s"
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
@@ -136,7 +136,7 @@ def spent(story: Story) -> str:
     run = story.run
     cost, active = usd(run.usd), minutes(run.active_s)
     if run.ending is not None:
-        # What a worker used that died is not all told.
+        # The usage of a worker that died is not known in full.
         return f"{'at least ' if run.ending is Ending.LOST else ''}{cost} · {active}"
     if run.claimed_at is None:
         return ""
@@ -156,32 +156,27 @@ def place(story: Story) -> str:
     return " · ".join(part for part in (pull, branch) if part)
 
 
-def commits(number: int) -> str:
-    """Return `1 commit`, `2 commits`."""
-    return count(number, "commit")
-
-
 def has_begun(run: RunRow) -> bool:
-    """Tell whether an agent was started for the run, or it spent or made anything, as the log says."""
+    """Tell whether the run started an agent, spent or made anything, as the log says."""
     return bool(run.agent_started or run.agent_version or run.turns or run.usd or run.active_s or run.head)
 
 
 def kept(story: Story) -> str:
-    """Return what became of the run's commits, as the log says."""
+    """Return where the run's commits are, as the log says."""
     run = story.run
     if run.pushed_head:
-        return f"{commits(run.commits)} pushed, {place(story)}"
+        return f"{count(run.commits, 'commit')} pushed, {place(story)}"
     if run.pushing and run.head and (run.ending is not Ending.FAILED or run.reason == "internal"):
         return f"it ended while it pushed, so look whether branch {code(run.branch)} has its commits"
     if run.kept:
-        return f"{commits(run.kept)} made and kept in the run's workspace, nothing was pushed"
+        return f"{count(run.kept, 'commit')} made and kept in the run's workspace, nothing was pushed"
     if run.kept is None and run.head:  # those on the branch, which may be of earlier runs
         return "its commits are kept in the run's workspace, nothing was pushed"
     return "nothing was pushed" if run.kept is None else "no commit was made, nothing was pushed"
 
 
 def account(story: Story) -> str:
-    """Return what a run that did not succeed took to stop, what it leaves and what it cost."""
+    """Return how long a run without success took to stop, where its commits are, and its cost."""
     run, took = story.run, ""
     if not has_begun(run):
         return "No agent was started and nothing was spent."

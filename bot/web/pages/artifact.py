@@ -41,7 +41,7 @@ def _given(site: Site, visit: SignIn, row: ArtifactRow) -> Response:
     """Return the file, which is sent piece by piece, or why there is none. The name in the address is for
     people: ours is said.
     """
-    file = None if row.dropped else Store(builder.artifacts_of(site.config)).opened(row.digest)
+    file = None if row.dropped else Store(builder.places(site.config).artifacts).opened(row.digest)
     if file is None:
         because = f"{(why_gone(row) or DAMAGED).capitalize()}."
         return site.page(GONE, because, f"Its digest was {row.digest}.", status=410, visit=visit)

@@ -8,7 +8,7 @@ import pytest
 from bot.admin.doctor import host
 from bot.admin.doctor.check_result import DoctorContext, Level
 from bot.admin.doctor.host import FREE_BYTES, FULL_BYTES
-from bot.scheduler import full_disk, ticker
+from bot.scheduler import alarms, ticker
 from ledger.events.board import DiskWasFull
 from tests.bot.core.cardinal import Cardinal
 
@@ -25,17 +25,17 @@ def test_it_is_logged_meanwhile_and_said_on_the_board_once_there_is_room(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     cardinal.settle()
-    full_disk.watch(cardinal.services, roomy)
+    alarms.watch_disk(cardinal.services, roomy)
     assert (cardinal.events(DiskWasFull), caplog.text) == ([], "")
     began = cardinal.clock()
     for _ in range(2):
-        full_disk.watch(cardinal.services, full)
+        alarms.watch_disk(cardinal.services, full)
         cardinal.clock.forward(1800)
     assert caplog.text.count("disk full home=") == 2
     assert cardinal.events(DiskWasFull) == []
     ended = cardinal.clock()
     for _ in range(2):
-        full_disk.watch(cardinal.services, roomy)
+        alarms.watch_disk(cardinal.services, roomy)
     assert [abs(one.since - began).total_seconds() < 1 for one in cardinal.events(DiskWasFull)] == [True]
     cardinal.settle()
     span = f"from {began:%d %b %H:%M} to {ended:%d %b %H:%M} UTC"
@@ -50,14 +50,14 @@ def test_it_is_logged_meanwhile_and_said_on_the_board_once_there_is_room(
 def test_a_disk_that_takes_not_even_the_mark_is_logged_and_looked_at_again(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
-    mark = cardinal.services.config.home / full_disk.MARK
+    mark = cardinal.services.config.home / alarms.MARK
     mark.parent.mkdir(exist_ok=True)
     mark.symlink_to("/proc/cardinal/mark")  # where nobody can make a file
-    full_disk.watch(cardinal.services, full)
+    alarms.watch_disk(cardinal.services, full)
     assert "disk full mark=" in caplog.text
     mark.unlink()
-    full_disk.watch(cardinal.services, full)
-    full_disk.watch(cardinal.services, roomy)
+    alarms.watch_disk(cardinal.services, full)
+    alarms.watch_disk(cardinal.services, roomy)
     assert len(cardinal.events(DiskWasFull)) == 1
 
 
@@ -79,7 +79,7 @@ class OneRound(Event):
 
 
 def test_the_heartbeat_looks_after_the_disk(cardinal: Cardinal) -> None:
-    mark = cardinal.services.config.home / full_disk.MARK
+    mark = cardinal.services.config.home / alarms.MARK
     mark.parent.mkdir(exist_ok=True)
     mark.touch()
     ticker.run_forever(cardinal.services, OneRound())

@@ -1,6 +1,6 @@
 """Loops and shared causes are broken: a bad key costs a few runs and one message, not one for each card."""
 
-from bot.scheduler import halt_probe
+from bot.scheduler import ticker
 from forge.store.board import Item
 from ledger.events.board import BoardHalted, HaltLifted
 from ledger.events.conversation import CommandGiven
@@ -38,16 +38,16 @@ def test_a_bad_key_halts_the_board_and_comes_back_by_itself(cardinal: Cardinal) 
     waiting = next(item for item in items if cardinal.run_of(item).state is RunState.QUEUED)
     assert "the board is halted" in cardinal.card(waiting).because
 
-    assert halt_probe.probe(cardinal.services.engine, cardinal.clock()) == ()
+    assert ticker.probe_boards(cardinal.services.engine, cardinal.clock()) == ()
     cardinal.clock.forward(601)
-    assert halt_probe.probe(cardinal.services.engine, cardinal.clock()) == (cardinal.board_id,)
+    assert ticker.probe_boards(cardinal.services.engine, cardinal.clock()) == (cardinal.board_id,)
     (probe,) = cardinal.ready()
     fail(cardinal, probe)
     assert cardinal.ready() == ()
     assert [one.tries for one in cardinal.events(BoardHalted)] == [0, 1]
 
     cardinal.clock.forward(1201)
-    halt_probe.probe(cardinal.services.engine, cardinal.clock())
+    ticker.probe_boards(cardinal.services.engine, cardinal.clock())
     (probe,) = cardinal.ready()
     cardinal.begin(probe)
     assert cardinal.ready() == ()
@@ -89,7 +89,7 @@ def test_a_try_that_somebody_pauses_is_left_to_the_next_run(cardinal: Cardinal) 
     for _ in range(3):
         fail(cardinal, cardinal.ready()[0])
     cardinal.clock.forward(601)
-    halt_probe.probe(cardinal.services.engine, cardinal.clock())
+    ticker.probe_boards(cardinal.services.engine, cardinal.clock())
     (probe,) = cardinal.ready()
     cardinal.begin(probe)
     assert cardinal.ready() == ()

@@ -17,7 +17,7 @@ DAY_S = 86_400
 
 
 def store_of(cardinal: Cardinal) -> Store:
-    return Store(builder.artifacts_of(cardinal.services.config))
+    return Store(builder.places(cardinal.services.config).artifacts)
 
 
 def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
@@ -31,7 +31,7 @@ def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
 
 
 def aged(cardinal: Cardinal, digest: str) -> None:
-    file: Path = builder.artifacts_of(cardinal.services.config) / digest[:2] / digest
+    file: Path = builder.places(cardinal.services.config).artifacts / digest[:2] / digest
     then = time.time() - 3 * DAY_S
     os.utime(file, (then, then))
 

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import event
 
-from bot.scheduler import stalled_work
+from bot.scheduler import alarms
 from forge.store.board import Item
 from ledger.events.board import WorkStalled
 from rules.explain import why
@@ -24,13 +24,13 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
     item = waiting(cardinal)
-    stalled_work.watch(cardinal.services)
+    alarms.watch_starts(cardinal.services)
     cardinal.clock.forward(30)
-    stalled_work.watch(cardinal.services)
+    alarms.watch_starts(cardinal.services)
     assert cardinal.events(WorkStalled) == []
     for _ in range(2):
         cardinal.clock.forward(40)
-        stalled_work.watch(cardinal.services)
+        alarms.watch_starts(cardinal.services)
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
     assert caplog.text.count("ready work starts nowhere") == 1
     cardinal.settle()
@@ -40,7 +40,7 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
 
     cardinal.begin(cardinal.run_of(item).run_id)
     assert cardinal.ready() == ()
-    stalled_work.watch(cardinal.services)
+    alarms.watch_starts(cardinal.services)
     cardinal.settle()
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1, 0]
     assert "no worker" not in cardinal.project.status_updates[-1].body
@@ -53,7 +53,7 @@ def test_a_check_that_no_worker_takes_is_said_on_the_board_and_not_on_its_card(c
     cardinal.settle()
     said = cardinal.face(item)["Progress"]
     for _ in range(2):
-        stalled_work.watch(cardinal.services)
+        alarms.watch_starts(cardinal.services)
         cardinal.clock.forward(61)
     cardinal.settle()
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
@@ -67,23 +67,23 @@ def test_a_tick_on_which_nothing_happened_and_no_run_is_due_reads_nothing(
 ) -> None:
     if work:
         waiting(cardinal)
-        stalled_work.watch(cardinal.services)
-    cardinal.clock.forward(stalled_work.STALLED.total_seconds())
+        alarms.watch_starts(cardinal.services)
+    cardinal.clock.forward(alarms.STALLED.total_seconds())
     for _ in range(3):  # the alarm is an event, and its reason another
         cardinal.settle()
         cardinal.ready()
-        stalled_work.watch(cardinal.services)
+        alarms.watch_starts(cardinal.services)
     said: list[object] = []
     event.listen(cardinal.services.engine, "before_cursor_execute", lambda *given: said.append(given[2]))
     cardinal.clock.forward(30)
-    stalled_work.watch(cardinal.services)
+    alarms.watch_starts(cardinal.services)
     assert said == []
     assert len(cardinal.events(WorkStalled)) == work
 
 
 def test_an_alarm_that_could_not_be_recorded_is_raised_at_the_next_tick(cardinal: Cardinal) -> None:
     waiting(cardinal)
-    stalled_work.watch(cardinal.services)
+    alarms.watch_starts(cardinal.services)
     cardinal.clock.forward(61)
 
     def refuse(*_given: object) -> None:
@@ -91,9 +91,9 @@ def test_an_alarm_that_could_not_be_recorded_is_raised_at_the_next_tick(cardinal
 
     event.listen(cardinal.services.engine, "before_cursor_execute", refuse)
     with pytest.raises(InterruptedError):
-        stalled_work.watch(cardinal.services)
+        alarms.watch_starts(cardinal.services)
     event.remove(cardinal.services.engine, "before_cursor_execute", refuse)
-    stalled_work.watch(cardinal.services)
+    alarms.watch_starts(cardinal.services)
     assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
 
 
@@ -105,7 +105,7 @@ def test_a_run_that_waits_for_its_turn_raises_no_alarm(cardinal: Cardinal) -> No
         cardinal.begin(run_id)
     for _ in range(3):
         cardinal.clock.forward(60)
-        stalled_work.watch(cardinal.services)
+        alarms.watch_starts(cardinal.services)
     assert cardinal.events(WorkStalled) == []
 
 

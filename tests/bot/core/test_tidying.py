@@ -20,11 +20,11 @@ from tests.runner.world import git
 
 
 def opened(cardinal: Cardinal, name: str) -> None:
-    workspaces.load("local").open(builder.places(cardinal.services), Tenancy(CardId(name)))
+    workspaces.load("local").open(builder.places(cardinal.services.config), Tenancy(CardId(name)))
 
 
 def there(cardinal: Cardinal) -> set[str]:
-    return {mark.read_text() for mark in builder.places(cardinal.services).workspaces.glob("*/card")}
+    return {mark.read_text() for mark in builder.places(cardinal.services.config).workspaces.glob("*/card")}
 
 
 def test_the_place_of_a_card_that_is_done_goes_and_that_of_one_at_work_stays(cardinal: Cardinal) -> None:
@@ -70,7 +70,7 @@ def test_what_dead_claims_were_exporting_goes_and_that_of_living_ones_stays(card
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     generation = cardinal.leases[run_id].generation
-    mirrors = builder.places(cardinal.services).mirrors
+    mirrors = builder.places(cardinal.services.config).mirrors
     for name in (f"{run_id}-{generation}", f"{run_id}-{generation + 1}", "r99-1"):
         (mirrors / f"{name}.quarantine" / "objects").mkdir(parents=True)
         (mirrors / f"{name}.bundle").touch()
@@ -91,7 +91,7 @@ def test_refs_stay_while_their_run_goes_on_and_go_with_its_place_or_after_two_we
         cardinal.finish(run_id, files={"a.txt": b"1\n"})
     cardinal.settle()
     opened(cardinal, ended.node_id)
-    mirror = builder.places(cardinal.services).mirrors / "acme_shop-1.git"
+    mirror = builder.places(cardinal.services.config).mirrors / "acme_shop-1.git"
     mirror.mkdir(parents=True)
     git(mirror, "init", "--quiet", "--bare")
     head = git(mirror, "commit-tree", "-m", "x", git(mirror, "hash-object", "-wt", "tree", "/dev/null"))
@@ -119,7 +119,7 @@ def test_a_chat_whose_worker_died_is_forgotten_once_no_answer_can_come_any_more(
     for name in ("chat-old", "chat-new"):
         opened(cardinal, name)
     long_ago = time.time() - cleanup.CHAT_S - 60
-    os.utime(builder.places(cardinal.services).workspaces / "chat-old", (long_ago, long_ago))
+    os.utime(builder.places(cardinal.services.config).workspaces / "chat-old", (long_ago, long_ago))
     cleanup.tidy(cardinal.services)
     assert there(cardinal) == {"chat-new"}
 
@@ -130,7 +130,7 @@ def test_the_sockets_of_dead_claims_go_and_those_of_living_ones_stay(cardinal: C
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     generation = cardinal.leases[run_id].generation
-    gateways = builder.places(cardinal.services).gateways
+    gateways = builder.places(cardinal.services.config).gateways
     for name in (f"{run_id}-{generation}", f"{run_id}-{generation + 1}", "r99-1"):
         (gateways / name).mkdir(parents=True)
     cleanup.tidy(cardinal.services)
@@ -141,7 +141,7 @@ def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
     cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leftovers, "LOCK_S", 1)
-    mirror = builder.places(cardinal.services).mirrors / "acme_shop-1.git"
+    mirror = builder.places(cardinal.services.config).mirrors / "acme_shop-1.git"
     mirror.mkdir(parents=True)
     git(mirror, "init", "--quiet", "--bare")
     head = git(mirror, "commit-tree", "-m", "x", git(mirror, "hash-object", "-wt", "tree", "/dev/null"))
@@ -152,9 +152,9 @@ def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
         with pytest.raises(GitError):
             leftovers.forget(mirror, ["r99"])
         assert cleanup.tidy(cardinal.services) == ()
-    store = Store(builder.artifacts_of(cardinal.services.config))
+    store = Store(builder.places(cardinal.services.config).artifacts)
     digest = store.keep("of nobody").digest
     long_ago = time.time() - artifact_retention.ORPHAN_S - 60
-    os.utime(builder.artifacts_of(cardinal.services.config) / digest[:2] / digest, (long_ago, long_ago))
+    os.utime(builder.places(cardinal.services.config).artifacts / digest[:2] / digest, (long_ago, long_ago))
     # What waits for nobody goes first.
     assert cleanup.tidy(cardinal.services) == ("1 files of no run", f"the refs of 1 runs in {mirror.name}")

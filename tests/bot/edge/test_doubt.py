@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from bot.scheduler.lease_grace import LeaseGrace
-from bot.system.liveness import name
+from bot.system.liveness import LeaseGrace, name
 from ledger.queue.leases import Lease
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

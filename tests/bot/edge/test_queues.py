@@ -53,6 +53,11 @@ def worker(config: Config, name: str) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
+def lengths(redis: Redis) -> dict[str, int]:
+    """Return how many wake-ups wait in each queue."""
+    return {str(name): len(queues.queue(redis, name)) for name in QueueName}
+
+
 def read(path: Path) -> list[str]:
     return path.read_text().split("\n")[:-1] if path.exists() else []
 
@@ -64,7 +69,7 @@ def noted(path: Path, count: int) -> Callable[[], bool]:
 def test_a_wake_up_that_waits_makes_the_next_of_its_id_needless(redis: Redis) -> None:
     assert all(enqueue(redis, "control", NOTE, "f", "x", job_id="look-PVTI_1") for _ in range(3))
     assert enqueue(redis, "control", NOTE, "f", "x", job_id="look-PVTI_2")
-    assert queues.lengths(redis) == {"control": 2, "publish": 0, "assist": 0, "runs": 0}
+    assert lengths(redis) == {"control": 2, "publish": 0, "assist": 0, "runs": 0}
 
 
 def test_a_wake_up_that_has_begun_lets_the_next_through(config: Config, redis: Redis, tmp_path: Path) -> None:
@@ -181,7 +186,7 @@ def test_a_run_that_is_being_claimed_is_not_woken_twice(config: Config, redis: R
         enqueue(redis, "runs", "tests.bot.edge.playground.hang", str(out), job_id="run-r1-1")
         _child(out)
         enqueue(redis, "runs", "tests.bot.edge.playground.hang", str(out), job_id="run-r1-1")
-        assert queues.lengths(redis)["runs"] == 0
+        assert lengths(redis)["runs"] == 0
         process.send_signal(signal.SIGTERM)
         process.wait(60)
     assert len(read(out)) == 2  # it began and left, once

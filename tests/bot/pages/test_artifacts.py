@@ -234,11 +234,11 @@ def test_only_plain_text_pictures_and_films_are_ever_shown() -> None:
 def test_a_file_that_the_disk_changed_or_lost_is_not_given_out(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     digest = pages.keep(run_id, "full 1: pytest", "log")
-    file: Path = builder.artifacts_of(pages.cardinal.services.config) / digest[:2] / digest
+    file: Path = builder.places(pages.cardinal.services.config).artifacts / digest[:2] / digest
     file.write_text("0 tests failed\n")
     damaged = bob.get(file_at(run_id, digest))
     assert (damaged.status_code, "its disk has changed it" in damaged.text) == (410, True)
-    Store(builder.artifacts_of(pages.cardinal.services.config)).remove(digest)
+    Store(builder.places(pages.cardinal.services.config).artifacts).remove(digest)
     assert bob.get(file_at(run_id, digest)).status_code == 410
 
 

@@ -12,6 +12,7 @@ import pytest
 from werkzeug.serving import make_server
 
 from bot.admin import support_bundle
+from bot.admin.doctor import board as checkups
 from bot.admin.doctor import github, repairs
 from bot.admin.doctor.run import CheckResult, DoctorContext, Level, examine
 from bot.daemon import lock_file
@@ -23,9 +24,11 @@ from bot.system.secret import Secret
 from bot.web.app import make_app
 from forge.store.board import FieldType
 from ledger.ids import DeliveryId
+from ledger.lifecycle.open import open_ledger
 from ledger.queue import inbox
 from ledger.queue.inbox import Delivery
 from tests.bot.core.cardinal import Cardinal
+from tests.bot.core.settings import with_column
 
 HOOK = "https://cardinal.example/webhooks/github"
 
@@ -145,6 +148,39 @@ def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardi
     assert {one.name: one.description for one in status.options} == wanted
     board.refresh(cardinal.services, "acme", 1)
     assert not {one.mends for one in examine(patient(cardinal))} & {"fields", "columns"}
+
+
+def test_descriptions_that_cardinal_has_just_written_are_not_read_yet(cardinal: Cardinal) -> None:
+    """The log knows the columns as they were before: the next sweep reads what Cardinal wrote."""
+
+    def columns() -> list[tuple[Level, bool]]:
+        asked = patient(cardinal)
+        return [(one.level, "not read yet" in one.found) for one in checkups.headers(asked)]
+
+    cardinal.set_policy(with_column(budget_usd="7"))
+    cardinal.settle()
+    assert columns() == [(Level.OK, True)]
+    cardinal.clock.forward(2 * cardinal.services.config.sweep_s)
+    assert columns() == [(Level.WARN, False)]
+    cardinal.sweep()
+    assert columns() == [(Level.OK, False)]
+
+
+def test_on_a_new_board_the_first_descriptions_are_not_missed(tmp_path: Path, cardinal: Cardinal) -> None:
+    """Until the first act on the board, nobody has said yet what a drag does."""
+    config = replace(cardinal.services.config, database_url=f"sqlite:///{tmp_path / 'new.db'}")
+    engine = open_ledger(config.database_url)
+    services = replace(cardinal.services, config=config, engine=engine)
+    for option in cardinal.project.status.options:
+        option.description = ""
+    board.refresh(services, "acme", 1)
+    try:
+        asked = DoctorContext(config, engine, services.hub, cardinal.clock())
+        assert [(one.level, "not read yet" in one.found) for one in checkups.headers(asked)] == [
+            (Level.OK, True)
+        ]
+    finally:
+        engine.dispose()
 
 
 def test_the_budget_is_shown_below_the_policys_ceiling(cardinal: Cardinal) -> None:

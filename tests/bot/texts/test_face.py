@@ -4,7 +4,8 @@ import pytest
 
 from bot.render.board import card_fields, status_update
 from bot.render.board.card_fields import FaceField
-from bot.render.pull import policy_check, thread_reply
+from bot.render.pull import policy_check
+from bot.render.pull.body import thread_reply
 from ledger.events.board import CardExplained, CardStateChanged
 from ledger.events.pull import PullOpened
 from ledger.events.run import Progressed, RunEnded, UsageMetered
@@ -107,5 +108,5 @@ def test_a_bad_policy_file_is_told_problem_by_problem() -> None:
 
 
 def test_a_thread_gets_the_agents_words_and_the_commit() -> None:
-    text = thread_reply.write("Renamed it, @alice.", run_id="r2", head="abcdef1234567890", by="scripted")
+    text = thread_reply("Renamed it, @alice.", run_id="r2", head="abcdef1234567890", by="scripted")
     assert text == "> Renamed it, @\u200balice.\n\n_scripted, run r2 in abcdef123456_"

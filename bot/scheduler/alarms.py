@@ -1,33 +1,70 @@
-"""Work that is ready and that no worker takes: said on its cards, on the board and in the log."""
+"""Alarms: a full disk, and ready work that no worker takes; in the log, on the board, on the cards."""
 
 import logging
+import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Engine
 
+from bot.admin.doctor.host import FULL_BYTES, free_bytes
 from bot.bootstrap import Services
 from bot.reactor import reactor
 from bot.scheduler import dispatch
+from bot.sync import board
 from ledger.event import Event
-from ledger.events.board import CardExplained, WorkStalled
+from ledger.events.board import CardExplained, DiskWasFull, WorkStalled
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.views import cards, runs, stalls
 
+MARK = "run/disk.full"  # an empty file, as old as the trouble. It outlives this process
 STALLED = timedelta(minutes=1)  # a worker that lives takes a run within a second
 WAY_OUT = "no worker takes it: see that `cardinal up` runs, then ask `cardinal doctor`"
 log = logging.getLogger(__name__)
 
 
+def watch_disk(services: Services, free_in: Callable[[Path], int] = free_bytes) -> None:
+    """Log that the home's disk is as good as full; record it once there is room again."""
+    home = services.config.home
+    mark, free = home / MARK, free_in(home)
+    if free < FULL_BYTES:
+        log.error("disk full home=%s free_mb=%d step=make_room", home, free // 10**6)
+        _mark_full_disk(mark, services.now())
+    elif mark.exists():
+        _record_full_disk(services, datetime.fromtimestamp(mark.stat().st_mtime, UTC))
+        mark.unlink()
+
+
+def _mark_full_disk(mark: Path, now: datetime) -> None:
+    if mark.exists():
+        return
+    try:
+        mark.parent.mkdir(mode=0o700, exist_ok=True)
+        mark.touch(mode=0o600)
+        os.utime(mark, (now.timestamp(), now.timestamp()))
+    except OSError as error:  # not even an empty file: the next look tries again
+        log.error("disk full mark=%s error=%s", mark, error)
+
+
+def _record_full_disk(services: Services, since: datetime) -> None:
+    board_id = board.served(services)
+    if board_id is None:
+        return  # no board was ever seen, so there is none to say it on
+    with event_store.writing(services.engine) as db:
+        event_store.append(db, DiskWasFull(board_id, since), at=services.now())
+        reactor.advance(db, now=services.now())
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Since when each run is ready. `answer`: what was recorded stands while it is dispatch's last one, until
-    `due`, when the next run is late; None: nothing was recorded.
+    """Since when each run is ready. While `answer` is the last of dispatch, the record stands until `due`,
+    when the next run is late; None: nothing was recorded.
     """
 
     since: Mapping[RunId, datetime]
@@ -38,10 +75,10 @@ class Watched:
 _watched: WeakKeyDictionary[Engine, Watched] = WeakKeyDictionary()  # between two ticks
 
 
-def watch(services: Services) -> None:
-    """Record which runs have been ready for a minute without being claimed, and when that is over.
+def watch_starts(services: Services) -> None:
+    """Record which runs have been ready for a minute without a claim, and when that is over.
 
-    It reads nothing while `dispatch.ready`, which every tick asks before, has nothing new and no run is due.
+    Reads nothing while `dispatch.ready`, which every tick calls before, has nothing new and no run is late.
     """
     now, before = services.now(), _watched.get(services.engine, Watched({}))
     late_now = before.due is not None and before.due <= now
@@ -51,12 +88,12 @@ def watch(services: Services) -> None:
     since = {run.run_id: before.since.get(run.run_id, now) for run in ready}
     _watched[services.engine] = Watched(since)  # should recording fail, the next tick tries again
     answer = dispatch.last_answer(services.engine)
-    _record(services, now, {run_id: at for run_id, at in since.items() if now - at >= STALLED})
+    _record_stalled(services, now, {run_id: at for run_id, at in since.items() if now - at >= STALLED})
     due = min((at + STALLED for at in since.values() if now - at < STALLED), default=None)
     _watched[services.engine] = Watched(since, answer, due)
 
 
-def _record(services: Services, now: datetime, late: Mapping[RunId, datetime]) -> None:
+def _record_stalled(services: Services, now: datetime, late: Mapping[RunId, datetime]) -> None:
     with event_store.reading(services.engine) as db:
         known = stalls.counts(db)
         if not late and not known:

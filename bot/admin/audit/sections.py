@@ -1,0 +1,311 @@
+"""Sections of an audit's summary: how each kind of event fills them."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from dataclasses import fields as fields_of
+from typing import Any
+
+from ledger.event import Event
+from ledger.events import (
+    agent,
+    artifact,
+    board,
+    bounds,
+    brief,
+    budget,
+    conversation,
+    findings,
+    guard,
+    instruction,
+    placement,
+    policy,
+    pull,
+    run,
+    stage,
+)
+from ledger.model.limit_answers import Code, Subject, code_of, subject_of
+from rules.chatops.parser import door_of
+
+Row = dict[str, Any]
+Summary = dict[str, Any]  # by section: rows in a list, or facts by name
+
+_QUESTION = tuple(one.name for one in fields_of(run.QuestionAsked) if one.name != "run_id")
+_COSTS = ("usd", "input_tokens", "output_tokens", "turns", "seconds")
+_STAGE_COSTS = ("usd", "input_tokens", "output_tokens", "seconds", "files_changed", "lines_changed")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """An event with its number in the log and its time, as the document has them."""
+
+    seq: int
+    at: str
+    event: Event
+
+
+Fill = Callable[[Summary, AuditEvent], None]
+
+
+def fields(event: Any, *without: str) -> Row:
+    """Return the fields of an event, or of a part of it, as plain values; its run's id is left out."""
+    return {name: value for name, value in asdict(event).items() if name not in ("run_id", *without)}
+
+
+def row(it: AuditEvent, *without: str) -> Row:
+    """Return an event as a row: its number and time in the log, and its fields."""
+    return {"seq": it.seq, "at": it.at, **fields(it.event, *without)}
+
+
+def rows(section: str, *without: str, named: bool = False, **added: str) -> Fill:
+    """Return a filler that makes each event a row of `section`; `named`: the row begins with its kind."""
+
+    def fill(summary: Summary, it: AuditEvent) -> None:
+        kind = {"what": type(it.event).__name__} if named else {}
+        summary[section].append({**kind, **row(it, *without), **added})
+
+    return fill
+
+
+def facts(section: str) -> Fill:
+    """Return a filler that makes the newest event the facts of `section`."""
+
+    def fill(summary: Summary, it: AuditEvent) -> None:
+        summary[section] = fields(it.event)
+
+    return fill
+
+
+def request(summary: Summary, it: AuditEvent) -> None:
+    """Fill `asked`, `repository` and `agent` from what was asked for and from the agent's sessions."""
+    match it.event:
+        case run.RunQueued() as event:
+            about = fields(event, "card_id", "repository", "branch", "agent", "settings", "session_id")
+            summary["asked"] = {"at": it.at, **about}
+            summary["repository"] |= {"name": event.repository, "branch": event.branch}
+            summary["agent"] = {"name": event.agent or "none: it only checks", "version": "", "sessions": []}
+        case run.SessionStarted() as event:
+            summary["agent"]["version"] = event.version
+            summary["agent"].setdefault("sessions", []).append(event.session_id)
+
+
+def card(summary: Summary, it: AuditEvent) -> None:
+    """Fill `policy`, and `card` and `repository` as they were when the run was asked for."""
+    match it.event:
+        case policy.PolicyLoaded() as event:
+            summary["policy"] = {"digest": event.digest, "commit": event.commit, "seq": it.seq}
+        case board.CardSeen() as event if not summary["asked"]:
+            issue = {"repository": event.repository, "number": event.number, "title": event.title}
+            summary["card"] = {"id": event.card_id, **issue, "author": event.author}
+        case placement.RepositoryResolved() as event if not summary["asked"]:
+            decided = {"decided_by": event.rule, "went_by": event.value, "open": event.problem}
+            summary["repository"] |= {"name": event.repository, **decided}
+
+
+def spending(summary: Summary, it: AuditEvent) -> None:
+    """Fill `tools` with counts and `cost` with sums."""
+    match it.event:
+        case run.ToolUsed(tool=tool):
+            summary["tools"][tool] = summary["tools"].get(tool, 0) + 1
+        case run.UsageMetered() as event:
+            cost = summary["cost"]
+            cost |= {name: round(cost.get(name, 0) + getattr(event, name), 6) for name in _COSTS}
+        case budget.BudgetReserved(usd=usd):
+            summary["cost"]["reserved_usd"] = usd
+
+
+def instructions(summary: Summary, it: AuditEvent) -> None:
+    """Fill `skills` and `instructions`; the texts of layers stay in their event."""
+    match it.event:
+        case instruction.SkillsChosen(considered=considered):
+            summary["skills"] = [{"seq": it.seq, **asdict(skill)} for skill in considered]
+        case instruction.InstructionsStacked() as event:
+            layers = [fields(layer, "text") for layer in event.layers]
+            summary["instructions"] = {"seq": it.seq, "digest": event.digest, "layers": layers}
+
+
+def plans(summary: Summary, it: AuditEvent) -> None:
+    """Fill `plans`: each revision with the decision about it."""
+    change: Row = {}
+    match it.event:
+        case run.PlanProposed():
+            summary["plans"].append({**row(it), "state": "proposed", "by": "", "bound": ""})
+        case run.PlanRebound() as event:
+            change = {"base": event.base, "policy": event.policy}
+        case run.PlanApproved() as event:
+            change = {"state": "approved", "by": event.by, "bound": event.bound, "decided_at": it.at}
+        case run.PlanRedirected(by=by):
+            change = {"state": "redirected", "by": by, "decided_at": it.at}
+    for plan in summary["plans"]:
+        if plan["revision"] == getattr(it.event, "revision", None):
+            plan |= change
+
+
+def questions(summary: Summary, it: AuditEvent) -> None:
+    """Fill `questions` with their answers, and what an answer about guards or files of CI gave leave for."""
+    match it.event:
+        case run.QuestionAsked() as event:
+            question = {"asked_at": it.at, **fields(event), "answer": "", "by": "", "at": ""}
+            summary["questions"].append(question)
+        case run.QuestionAnswered() as event:
+            for question in summary["questions"]:
+                if question["question_id"] == event.question_id and not question["at"]:
+                    question |= {"answer": event.text, "by": event.by, "at": it.at}
+                    _leave_of_answer(summary, it.at, question, event)
+
+
+def _leave_of_answer(summary: Summary, at: str, question: Row, event: run.QuestionAnswered) -> None:
+    asked_for = run.QuestionAsked(event.run_id, **{name: question[name] for name in _QUESTION})
+    subject = subject_of(asked_for)
+    if subject in (Subject.GUARD, Subject.WORKFLOWS) and summary["guards"]:
+        judged = summary["guards"][-1]  # files of CI and all else are two questions
+        for name, text in (("leave_by", event.by), ("leave", event.text)):
+            judged[name] = f"{judged[name]}, {text}" if judged[name] else text
+    if subject is Subject.WORKFLOWS and code_of(asked_for, event.code, event.text) is Code.PUBLISH:
+        given = {"what": "files of CI", "for": "the very files that were shown"}
+        summary["leave"].append({"at": at, "by": event.by, **given})
+
+
+def leave(summary: Summary, it: AuditEvent) -> None:
+    """Fill `leave` with what people allowed beforehand."""
+    match it.event:
+        case instruction.SkillsPinned() as event:
+            what, purpose = f"/cardinal skills {' '.join(event.names) or 'none'}", "the card's next runs"
+        case agent.ToolAllowed() | agent.CardToolAllowed() as event:
+            what, purpose = event.pattern, "agents of the card, unasked"
+        case _:
+            return
+    summary["leave"].append({"at": it.at, "by": event.by, "what": what, "for": purpose})
+
+
+def commands(summary: Summary, it: AuditEvent) -> None:
+    """Fill `commands` with people's commands and words to the run."""
+    match it.event:
+        case conversation.CommandGiven() as event:
+            what = f"/cardinal {event.command} {event.argument}".rstrip()
+            said = {"what": what, "by": event.by, "role": event.role, "door": door_of(event.source)}
+        case event:
+            said = {"what": type(event).__name__, **fields(event, "comment_id")}
+    summary["commands"].append({"at": it.at, **said})
+
+
+def moves(summary: Summary, it: AuditEvent) -> None:
+    """Fill `commands` with moves of the card; `by` is empty while the mover is not known."""
+    event: Any = it.event
+    match event:
+        case board.CardArchived():
+            what = "take the card off the board"
+        case board.CardRestored():
+            what = "put the card back on the board"
+        case board.MoverFound() | board.CardArrived():
+            what = f"move to {event.column}"
+        case _:
+            what = f"move to {event.after or 'no column'}"
+    door = "cardinal" if getattr(event, "by_cardinal", False) else "board"
+    summary["commands"].append({"at": it.at, "what": what, "by": event.by, "role": event.role, "door": door})
+
+
+def stages(summary: Summary, it: AuditEvent) -> None:
+    """Fill `stages`: each entry with its hand-over, its cost and why it was left."""
+    if isinstance(it.event, stage.StageEntered):
+        summary["stages"].append({**row(it), "left_for": "", "handed_over": "", "open_points": ()})
+        return
+    number = getattr(it.event, "entry", None)
+    entry: Row = next((one for one in summary["stages"] if one["entry"] == number), {})
+    match it.event:
+        case stage.SnapshotTaken() as event:
+            entry |= {"handed_over": event.summary, "open_points": event.open_points}
+        case brief.StageBriefed(digest=digest):
+            entry["told_digest"] = digest
+        case stage.StageLeft() as event:
+            costs = {name: getattr(event, name) for name in _STAGE_COSTS}
+            entry |= {"left_for": event.target or "the end", "left_at": it.at, **costs}
+        case stage.StageReopened(why=why):
+            entry["reopened"] = (*entry.get("reopened", ()), why)
+        case stage.StageTidied() as event:
+            entry["tidied"] = (*entry.get("tidied", ()), f"{event.command}: exit code {event.exit_code}")
+
+
+def rounds(summary: Summary, it: AuditEvent) -> None:
+    """Fill `rounds` and `validation`, and `iterations` with the highest number among them."""
+    match it.event:
+        case bounds.RoundFailed() as event:
+            summary["rounds"].append(row(it, "useful"))
+            summary["iterations"] = max(summary["iterations"], event.iteration)
+        case run.ValidationEnded() as event:
+            summary["validation"].append(row(it))
+            summary["iterations"] = max(summary["iterations"], event.iteration)
+
+
+def guards(summary: Summary, it: AuditEvent) -> None:
+    """Fill `guards` and `violations`."""
+    if isinstance(it.event, guard.GuardsJudged):
+        number = len(it.event.findings) + it.event.left_out
+        summary["guards"].append({**row(it, "findings"), "found": number, "leave_by": "", "leave": ""})
+        summary["violations"] += [{"seq": it.seq, **fields(one, "mark")} for one in it.event.findings]
+
+
+def investigation(summary: Summary, it: AuditEvent) -> None:
+    """Fill `findings`, each proposed follow-up with the card that was made of it."""
+    match it.event:
+        case findings.InvestigationBegun(base=base):
+            summary["findings"] |= {"base": base}
+        case findings.FindingsReported() as event:
+            proposed = [{**fields(one), "made": ""} for one in event.follow_ups]
+            summary["findings"] |= {**row(it), "follow_ups": proposed}
+        case findings.FollowUpMade() as event if event.run_id == summary["run"]:
+            proposed = summary["findings"].get("follow_ups", [])
+            if 0 < event.proposal <= len(proposed):
+                proposed[event.proposal - 1]["made"] = f"{event.repository}#{event.number}"
+
+
+def publication(summary: Summary, it: AuditEvent) -> None:
+    """Fill `pushed`, `hosts` and `outcome`."""
+    match it.event:
+        case run.BranchPushed() as event:
+            summary["pushed"].append({"at": it.at, **fields(event)})
+        case agent.HostReached() as event:
+            summary["hosts"].append(fields(event))
+        case run.RunEnded() as event:
+            summary["outcome"] = {**fields(event), "at": it.at}
+
+
+def artifacts(summary: Summary, it: AuditEvent) -> None:
+    """Fill `artifacts`, each with why it was dropped."""
+    match it.event:
+        case artifact.ArtifactKept() as event:
+            summary["artifacts"].append({**fields(event), "dropped": ""})
+        case artifact.ArtifactDropped() as event:
+            same = (one for one in summary["artifacts"] if one["digest"] == event.digest)
+            kept = [one for one in same if event.digest or one["name"] == event.name]
+            for one in kept:
+                one["dropped"] = event.reason
+            if not kept:
+                summary["artifacts"].append({**fields(event, "reason"), "dropped": event.reason})
+
+
+def pulls(summary: Summary, it: AuditEvent) -> None:
+    """Fill `pull` with what became of the pull request, and `ci` with its checks on GitHub."""
+    match it.event:
+        case pull.PullOpened() | pull.PullChanged() as event:
+            state = getattr(event, "state", "open")
+            summary["pull"] |= {"number": event.number, "head": event.head, "at": it.at, "state": state}
+        case pull.MergeAwaited() as event:
+            how = event.how or f"no more: {event.because}"
+            summary["pull"] |= {"merged_by": how, "merge_of": event.head, "at": it.at}
+        case pull.BranchDeleted():
+            summary["pull"] |= {"branch_deleted_at": it.at}
+        case pull.ChecksSettled() as event:
+            red = tuple(one.name for one in event.failures)
+            summary["ci"].append({"seq": it.seq, "at": it.at, "head": event.head, "red": red})
+
+
+def reviews(summary: Summary, it: AuditEvent) -> None:
+    """Fill `reviews`; a dismissed one stays and says so."""
+    match it.event:
+        case pull.ReviewSubmitted() as event:
+            by = {"id": event.review_id, "by": event.author, "trusted": event.trusted}
+            about = {"verdict": event.verdict, "head": event.head, "at": it.at, "dismissed": False}
+            summary["reviews"].append({**by, **about})
+        case pull.ReviewDismissed() as event:
+            for review in summary["reviews"]:
+                review["dismissed"] = review["dismissed"] or review["id"] == event.review_id
