@@ -43,7 +43,7 @@ def enter(run: RunContext, due: Enter) -> None:
     """Open the stage that is due; the host's mirror knows the commit that it begins at then."""
     log, stage = run.history.stages, due.stage
     head = run.checkout.commit()
-    if not run.mirror.commit(head):
+    if not run.mirror.has(head):
         head = bring_out(run)
     run.log.append(
         StageEntered(
