@@ -13,7 +13,6 @@ from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
 from ledger.events.budget import BudgetRaised, BudgetReserved
-from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import SkillsPinned
 from ledger.ids import QuestionId
 from ledger.log import event_store
@@ -31,18 +30,21 @@ from ledger.states import (
 )
 from ledger.views import cards, grants, halts, pins, questions, remotes, runs
 from rules.intents import internal, outbound
-from rules.intents.halt import HaltBoard, LiftHalt
 from rules.policy.model import Policy
 
 STOPPED_AT_ONCE = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
 
 
 def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: datetime) -> None:
-    """Append what the inward intents mean and put the outward ones into the outbox, in their order.
+    """Append the events of inward intents and put the outward ones into the outbox, in their order.
 
     An intent that came too late (the run moved on) appends nothing.
     """
     for intent in decision.intents:
+        if isinstance(intent, outbound.RuleEvent):
+            if _is_news(db, intent):
+                event_store.append(db, intent, at=now)
+            continue
         turn = _INWARD.get(type(intent))
         if turn is None:
             _put(db, intent, now)
@@ -59,6 +61,25 @@ def _put(db: Connection, intent: outbound.Intent, now: datetime) -> None:
         outbox.reopen(db, draft.key, now)
 
 
+def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
+    """Tell whether the event changes anything in the ledger."""
+    match event:
+        case on_board.CardExplained():
+            card = cards.get(db, event.card_id)
+            return card is not None and (card.because, card.reason) != (event.because, event.reason)
+        case on_board.CardHeldBack():
+            card = cards.get(db, event.card_id)
+            return card is not None and card.held_back != event.wanted
+        case on_board.HaltLifted():
+            return halts.of_board(db, event.board_id) is not None
+        case CardToolAllowed():
+            return event.pattern not in grants.of_card(db, event.card_id, exact=False)
+        case SkillsPinned():
+            return event.names != pins.of_card(db, event.card_id)
+        case _:
+            return True
+
+
 def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardState) -> tuple[Event, ...]:
     card = cards.get(db, intent.card_id)
     if card is None:
@@ -73,20 +94,6 @@ def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardSta
     if card.state is not intent.after:
         check_card_step(archetype, card.state, intent.after, moved=moved)
     return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because, intent.reason),)
-
-
-def _explain(db: Connection, policy: Policy, intent: internal.Explain) -> tuple[Event, ...]:
-    card = cards.get(db, intent.card_id)
-    if card is None or (card.because, card.reason) == (intent.because, intent.reason):
-        return ()
-    return (on_board.CardExplained(card.card_id, intent.because, intent.reason),)
-
-
-def _hold_back(db: Connection, policy: Policy, intent: internal.HoldBack) -> tuple[Event, ...]:
-    card = cards.get(db, intent.card_id)
-    if card is None or card.held_back == intent.wanted:
-        return ()
-    return (on_board.CardHeldBack(card.card_id, intent.wanted, intent.by),)
 
 
 def _queue_run(db: Connection, policy: Policy, intent: internal.QueueRun) -> tuple[Event, ...]:
@@ -145,18 +152,6 @@ def _raise_budget(db: Connection, policy: Policy, intent: internal.RaiseBudget) 
     return (raised, BudgetReserved(run.run_id, more.usd, more.by_rule, more.limit_usd))
 
 
-def _allow_tool(db: Connection, policy: Policy, intent: internal.AllowTool) -> tuple[Event, ...]:
-    if intent.pattern in grants.of_card(db, intent.card_id, exact=False):
-        return ()
-    return (CardToolAllowed(intent.card_id, intent.pattern, intent.by),)
-
-
-def _pin_skills(db: Connection, policy: Policy, intent: internal.PinSkills) -> tuple[Event, ...]:
-    if intent.names == pins.of_card(db, intent.card_id):
-        return ()
-    return (SkillsPinned(intent.card_id, intent.names, intent.by),)
-
-
 def _requeue(db: Connection, policy: Policy, intent: internal.RequeueRun) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state not in (RunState.PARKED, RunState.AWAITING_APPROVAL):
@@ -188,36 +183,8 @@ def _ended(run: runs.RunRow, ending: Ending, reason: str, detail: str) -> on_run
     return on_run.RunEnded(run.run_id, ending, reason, detail, last)
 
 
-def _steer(db: Connection, policy: Policy, intent: internal.SteerRun) -> tuple[Event, ...]:
-    return (on_run.RunSteered(intent.run_id, intent.by, intent.text, intent.comment_id),)
-
-
-def _release_comment(db: Connection, policy: Policy, intent: internal.ReleaseComment) -> tuple[Event, ...]:
-    return (CommentReleased(intent.card_id, intent.comment_id, intent.place, intent.by),)
-
-
-def _order_stop(db: Connection, policy: Policy, intent: internal.OrderStop) -> tuple[Event, ...]:
-    return (on_board.StopOrdered(intent.board_id, intent.scope, intent.target, intent.by),)
-
-
-def _lift_stop(db: Connection, policy: Policy, intent: internal.LiftStop) -> tuple[Event, ...]:
-    return (on_board.StopLifted(intent.board_id, intent.scope, intent.target, intent.by),)
-
-
-def _halt(db: Connection, policy: Policy, intent: HaltBoard) -> tuple[Event, ...]:
-    told = (intent.cause, intent.because, intent.until, intent.tries)
-    return (on_board.BoardHalted(intent.board_id, *told),)
-
-
-def _lift_halt(db: Connection, policy: Policy, intent: LiftHalt) -> tuple[Event, ...]:
-    halt = halts.of_board(db, intent.board_id)
-    return (on_board.HaltLifted(intent.board_id, halt.cause, intent.by),) if halt else ()
-
-
 _INWARD: Mapping[type[outbound.Intent], Callable[..., tuple[Event, ...]]] = {
     internal.ChangeCardState: _change_state,
-    internal.Explain: _explain,
-    internal.HoldBack: _hold_back,
     internal.QueueRun: _queue_run,
     internal.ApprovePlan: _approve,
     internal.RebindPlan: _rebind,
@@ -225,15 +192,7 @@ _INWARD: Mapping[type[outbound.Intent], Callable[..., tuple[Event, ...]]] = {
     internal.AnswerQuestion: _answer,
     internal.AskQuestion: _ask,
     internal.RaiseBudget: _raise_budget,
-    internal.AllowTool: _allow_tool,
-    internal.PinSkills: _pin_skills,
     internal.RequeueRun: _requeue,
     internal.StopRun: _stop,
     internal.EndRun: _end,
-    internal.SteerRun: _steer,
-    internal.ReleaseComment: _release_comment,
-    internal.OrderStop: _order_stop,
-    internal.LiftStop: _lift_stop,
-    HaltBoard: _halt,
-    LiftHalt: _lift_halt,
 }

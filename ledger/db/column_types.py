@@ -1,9 +1,8 @@
-"""Column types that mean the same in SQLite and PostgreSQL: moments, prose from outside, tuples, our closed
-sets.
-"""
+"""Column types that mean the same in SQLite and PostgreSQL: moments, outside text, tuples, closed sets."""
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -41,17 +40,17 @@ def storable(text: str) -> str:
 
 
 class Kept(TypeDecorator[T]):
-    """The base of values that are kept as text; NULL stays NULL."""
+    """The base of values that are stored as text; NULL stays NULL."""
 
     impl = Text
     cache_ok = True
 
     def write(self, value: T) -> str:
-        """Return the text to keep."""
+        """Return the text to store."""
         raise NotImplementedError
 
     def read(self, text: str) -> T:
-        """Return what the text was written for."""
+        """Return the value of a stored text."""
         raise NotImplementedError
 
     def bind_processor(self, _dialect: Dialect) -> Callable[[T | None], str | None]:
@@ -95,6 +94,22 @@ class Texts(Kept[tuple[str, ...]]):
 
     def read(self, text: str) -> tuple[str, ...]:
         return tuple(json.loads(text))
+
+
+class Parts(Kept[tuple[Any, ...]]):
+    """A tuple of dataclasses of one kind, kept as a JSON list."""
+
+    cache_ok = True
+
+    def __init__(self, part: type[Any]) -> None:
+        super().__init__()
+        self.part = part
+
+    def write(self, value: tuple[Any, ...]) -> str:
+        return json.dumps([asdict(part) for part in value])
+
+    def read(self, text: str) -> tuple[Any, ...]:
+        return tuple(self.part(**part) for part in json.loads(text))
 
 
 class Choice(Kept[C]):

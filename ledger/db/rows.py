@@ -1,6 +1,6 @@
 """Rows of tables as frozen dataclasses: a field takes the column of its name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import datetime
 from enum import StrEnum
@@ -26,26 +26,28 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from ledger.db.column_types import Choice, Moment, Prose, Texts
+from ledger.db.column_types import Choice, Moment, Parts, Prose, Texts
+from ledger.event import Event, Recorded
 
 T = TypeVar("T")
 
-
-_TYPES: Mapping[Any, type[TypeEngine[Any]]] = {
-    str: Prose,
-    int: BigInteger,
-    float: Float,
-    bool: Boolean,
-    datetime: Moment,
-    tuple[str, ...]: Texts,
+# The column type of each field type, and the value of a new row for which none is given.
+_TYPES: Mapping[Any, tuple[type[TypeEngine[Any]], object]] = {
+    str: (Prose, ""),
+    int: (BigInteger, 0),
+    float: (Float, 0.0),
+    bool: (Boolean, False),
+    datetime: (Moment, None),
+    tuple[str, ...]: (Texts, ()),
 }
 
 
 def columns(row: type[Any], *key: str, long: tuple[str, ...] = ()) -> tuple[Column[Any], ...]:
     """Return a column for every field of `row`: its type follows the field's, only `X | None` may be NULL.
 
-    `key` names the columns of the primary key, `long` those that hold pages of text: they go last, since
-    SQLite reads a row up to the last column that is asked for.
+    A new row is empty where no value is given; moments and closed sets must be given. `key` names the
+    columns of the primary key, `long` those that hold pages of text: they go last, since SQLite reads a row
+    up to the last column that is asked for.
     """
     hints = get_type_hints(row)
     names = sorted((field.name for field in fields(row)), key=lambda name: name in long)
@@ -55,10 +57,20 @@ def columns(row: type[Any], *key: str, long: tuple[str, ...] = ()) -> tuple[Colu
 def _column(name: str, hint: Any, key: bool) -> Column[Any]:
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     plain = next(option for option in options if option is not NoneType)
-    plain = getattr(plain, "__supertype__", plain)  # a NewType is stored as what it is made of
-    closed = isinstance(plain, type) and issubclass(plain, StrEnum)
-    kind = Choice(plain) if closed else _TYPES[plain]()
-    return Column(name, kind, primary_key=key, nullable=NoneType in options, autoincrement=False)
+    plain = getattr(plain, "__supertype__", plain)  # a NewType is stored as its base type
+    kind, empty = _type_of(plain)
+    nullable = NoneType in options
+    default = None if key or nullable else empty
+    return Column(name, kind, primary_key=key, nullable=nullable, autoincrement=False, default=default)
+
+
+def _type_of(plain: Any) -> tuple[TypeEngine[Any], object]:
+    if isinstance(plain, type) and issubclass(plain, StrEnum):
+        return Choice(plain), None
+    if get_origin(plain) is tuple and plain not in _TYPES:
+        return Parts(get_args(plain)[0]), ()
+    kind, empty = _TYPES[plain]
+    return kind(), empty
 
 
 @cache
@@ -67,21 +79,71 @@ def pick(row: type[Any], source: FromClause) -> Select[Any]:
     return select(*(source.c[field.name] for field in fields(row)))
 
 
-def one(db: Connection, row: type[T], query: Select[Any]) -> T | None:
-    """Return the first row that `query` finds; None when there is none."""
-    found = db.execute(query).first()
-    return None if found is None else row(*found)
+def one(db: Connection, row: Callable[..., T], query: Select[Any]) -> T | None:
+    """Return the first row of `query`; None when there is none."""
+    first = db.execute(query).first()
+    return None if first is None else row(*first)
 
 
-def many(db: Connection, row: type[T], query: Select[Any]) -> tuple[T, ...]:
-    """Return all rows that `query` finds, in its order."""
-    return tuple(row(*found) for found in db.execute(query))
+def many(db: Connection, row: Callable[..., T], query: Select[Any]) -> tuple[T, ...]:
+    """Return all rows of `query`, in its order."""
+    return tuple(row(*values) for values in db.execute(query))
+
+
+def find(db: Connection, row: Callable[..., T], table: Table, /, **key: Any) -> T | None:
+    """Return the row whose columns have these values; None when there is none."""
+    return one(db, row, pick(row, table).where(where(table, key)))
+
+
+def listed(db: Connection, row: Callable[..., T], table: Table, /, *order: str, **key: Any) -> tuple[T, ...]:
+    """Return all rows whose columns have these values, ordered by the columns `order`."""
+    query = pick(row, table).order_by(*(table.c[name] for name in order))
+    return many(db, row, query.where(where(table, key)) if key else query)
 
 
 def keep(db: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Set `values` in the row that has `key`, or insert it. Safe because writers take turns."""
-    if not db.execute(table.update().where(where(table, key)).values(**values)).rowcount:
+    if not change(db, table, key, **values):
         db.execute(table.insert().values(**key, **values))
+
+
+def change(db: Connection, table: Table, key: Mapping[str, Any], /, **values: Any) -> int:
+    """Set `values` in the rows that have `key`; return how many those are."""
+    return int(db.execute(table.update().where(where(table, key)).values(**values)).rowcount)
+
+
+def drop(db: Connection, table: Table, /, **key: Any) -> None:
+    """Delete the rows whose columns have these values."""
+    db.execute(table.delete().where(where(table, key)))
+
+
+def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
+    """Write the row of an event; it replaces an earlier row with the same key.
+
+    A column takes its value from `more`, else from the event's field of the same name; `seq` and `at` are
+    those of the record. All other columns are empty.
+    """
+    values = {**fields_for(table, it.event), "seq": it.seq, "at": it.at, **more}
+    values = {name: value for name, value in values.items() if name in table.c}
+    key = {column.name: values[column.name] for column in table.primary_key}
+    if "seq" not in key:  # no two events have the same
+        drop(db, table, **key)
+    db.execute(table.insert().values(**values))
+
+
+def recorder(table: Table, **more: Any) -> Callable[[Connection, Recorded, Event], None]:
+    """Return a step of a fold that records its events in `table`."""
+    return lambda db, it, _event: record(db, table, it, **more)
+
+
+def fields_for(table: Table, source: Any) -> dict[str, Any]:
+    """Return the fields of the dataclass `source` that `table` has columns for."""
+    return {name: getattr(source, name) for name in _common(table, source.__class__)}
+
+
+@cache
+def _common(table: Table, source: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(source) if field.name in table.c)
 
 
 def where(table: Table, key: Mapping[str, Any]) -> ColumnElement[bool]:
@@ -90,6 +152,6 @@ def where(table: Table, key: Mapping[str, Any]) -> ColumnElement[bool]:
 
 
 def renamed_in(column: Column[Any], now: Mapping[str, str | None]) -> Case[Any]:
-    """Return what a column holds once these values of it have become others, each bound as the column is."""
+    """Return the new value of a column when these values of it become others, each bound as the column is."""
     whens = [(column == before, literal(after, column.type)) for before, after in now.items()]
     return case(*whens, else_=column)

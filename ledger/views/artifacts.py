@@ -1,11 +1,11 @@
-"""The artifacts of every run: what is in the store, and what was there."""
+"""The artifacts of every run: those in the store, and those that were dropped from it."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import columns, many, pick
+from ledger.db.rows import columns, listed, many, pick, record, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
@@ -42,8 +42,7 @@ _KEPT = artifacts.c.dropped == ""
 
 def of_run(db: Connection, run_id: RunId) -> tuple[ArtifactRow, ...]:
     """Return the run's artifacts in the order in which they were kept."""
-    query = pick(ArtifactRow, artifacts).where(artifacts.c.run_id == run_id)
-    return many(db, ArtifactRow, query.order_by(artifacts.c.seq))
+    return listed(db, ArtifactRow, artifacts, "seq", run_id=run_id)
 
 
 def is_kept(db: Connection, digest: str) -> bool:
@@ -58,7 +57,7 @@ def total_bytes(db: Connection) -> int:
 
 
 def oldest(db: Connection, limit: int, before: datetime | None = None) -> tuple[ArtifactRow, ...]:
-    """Return what was kept first, at all or before a moment, of runs that have ended."""
+    """Return the oldest artifacts of runs that have ended; with `before` only those older than that."""
     query = pick(ArtifactRow, artifacts).join(runs, runs.c.run_id == artifacts.c.run_id)
     query = query.where(_KEPT, runs.c.state == RunState.ENDED)
     if before is not None:
@@ -66,10 +65,7 @@ def oldest(db: Connection, limit: int, before: datetime | None = None) -> tuple[
     return many(db, ArtifactRow, query.order_by(artifacts.c.at, artifacts.c.seq).limit(limit))
 
 
-@fold.on(ArtifactKept)
-def _kept(db: Connection, it: Recorded, event: ArtifactKept) -> None:
-    told = {name: getattr(event, name) for name in ("run_id", "name", "kind", "digest", "size_bytes")}
-    db.execute(artifacts.insert().values(seq=it.seq, at=it.at, dropped="", **told))
+fold.on(ArtifactKept)(recorder(artifacts))
 
 
 @fold.on(ArtifactDropped)
@@ -77,6 +73,5 @@ def _dropped(db: Connection, it: Recorded, event: ArtifactDropped) -> None:
     mine = (artifacts.c.run_id == event.run_id) & (artifacts.c.digest == event.digest)
     db.execute(artifacts.update().where(mine, _KEPT).values(dropped=event.reason))
     named = select(func.count()).where(mine, artifacts.c.name == event.name)
-    if not db.scalar(named):  # it was never kept: who looks for it reads why
-        told = {name: getattr(event, name) for name in ("run_id", "name", "kind", "digest", "size_bytes")}
-        db.execute(artifacts.insert().values(seq=it.seq, at=it.at, dropped=event.reason, **told))
+    if not db.scalar(named):  # it was never kept: its row shows people why
+        record(db, artifacts, it, dropped=event.reason)

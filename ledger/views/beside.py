@@ -1,10 +1,10 @@
-"""What was seen of each run beside its agent's words: its own list, refusals, failures, hosts."""
+"""Observations of each run besides its agent's words: its to-do list, refusals, failures, hosts."""
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, one, pick
+from ledger.db.rows import columns, find, keep
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.agent import CallRefused, HostReached, PermissionRefused, ProviderFailed, TodoListed
@@ -12,12 +12,12 @@ from ledger.events.run import RunEvent
 from ledger.fold import Fold
 from ledger.ids import RunId
 
-MAX_HOSTS = 50  # that are kept by name, of each kind; the timeline has all
+MAX_HOSTS = 50  # stored by name, of each kind; the timeline has all
 
 
 @dataclass(frozen=True, slots=True)
 class BesideRow:
-    """What was seen of a run. `ticks` has a 1 for each item of `todos` that is done, else a 0.
+    """Observations of a run. `ticks` has a 1 for each item of `todos` that is done, else a 0.
 
     `failures` counts the provider's, `failed_status` and `failed_in_a_row` are the newest one's.
     """
@@ -36,22 +36,11 @@ class BesideRow:
 
 beside = Table("view_beside", VIEWS, *columns(BesideRow, "run_id"))
 fold = Fold()
-_NOTHING = {
-    "todos": (),
-    "ticks": "",
-    "reached": (),
-    "unreached": (),
-    "denied": 0,
-    "refused_calls": 0,
-    "failures": 0,
-    "failed_status": 0,
-    "failed_in_a_row": 0,
-}
 
 
 def get(db: Connection, run_id: RunId) -> BesideRow | None:
-    """Return what was seen of the run; None where there was nothing."""
-    return one(db, BesideRow, pick(BesideRow, beside).where(beside.c.run_id == run_id))
+    """Return the run's observations; None before the first."""
+    return find(db, BesideRow, beside, run_id=run_id)
 
 
 @fold.on(TodoListed)
@@ -71,24 +60,24 @@ def _reached(db: Connection, _it: Recorded, event: HostReached) -> None:
 
 @fold.on(PermissionRefused)
 def _denied(db: Connection, _it: Recorded, event: PermissionRefused) -> None:
-    _note(db, event, denied=_count(db, event, "denied") + 1)
+    _count(db, event, "denied")
 
 
 @fold.on(CallRefused)
 def _refused(db: Connection, _it: Recorded, event: CallRefused) -> None:
-    _note(db, event, refused_calls=_count(db, event, "refused_calls") + 1)
+    _count(db, event, "refused_calls")
 
 
 @fold.on(ProviderFailed)
 def _failed(db: Connection, _it: Recorded, event: ProviderFailed) -> None:
-    newest = {"failed_status": event.status, "failed_in_a_row": event.in_a_row}
-    _note(db, event, failures=_count(db, event, "failures") + 1, **newest)
+    _count(db, event, "failures")
+    _note(db, event, failed_status=event.status, failed_in_a_row=event.in_a_row)
 
 
-def _count(db: Connection, event: RunEvent, name: str) -> int:
-    return db.scalar(select(beside.c[name]).where(beside.c.run_id == event.run_id)) or 0
+def _count(db: Connection, event: RunEvent, name: str) -> None:
+    row = get(db, event.run_id)
+    _note(db, event, **{name: (getattr(row, name) if row else 0) + 1})
 
 
 def _note(db: Connection, event: RunEvent, **values: object) -> None:
-    fresh = values if get(db, event.run_id) else _NOTHING | values
-    keep(db, beside, {"run_id": event.run_id}, fresh)
+    keep(db, beside, {"run_id": event.run_id}, values)

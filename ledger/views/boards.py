@@ -1,13 +1,11 @@
 """The boards' shapes: columns and fields as they were last read."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import Connection, Table, select
 
-from ledger.db.rows import columns, keep
+from ledger.db.rows import change, columns, fields_for, find, listed, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardSeen, Column, Field
@@ -29,26 +27,13 @@ class BoardRow:
     since: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    board_id: BoardId
-    owner: str
-    number: int
-    title: str
-    status_field_id: str
-    columns: str
-    fields: str
-    since: datetime
-
-
-boards = Table("view_boards", VIEWS, *columns(_Stored, "board_id"))
+boards = Table("view_boards", VIEWS, *columns(BoardRow, "board_id"))
 fold = Fold()
 
 
 def get(db: Connection, board_id: BoardId) -> BoardRow | None:
     """Return the board; None when it was never seen."""
-    row = db.execute(select(boards).where(boards.c.board_id == board_id)).first()
-    return None if row is None else _board(row)
+    return find(db, BoardRow, boards, board_id=board_id)
 
 
 def owner_of(db: Connection, board_id: BoardId) -> str:
@@ -58,26 +43,10 @@ def owner_of(db: Connection, board_id: BoardId) -> str:
 
 def all_boards(db: Connection) -> tuple[BoardRow, ...]:
     """Return all boards by owner and number."""
-    return tuple(_board(row) for row in db.execute(select(boards).order_by(boards.c.owner, boards.c.number)))
+    return listed(db, BoardRow, boards, "owner", "number")
 
 
 @fold.on(BoardSeen)
 def _seen(db: Connection, it: Recorded, event: BoardSeen) -> None:
-    shape = {
-        "owner": event.owner,
-        "number": event.number,
-        "title": event.title,
-        "status_field_id": event.status_field_id,
-        "columns": json.dumps([asdict(column) for column in event.columns]),
-        "fields": json.dumps([asdict(field) for field in event.fields]),
-    }
-    known = get(db, event.board_id) is not None
-    keep(db, boards, {"board_id": event.board_id}, shape if known else {**shape, "since": it.at})
-
-
-def _board(row: Row[Any]) -> BoardRow:
-    shown = tuple(Column(**column) for column in json.loads(row.columns))
-    kept = tuple(Field(**field) for field in json.loads(row.fields))
-    return BoardRow(
-        row.board_id, row.owner, row.number, row.title, row.status_field_id, shown, kept, row.since
-    )
+    if not change(db, boards, {"board_id": event.board_id}, **fields_for(boards, event)):
+        record(db, boards, it, since=it.at)

@@ -1,13 +1,12 @@
-"""What each run's agent was told, word for word."""
+"""The briefings of each run's agent, word for word."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table, select
 
-from ledger.db.rows import columns, many, one, pick
+from ledger.db.rows import columns, listed, one, pick, recorder
 from ledger.db.tables import VIEWS
-from ledger.event import Recorded
 from ledger.events.run import BriefingMade
 from ledger.fold import Fold
 from ledger.ids import RunId
@@ -44,17 +43,7 @@ def issue_of(db: Connection, run_id: RunId) -> str:
 
 def of_run(db: Connection, run_id: RunId) -> tuple[BriefingRow, ...]:
     """Return all briefings of the run, the oldest first: a later one never replaces an earlier one."""
-    query = pick(BriefingRow, briefings).where(briefings.c.run_id == run_id)
-    return many(db, BriefingRow, query.order_by(briefings.c.seq))
+    return listed(db, BriefingRow, briefings, "seq", run_id=run_id)
 
 
-@fold.on(BriefingMade)
-def _made(db: Connection, it: Recorded, event: BriefingMade) -> None:
-    told = {
-        "text": event.text,
-        "digest": event.digest,
-        "omitted": event.omitted,
-        "at": it.at,
-        "issue": event.issue,
-    }
-    db.execute(briefings.insert().values(seq=it.seq, run_id=event.run_id, **told))
+fold.on(BriefingMade)(recorder(briefings))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Index, Table, case, select, text
 
-from ledger.db.rows import columns, many, one, pick
+from ledger.db.rows import change, columns, find, many, pick, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.budget import BudgetRaised, BudgetReserved
@@ -34,9 +34,9 @@ _MAX_USD = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class BudgetRow:
-    """A run's dollars. `budget_usd` is what it may cost in all: `base_usd`, its column's, and what was added.
+    """A run's dollars. `budget_usd` is its whole budget: `base_usd` of its column and what people added.
 
-    `granted_usd` is its newest reservation and `open_usd` what is left of that, 0 while no worker holds it;
+    `granted_usd` is its newest reservation and `open_usd` the rest of that, 0 while no worker holds the run;
     `by_rule` and `limit_usd` say what made it less than the run's budget. `question_id` is an open question
     that can be answered with as much again.
     """
@@ -67,11 +67,11 @@ fold = Fold()
 
 def get(db: Connection, run_id: RunId) -> BudgetRow | None:
     """Return the run's dollars; None for an unknown run."""
-    return one(db, BudgetRow, pick(BudgetRow, budgets).where(budgets.c.run_id == run_id))
+    return find(db, BudgetRow, budgets, run_id=run_id)
 
 
 def of_runs(db: Connection, run_ids: tuple[RunId, ...]) -> dict[RunId, BudgetRow]:
-    """Return the dollars of each of the runs that are known."""
+    """Return the dollars of the known ones of these runs."""
     query = pick(BudgetRow, budgets).where(budgets.c.run_id.in_(run_ids))
     return {row.run_id: row for row in many(db, BudgetRow, query)}
 
@@ -83,36 +83,21 @@ def reserved(db: Connection, board_id: BoardId) -> tuple[BudgetRow, ...]:
 
 
 @fold.on(RunQueued)
-def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
+def _queued(db: Connection, it: Recorded, event: RunQueued) -> None:
     if get(db, event.run_id) is not None:
         return  # never appended: the check of the runs refuses it
     board_id = db.scalar(select(cards.c.board_id).where(cards.c.card_id == event.card_id))
     base_usd = 0.0 if event.kind == CHECK else _base_usd(event.settings)  # no model, no dollars
-    row = BudgetRow(
-        run_id=event.run_id,
-        card_id=event.card_id,
-        board_id=BoardId(board_id or ""),
-        column=event.column,
-        by=event.by,
-        base_usd=base_usd,
-        budget_usd=base_usd,
-        spent_usd=0.0,
-        granted_usd=0.0,
-        open_usd=0.0,
-        by_rule="",
-        limit_usd=0.0,
-        question_id=QuestionId(""),
-    )
-    db.execute(budgets.insert().values(**{name: getattr(row, name) for name in BudgetRow.__slots__}))
+    record(db, budgets, it, board_id=board_id or "", base_usd=base_usd, budget_usd=base_usd)
 
 
 def _base_usd(settings: str) -> float:
     """Return the budget in a column's policy as JSON; 0 where it has none."""
     try:
-        found = json.loads(settings)
+        policy = json.loads(settings)
     except (ValueError, RecursionError):
         return 0.0
-    usd = found.get("budget_usd") if isinstance(found, dict) else None
+    usd = policy.get("budget_usd") if isinstance(policy, dict) else None
     return float(usd) if isinstance(usd, int | float) and 0 < usd < _MAX_USD else 0.0
 
 
@@ -163,4 +148,4 @@ def _stepped(db: Connection, it: Recorded, event: RunStepped) -> None:
 
 
 def _set(db: Connection, event: RunEvent, **values: object) -> None:
-    db.execute(budgets.update().where(budgets.c.run_id == event.run_id).values(**values))
+    change(db, budgets, {"run_id": event.run_id}, **values)

@@ -3,18 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import (
-    Connection,
-    Index,
-    Table,
-    Text,
-    bindparam,
-    case,
-    text,
-    type_coerce,
-)
+from sqlalchemy import Connection, Index, Table, Text, bindparam, case, text, type_coerce
 
-from ledger.db.rows import columns, keep, many, one, pick, renamed_in
+from ledger.db.rows import change, columns, fields_for, find, many, one, pick, renamed_in
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -107,7 +98,7 @@ class CardRow:
     @property
     def choosing_labels(self) -> tuple[str, ...]:
         """The labels by which repository, mode and skills may be chosen."""
-        return tuple(one for one in self.labels if one not in self.barred)
+        return tuple(label for label in self.labels if label not in self.barred)
 
 
 cards = Table(
@@ -125,27 +116,20 @@ cards = Table(
     Index("view_cards_issue", "repository", "number"),
     Index("view_cards_pull", "pull_repository", "pull_number"),
     Index("view_cards_head", "pull_head"),
-    Index(
-        "view_cards_attention",
-        "state_at",
-        sqlite_where=text(_WANTED),
-        postgresql_where=text(_WANTED),
-    ),
+    Index("view_cards_attention", "state_at", sqlite_where=text(_WANTED), postgresql_where=text(_WANTED)),
 )
-
 fold = Fold()
 _state_text = type_coerce(cards.c.state, Text)
 
 
 def get(db: Connection, card_id: CardId) -> CardRow | None:
     """Return the card; None when it was never seen."""
-    return one(db, CardRow, pick(CardRow, cards).where(cards.c.card_id == card_id))
+    return find(db, CardRow, cards, card_id=card_id)
 
 
 def by_issue(db: Connection, repository: str, number: int) -> CardRow | None:
     """Return the issue's card, of several the first that is not archived; None when it is on no board."""
-    found = of_issue(db, repository, number)
-    return found[0] if found else None
+    return next(iter(of_issue(db, repository, number)), None)
 
 
 def of_issue(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]:
@@ -173,10 +157,8 @@ def of_board(
 def attention(db: Connection) -> tuple[CardRow, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
     order = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
-    wanted = text(_WANTED)
-    return many(
-        db, CardRow, pick(CardRow, cards).where(wanted, ~cards.c.archived).order_by(order, cards.c.state_at)
-    )
+    query = pick(CardRow, cards).where(text(_WANTED), ~cards.c.archived)
+    return many(db, CardRow, query.order_by(order, cards.c.state_at))
 
 
 def by_head(db: Connection, repository: str, head: str) -> CardRow | None:
@@ -187,18 +169,7 @@ def by_head(db: Connection, repository: str, head: str) -> CardRow | None:
 
 @fold.on(CardSeen)
 def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
-    known = get(db, event.card_id)
-    described = {
-        "board_id": event.board_id,
-        "content_id": event.content_id,
-        "repository": event.repository,
-        "number": event.number,
-        "title": event.title,
-        "body": event.body,
-        "author": event.author,
-        "labels": event.labels,
-        "column": event.column,
-        "state": event.state,
+    described = fields_for(cards, event) | {
         "moved_at": it.at,
         "state_at": it.at,
         "archived": False,
@@ -206,33 +177,9 @@ def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
         "mover_role": event.role,
         "own_move": False,
     }
-    fresh: dict[str, object] = {
-        "rank": UNRANKED,
-        "because": "",
-        "reason": Reason.OTHER,
-        "held_back": "",
-        "put_back": 0,
-        "brief": "",
-        "run_id": None,
-        "attempts": 0,
-        "pull_repository": None,
-        "pull_number": None,
-        "pull_node_id": "",
-        "pull_state": "",
-        "pull_draft": False,
-        "pull_head": "",
-        "branch": "",
-        "verdict": "none",
-        "approved_head": "",
-        "closed": "",
-        "given_up": False,
-        "last_said": 0,
-        "last_answered": 0,
-        "assistant_waits": False,
-        "barred": (),
-        "created_at": it.at,
-    }
-    keep(db, cards, {"card_id": event.card_id}, described if known else {**described, **fresh})
+    if not change(db, cards, {"card_id": event.card_id}, **described):
+        fresh = {"rank": UNRANKED, "reason": Reason.OTHER, "verdict": "none", "created_at": it.at}
+        db.execute(cards.insert().values(**described, **fresh))
 
 
 @fold.on(CardDescribed)
@@ -240,14 +187,14 @@ def _described(db: Connection, _it: Recorded, event: CardDescribed) -> None:
     _set(db, event, title=event.title, body=event.body, labels=event.labels)
     known = get(db, event.card_id)
     if known is not None and known.barred:
-        _set(db, event, barred=tuple(one for one in known.barred if one in event.labels))
+        _set(db, event, barred=tuple(label for label in known.barred if label in event.labels))
 
 
 @fold.on(LabelJudged)
 def _label_judged(db: Connection, _it: Recorded, event: LabelJudged) -> None:
     known = get(db, event.card_id)
     if known is not None:
-        others = {one for one in known.barred if one != event.label}
+        others = set(known.barred) - {event.label}
         _set(db, event, barred=tuple(sorted(others if event.counts else {*others, event.label})))
 
 
@@ -255,15 +202,14 @@ def _label_judged(db: Connection, _it: Recorded, event: LabelJudged) -> None:
 def _converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     _set(db, event, content_id=event.content_id, repository=event.repository, number=event.number)
     if event.before:
-        there = (cards.c.card_id == event.card_id) & (cards.c.pull_repository == event.before)
-        db.execute(cards.update().where(there).values(pull_repository=event.repository))
+        there = {"card_id": event.card_id, "pull_repository": event.before}
+        change(db, cards, there, pull_repository=event.repository)
 
 
 @fold.on(RepositoryMoved)
 def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
-    for column in (cards.c.repository, cards.c.pull_repository):
-        mine = (cards.c.board_id == event.board_id) & (column == event.before)
-        db.execute(cards.update().where(mine).values({column: event.after}))
+    for name in ("repository", "pull_repository"):
+        change(db, cards, {"board_id": event.board_id, name: event.before}, **{name: event.after})
 
 
 @fold.on(IssueClosed)
@@ -284,19 +230,9 @@ def _moved(db: Connection, it: Recorded, event: CardMoved) -> None:
     _set(db, event, column=event.after, rank=UNRANKED, moved_at=it.at, put_back=own, **mover)
 
 
-@fold.on(CardArrived)
-def _arrived(db: Connection, _it: Recorded, event: CardArrived) -> None:
-    _set(db, event, mover=event.by, mover_role=event.role, own_move=False)
-
-
-@fold.on(MoverFound)
-def _mover_found(db: Connection, _it: Recorded, event: MoverFound) -> None:
-    _set(db, event, mover=event.by, mover_role=event.role, own_move=False)
-
-
 @fold.on(ColumnsChanged)
 def _columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
-    renamed = {one.before: one.after for one in event.renamed}
+    renamed = {column.before: column.after for column in event.renamed}
     for column, gone in ((cards.c.column, None), (cards.c.held_back, "")):
         now: dict[str, str | None] = {**renamed, **dict.fromkeys(event.removed, gone)}
         mine = (cards.c.board_id == event.board_id) & column.in_(tuple(now))
@@ -311,14 +247,30 @@ def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
         db.execute(ranked, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
 
 
+@fold.on(CardArrived)
+def _arrived(db: Connection, _it: Recorded, event: CardArrived) -> None:
+    _moved_by(db, event)
+
+
+@fold.on(MoverFound)
+def _mover_found(db: Connection, _it: Recorded, event: MoverFound) -> None:
+    _moved_by(db, event)
+
+
 @fold.on(CardArchived)
 def _archived(db: Connection, _it: Recorded, event: CardArchived) -> None:
-    _set(db, event, archived=True, mover=event.by, mover_role=event.role, own_move=False)
+    _moved_by(db, event, archived=True)
 
 
 @fold.on(CardRestored)
 def _restored(db: Connection, _it: Recorded, event: CardRestored) -> None:
-    _set(db, event, archived=False, mover=event.by, mover_role=event.role, own_move=False)
+    _moved_by(db, event, archived=False)
+
+
+def _moved_by(
+    db: Connection, event: CardArrived | MoverFound | CardArchived | CardRestored, **values: bool
+) -> None:
+    _set(db, event, mover=event.by, mover_role=event.role, own_move=False, **values)
 
 
 @fold.on(CardStateChanged)
@@ -338,14 +290,17 @@ def _held_back(db: Connection, _it: Recorded, event: CardHeldBack) -> None:
 
 @fold.on(PersonSaid)
 def _said(db: Connection, _it: Recorded, event: PersonSaid) -> None:
-    if event.trusted and not event.command and event.place != "review":  # GitHub counts those apart
-        later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
-        _set(db, event, last_said=later, assistant_waits=False)
+    if event.trusted and not event.command:
+        _count_comment(db, event)
 
 
 @fold.on(CommentReleased)
 def _released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
-    if event.place != "review":
+    _count_comment(db, event)
+
+
+def _count_comment(db: Connection, event: CommentReleased | PersonSaid) -> None:
+    if event.place != "review":  # GitHub counts those apart
         later = case((cards.c.last_said < event.comment_id, event.comment_id), else_=cards.c.last_said)
         _set(db, event, last_said=later, assistant_waits=False)
 
@@ -362,38 +317,27 @@ def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
     if event.kind == CHECK:
         return
     now = {"run_id": event.run_id, "attempts": event.attempt, "branch": event.branch, "put_back": 0}
-    db.execute(cards.update().where(cards.c.card_id == event.card_id).values(**now))
+    change(db, cards, {"card_id": event.card_id}, **now)
 
 
 @fold.on(PullOpened)
 def _pull_opened(db: Connection, _it: Recorded, event: PullOpened) -> None:
-    _set(
-        db,
-        event,
-        pull_repository=event.repository,
-        pull_number=event.number,
-        pull_node_id=event.node_id,
-        pull_state="open",
-        pull_draft=event.draft,
-        pull_head=event.head,
-        branch=event.branch,
-    )
+    pull = {"pull_repository": event.repository, "pull_number": event.number, "pull_node_id": event.node_id}
+    shape = {"pull_state": "open", "pull_draft": event.draft, "pull_head": event.head}
+    _set(db, event, **pull, **shape, branch=event.branch)
 
 
 @fold.on(PullChanged)
 def _pull_changed(db: Connection, _it: Recorded, event: PullChanged) -> None:
-    mine = (cards.c.card_id == event.card_id) & (cards.c.pull_number == event.number)
     shape = {"pull_state": event.state, "pull_draft": event.draft, "pull_head": event.head}
-    db.execute(cards.update().where(mine).values(**shape))
+    change(db, cards, {"card_id": event.card_id, "pull_number": event.number}, **shape)
 
 
 @fold.on(BranchPushed)
 def _pushed(db: Connection, _it: Recorded, event: BranchPushed) -> None:
-    mine = (
-        (cards.c.run_id == event.run_id) & (cards.c.pull_state == "open") & (cards.c.branch == event.branch)
-    )
-    db.execute(cards.update().where(mine).values(pull_head=event.head))
+    mine = {"run_id": event.run_id, "pull_state": "open", "branch": event.branch}
+    change(db, cards, mine, pull_head=event.head)
 
 
 def _set(db: Connection, event: CardEvent, **values: object) -> None:
-    db.execute(cards.update().where(cards.c.card_id == event.card_id).values(**values))
+    change(db, cards, {"card_id": event.card_id}, **values)

@@ -1,11 +1,11 @@
-"""The evidence: every validation command that ran for a run, and how each tier ended."""
+"""The evidence: every validation command of a run, and the outcome of each tier."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, many, one, pick
+from ledger.db.rows import columns, listed, one, pick, record, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import CommandChecked, ValidationEnded
@@ -59,13 +59,11 @@ fold = Fold()
 
 def of_run(db: Connection, run_id: RunId) -> tuple[CheckRow, ...]:
     """Return the run's commands in the order in which they ran."""
-    return many(
-        db, CheckRow, pick(CheckRow, commands).where(commands.c.run_id == run_id).order_by(commands.c.seq)
-    )
+    return listed(db, CheckRow, commands, "seq", run_id=run_id)
 
 
 def gate_of(db: Connection, card_id: CardId, head: str = "") -> TierRow | None:
-    """Return how the gate ended last on the card's commit `head`, or at all; None when it never ran."""
+    """Return the gate's newest outcome on the card's commit `head`, or on any; None when it never ran."""
     query = pick(TierRow, tiers).join(runs, runs.c.run_id == tiers.c.run_id)
     query = query.where(runs.c.card_id == card_id, tiers.c.clean)
     if head:
@@ -74,7 +72,7 @@ def gate_of(db: Connection, card_id: CardId, head: str = "") -> TierRow | None:
 
 
 def standing(db: Connection, card_id: CardId, head: str) -> Gate:
-    """Return what the gate says of the commit: by its newest result, or that the policy waived the checks."""
+    """Return the gate's word on the commit: its newest result, or that the policy waived the checks."""
     if not head:
         return Gate.UNSEEN
     newest = _newest(db, card_id, head)
@@ -84,33 +82,22 @@ def standing(db: Connection, card_id: CardId, head: str) -> Gate:
 
 
 def definition_of(db: Connection, card_id: CardId, head: str) -> str:
-    """Return which checks the newest word on the commit is about; empty where there is none, or none kept."""
+    """Return the digest of the checks behind the newest word on the commit; empty where it is not known."""
     newest = _newest(db, card_id, head) if head else None
     return newest.definition if newest else ""
 
 
 def _newest(db: Connection, card_id: CardId, head: str) -> TierRow | WaiverRow | None:
-    found = gate_of(db, card_id, head)
+    gate = gate_of(db, card_id, head)
     mine = pick(WaiverRow, waivers).join(runs, runs.c.run_id == waivers.c.run_id)
     mine = mine.where(runs.c.card_id == card_id, waivers.c.head == head)
     waived = one(db, WaiverRow, mine.order_by(waivers.c.seq.desc()).limit(1))
-    return waived if waived is not None and (found is None or found.seq < waived.seq) else found
+    return waived if waived is not None and (gate is None or gate.seq < waived.seq) else gate
 
 
-@fold.on(CommandChecked)
-def _checked(db: Connection, it: Recorded, event: CommandChecked) -> None:
-    names = (
-        "iteration", "tier", "command", "exit_code", "duration_s", "log_digest", "tail", "head", "base",
-        "image",
-    )  # fmt: skip
-    seen = {name: getattr(event, name) for name in names}
-    db.execute(commands.insert().values(seq=it.seq, run_id=event.run_id, at=it.at, **seen))
+fold.on(CommandChecked)(recorder(commands))
 
 
 @fold.on(ValidationEnded)
 def _ended(db: Connection, it: Recorded, event: ValidationEnded) -> None:
-    names = ("iteration", "tier", "passed", "head", "base", "image", "definition")
-    seen = {name: getattr(event, name) for name in names}
-    # The full tier never runs elsewhere.
-    seen["clean"] = event.clean or event.tier == "full"
-    db.execute(tiers.insert().values(seq=it.seq, run_id=event.run_id, at=it.at, **seen))
+    record(db, tiers, it, clean=event.clean or event.tier == "full")  # the full tier never runs elsewhere

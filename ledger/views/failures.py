@@ -1,11 +1,11 @@
-"""What the rules could not decide: passed by, so that the rest goes on, and kept for whoever mends it."""
+"""Events that the rules could not decide: skipped, and stored for whoever mends Cardinal."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table, func, select
 
-from ledger.db.rows import columns, many, pick
+from ledger.db.rows import columns, many, pick, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import DecisionFailed
@@ -15,7 +15,7 @@ from ledger.ids import CardId
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """An event `failed` of the kind `of` that was not decided; `seq` is that of the event that says so."""
+    """An event `failed` of the kind `of` that was not decided; `seq` is that of its DecisionFailed."""
 
     seq: int
     card_id: CardId
@@ -35,11 +35,10 @@ def newest(db: Connection, limit: int) -> tuple[FailureRow, ...]:
 
 
 def count(db: Connection) -> int:
-    """Return how many events were passed by."""
+    """Return how many events were skipped."""
     return db.scalar(select(func.count()).select_from(failures)) or 0
 
 
 @fold.on(DecisionFailed)
 def _failed(db: Connection, it: Recorded, event: DecisionFailed) -> None:
-    told = {"card_id": event.card_id, "failed": event.seq, "of": event.of, "because": event.because}
-    db.execute(failures.insert().values(seq=it.seq, at=it.at, **told))
+    record(db, failures, it, failed=event.seq)

@@ -1,4 +1,4 @@
-"""What each investigation found, and which of its follow-ups became cards."""
+"""The findings of each investigation, and which of its follow-ups became cards."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -6,7 +6,7 @@ from typing import cast
 from sqlalchemy import Connection, Table
 
 from ledger import codec
-from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.rows import columns, find, keep, listed, one, pick, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.findings import FindingsReported, FollowUpMade
@@ -16,7 +16,7 @@ from ledger.views.runs import runs
 
 
 @dataclass(frozen=True, slots=True)
-class ToldRow:
+class ReportedRow:
     """The findings of a run, as the body of their event."""
 
     run_id: RunId
@@ -33,40 +33,40 @@ class MadeRow:
     number: int
 
 
-told = Table("view_findings", VIEWS, *columns(ToldRow, "run_id"))
+reported = Table("view_findings", VIEWS, *columns(ReportedRow, "run_id"))
 made = Table("view_follow_ups", VIEWS, *columns(MadeRow, "run_id", "proposal"))
 fold = Fold()
 
 
 def get(db: Connection, run_id: RunId) -> FindingsReported | None:
-    """Return what the run found; None before it said so, and for a run that is no investigation."""
-    row = one(db, ToldRow, pick(ToldRow, told).where(told.c.run_id == run_id))
+    """Return the run's findings; None before its report, and for a run that is no investigation."""
+    row = find(db, ReportedRow, reported, run_id=run_id)
     return _read(row) if row else None
 
 
 def newest(db: Connection, card_id: CardId) -> FindingsReported | None:
-    """Return what the card's newest investigation found; None without one."""
-    query = pick(ToldRow, told).join(runs, runs.c.run_id == told.c.run_id).where(runs.c.card_id == card_id)
-    row = one(db, ToldRow, query.order_by(runs.c.serial.desc()).limit(1))
+    """Return the findings of the card's newest investigation; None without one."""
+    query = (
+        pick(ReportedRow, reported)
+        .join(runs, runs.c.run_id == reported.c.run_id)
+        .where(runs.c.card_id == card_id)
+    )
+    row = one(db, ReportedRow, query.order_by(runs.c.serial.desc()).limit(1))
     return _read(row) if row else None
 
 
 def follow_ups_made(db: Connection, run_id: RunId) -> dict[int, MadeRow]:
     """Return the run's follow-ups that became issues, by their numbers."""
-    found = many(db, MadeRow, pick(MadeRow, made).where(made.c.run_id == run_id))
-    return {row.proposal: row for row in found}
+    return {row.proposal: row for row in listed(db, MadeRow, made, run_id=run_id)}
 
 
-def _read(row: ToldRow) -> FindingsReported:
+def _read(row: ReportedRow) -> FindingsReported:
     return cast("FindingsReported", codec.decode(FindingsReported.__name__, row.body))
 
 
 @fold.on(FindingsReported)
 def _reported(db: Connection, _it: Recorded, event: FindingsReported) -> None:
-    keep(db, told, {"run_id": event.run_id}, {"body": codec.encode(event)[1]})
+    keep(db, reported, {"run_id": event.run_id}, {"body": codec.encode(event)[1]})
 
 
-@fold.on(FollowUpMade)
-def _made(db: Connection, _it: Recorded, event: FollowUpMade) -> None:
-    issue = {"repository": event.repository, "number": event.number}
-    keep(db, made, {"run_id": event.run_id, "proposal": event.proposal}, issue)
+fold.on(FollowUpMade)(recorder(made))

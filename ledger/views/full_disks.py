@@ -1,11 +1,11 @@
-"""When the disk of Cardinal's home was full last."""
+"""The newest time when the disk of Cardinal's home was full."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, one, pick
+from ledger.db.rows import columns, find, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import DiskWasFull
@@ -15,7 +15,7 @@ from ledger.ids import BoardId
 
 @dataclass(frozen=True, slots=True)
 class FullDiskRow:
-    """From when until when it was full."""
+    """The first and the last moment of it."""
 
     board_id: BoardId
     since: datetime
@@ -27,10 +27,10 @@ fold = Fold()
 
 
 def newest(db: Connection, board_id: BoardId) -> FullDiskRow | None:
-    """Return the last time; None where it never was full."""
-    return one(db, FullDiskRow, pick(FullDiskRow, full_disks).where(full_disks.c.board_id == board_id))
+    """Return the newest time; None where it never was full."""
+    return find(db, FullDiskRow, full_disks, board_id=board_id)
 
 
 @fold.on(DiskWasFull)
-def _was_full(db: Connection, it: Recorded, event: DiskWasFull) -> None:
-    keep(db, full_disks, {"board_id": event.board_id}, {"since": event.since, "until": it.at})
+def _was_full(db: Connection, it: Recorded, _event: DiskWasFull) -> None:
+    record(db, full_disks, it, until=it.at)

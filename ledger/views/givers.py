@@ -1,13 +1,12 @@
-"""When people gave commands, so that nobody, and no automation in their name, gives them without end."""
+"""The moments of people's commands: nobody, and no automation in their name, may give them without end."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import columns
+from ledger.db.rows import columns, recorder
 from ledger.db.tables import VIEWS
-from ledger.event import Recorded
 from ledger.events.conversation import CommandGiven
 from ledger.fold import Fold
 
@@ -30,6 +29,4 @@ def count(db: Connection, by: str, since: datetime) -> int:
     return db.scalar(select(func.count()).where(givers.c.by == by, givers.c.at > since)) or 0
 
 
-@fold.on(CommandGiven)
-def _given(db: Connection, it: Recorded, event: CommandGiven) -> None:
-    db.execute(givers.insert().values(seq=it.seq, by=event.by, at=it.at))
+fold.on(CommandGiven)(recorder(givers))

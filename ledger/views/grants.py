@@ -1,10 +1,10 @@
-"""What people allowed the agents of a card for good: patterns of commands."""
+"""Permissions for the agents of a card, given for good: patterns of commands."""
 
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table, select
 
-from ledger.db.rows import columns, where
+from ledger.db.rows import columns, find, listed
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.agent import CardToolAllowed, ToolAllowed
@@ -15,7 +15,7 @@ from ledger.views.runs import runs
 
 @dataclass(frozen=True, slots=True)
 class GrantRow:
-    """What is allowed for a card, and who allowed it first. `exact`: that very command, no pattern."""
+    """One permission, and who gave it first. `exact`: that very command, no pattern."""
 
     card_id: CardId
     pattern: str
@@ -29,8 +29,7 @@ fold = Fold()
 
 def of_card(db: Connection, card_id: CardId, *, exact: bool) -> tuple[str, ...]:
     """Return the commands (`exact`) or the patterns that are allowed for the card."""
-    wanted = where(grants, {"card_id": card_id, "exact": exact})
-    return tuple(db.execute(select(grants.c.pattern).where(wanted).order_by(grants.c.pattern)).scalars())
+    return tuple(row.pattern for row in listed(db, GrantRow, grants, "pattern", card_id=card_id, exact=exact))
 
 
 @fold.on(ToolAllowed)
@@ -47,5 +46,5 @@ def _allowed_card(db: Connection, _it: Recorded, event: CardToolAllowed) -> None
 
 def _grant(db: Connection, card_id: CardId, pattern: str, by: str, *, exact: bool) -> None:
     key = {"card_id": card_id, "pattern": pattern, "exact": exact}
-    if db.scalar(select(grants.c.by).where(where(grants, key))) is None:
+    if find(db, GrantRow, grants, **key) is None:
         db.execute(grants.insert().values(**key, by=by))

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import columns, keep, many, one, pick, where
+from ledger.db.rows import change, columns, drop, find, keep, many, pick, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
@@ -49,12 +49,12 @@ fold = Fold()
 
 
 def of_board(db: Connection, board_id: BoardId) -> HaltRow | None:
-    """Return what halts the board; None while nothing does."""
-    return one(db, HaltRow, pick(HaltRow, halts).where(halts.c.board_id == board_id))
+    """Return the board's halt; None without one."""
+    return find(db, HaltRow, halts, board_id=board_id)
 
 
 def due(db: Connection, now: datetime) -> tuple[HaltRow, ...]:
-    """Return the halts that have waited long enough and that no run has tried since."""
+    """Return the halts that have waited long enough and have no probing run."""
     return many(db, HaltRow, pick(HaltRow, halts).where(halts.c.until <= now, ~halts.c.probing))
 
 
@@ -66,12 +66,12 @@ def struck(db: Connection, board_id: BoardId, cause: str, since: datetime) -> in
 
 @fold.on(RunEnded)
 def _ended(db: Connection, it: Recorded, event: RunEnded) -> None:
-    told = select(runs.c.board_id, runs.c.card_id, runs.c.kind).where(runs.c.run_id == event.run_id)
-    run = db.execute(told).first()
+    mine = select(runs.c.board_id, runs.c.card_id, runs.c.kind).where(runs.c.run_id == event.run_id)
+    run = db.execute(mine).first()
     if run is None or run.kind == CHECK:  # without a model it proves nothing of what halted the board
         return
     if event.ending is Ending.SUCCEEDED:
-        db.execute(causes.delete().where(causes.c.board_id == run.board_id))
+        drop(db, causes, board_id=run.board_id)
     cause = shared_cause(event.reason, event.detail) if event.ending is Ending.FAILED else ""
     if cause:
         failed = {"board_id": run.board_id, "card_id": run.card_id, "cause": cause, "at": it.at}
@@ -88,29 +88,25 @@ def _claimed(db: Connection, _it: Recorded, event: RunClaimed) -> None:
 
 @fold.on(RunRequeued)
 def _requeued(db: Connection, _it: Recorded, event: RunRequeued) -> None:
-    db.execute(halts.update().where(halts.c.probe == event.run_id).values(probe=""))
+    change(db, halts, {"probe": event.run_id}, probe="")
 
 
 @fold.on(RunParked)
 def _parked(db: Connection, _it: Recorded, event: RunParked) -> None:
     if event.why == "pause":  # it may stay so for days: the next run tries in its place
-        db.execute(halts.update().where(halts.c.probe == event.run_id).values(probe=""))
+        change(db, halts, {"probe": event.run_id}, probe="")
 
 
-@fold.on(BoardHalted)
-def _halted(db: Connection, _it: Recorded, event: BoardHalted) -> None:
-    told = {name: getattr(event, name) for name in ("cause", "because", "until", "tries")}
-    keep(db, halts, {"board_id": event.board_id}, {**told, "probing": False, "probe": ""})
+fold.on(BoardHalted)(recorder(halts))
 
 
 @fold.on(BoardProbed)
 def _probed(db: Connection, _it: Recorded, event: BoardProbed) -> None:
-    mine = where(halts, {"board_id": event.board_id, "cause": event.cause})
-    db.execute(halts.update().where(mine).values(probing=True, probe=""))
+    change(db, halts, {"board_id": event.board_id, "cause": event.cause}, probing=True, probe="")
 
 
 @fold.on(HaltLifted)
 def _lifted(db: Connection, _it: Recorded, event: HaltLifted) -> None:
-    db.execute(halts.delete().where(halts.c.board_id == event.board_id))
+    drop(db, halts, board_id=event.board_id)
     if event.by == BY_ITSELF:  # a person's word is no proof: the next failure halts the board at once
-        db.execute(causes.delete().where(causes.c.board_id == event.board_id))
+        drop(db, causes, board_id=event.board_id)

@@ -1,13 +1,15 @@
-"""What each run's agent was instructed with, layer by layer, and which skills were considered for it."""
+"""The instructions of each run's agent, layer by layer, and the skills that were considered for it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, many, pick
+from ledger.db.rows import columns, drop, fields_for, listed
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.instruction import InstructionsStacked, SkillsChosen
+from ledger.events.run import RunEvent
 from ledger.fold import Fold
 from ledger.ids import RunId
 
@@ -49,30 +51,26 @@ fold = Fold()
 
 
 def stack(db: Connection, run_id: RunId) -> tuple[LayerRow, ...]:
-    """Return the run's newest layers in their order; none before the first claim got ready."""
-    query = pick(LayerRow, layers).where(layers.c.run_id == run_id)
-    return many(db, LayerRow, query.order_by(layers.c.place))
+    """Return the run's newest layers in their order; none before the first claim is prepared."""
+    return listed(db, LayerRow, layers, "place", run_id=run_id)
 
 
 def considered(db: Connection, run_id: RunId) -> tuple[SkillRow, ...]:
     """Return the skills that were considered for the run, as its newest claim found them."""
-    query = pick(SkillRow, skills).where(skills.c.run_id == run_id)
-    return many(db, SkillRow, query.order_by(skills.c.place))
+    return listed(db, SkillRow, skills, "place", run_id=run_id)
 
 
 @fold.on(InstructionsStacked)
 def _stacked(db: Connection, _it: Recorded, event: InstructionsStacked) -> None:
-    db.execute(layers.delete().where(layers.c.run_id == event.run_id))
-    names = ("kind", "name", "source", "version", "digest", "private", "text")
-    for place, layer in enumerate(event.layers, start=1):
-        told = {name: getattr(layer, name) for name in names}
-        db.execute(layers.insert().values(run_id=event.run_id, place=place, **told))
+    _replace(db, layers, event, event.layers)
 
 
 @fold.on(SkillsChosen)
 def _chosen(db: Connection, _it: Recorded, event: SkillsChosen) -> None:
-    db.execute(skills.delete().where(skills.c.run_id == event.run_id))
-    names = ("name", "source", "version", "digest", "private", "asked", "loaded", "why")
-    for place, skill in enumerate(event.considered, start=1):
-        told = {name: getattr(skill, name) for name in names}
-        db.execute(skills.insert().values(run_id=event.run_id, place=place, **told))
+    _replace(db, skills, event, event.considered)
+
+
+def _replace(db: Connection, table: Table, event: RunEvent, parts: Iterable[object]) -> None:
+    drop(db, table, run_id=event.run_id)
+    for place, part in enumerate(parts, start=1):
+        db.execute(table.insert().values(run_id=event.run_id, place=place, **fields_for(table, part)))

@@ -1,11 +1,11 @@
-"""Who let what was paused or stopped go on last, so that whoever wants the same too late can be told."""
+"""Who last lifted a pause or stop, so that a later person with the same wish hears of it."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table, select
 
-from ledger.db.rows import columns, keep, one, pick, where
+from ledger.db.rows import columns, find, keep
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import HaltLifted, StopLifted
@@ -18,7 +18,7 @@ from ledger.views.runs import runs
 
 @dataclass(frozen=True, slots=True)
 class LiftRow:
-    """Somebody let `scope` (board, column or card) go on that `target` names."""
+    """`by` lifted the stop of the `scope` (board, column or card) that `target` names."""
 
     board_id: BoardId
     scope: str
@@ -32,9 +32,8 @@ fold = Fold()
 
 
 def get(db: Connection, board_id: BoardId, scope: str, target: str) -> LiftRow | None:
-    """Return who let it go on last; None where nobody ever did."""
-    mine = where(lifts, {"board_id": board_id, "scope": scope, "target": target})
-    return one(db, LiftRow, pick(LiftRow, lifts).where(mine))
+    """Return the newest lift; None before the first."""
+    return find(db, LiftRow, lifts, board_id=board_id, scope=scope, target=target)
 
 
 @fold.on(StopLifted)
@@ -50,9 +49,9 @@ def _unhalted(db: Connection, it: Recorded, event: HaltLifted) -> None:
 
 @fold.on(RunRequeued)
 def _resumed(db: Connection, it: Recorded, event: RunRequeued) -> None:
-    found = db.execute(select(runs.c.board_id, runs.c.card_id).where(runs.c.run_id == event.run_id)).first()
-    if found is not None and event.by:
-        _keep(db, it, found.board_id, "card", found.card_id, event.by)
+    run = db.execute(select(runs.c.board_id, runs.c.card_id).where(runs.c.run_id == event.run_id)).first()
+    if run is not None and event.by:
+        _keep(db, it, run.board_id, "card", run.card_id, event.by)
 
 
 def _keep(db: Connection, it: Recorded, board_id: str, scope: str, target: str, by: str) -> None:

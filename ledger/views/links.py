@@ -1,23 +1,11 @@
-"""Which issues a card waits for and which it is a part of, and how far those it waits for are."""
+"""The issues that block a card, their state, and the issue that the card is a part of."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Index,
-    Select,
-    Table,
-    and_,
-    exists,
-    not_,
-    or_,
-    select,
-    tuple_,
-)
+from sqlalchemy import ColumnElement, Connection, Index, Select, Table, exists, select, tuple_
 
-from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.rows import change, columns, drop, find, keep, listed
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -77,13 +65,12 @@ fold = Fold()
 
 def of_card(db: Connection, card_id: CardId) -> tuple[LinkRow, ...]:
     """Return what the card's issue is blocked by, in the order of names."""
-    query = pick(LinkRow, links).where(links.c.card_id == card_id)
-    return many(db, LinkRow, query.order_by(links.c.repository, links.c.number))
+    return listed(db, LinkRow, links, "repository", "number", card_id=card_id)
 
 
 def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
     """Return the issue that the card's issue is a part of, or None."""
-    return one(db, ParentRow, pick(ParentRow, parents).where(parents.c.card_id == card_id))
+    return find(db, ParentRow, parents, card_id=card_id)
 
 
 def dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:
@@ -138,19 +125,18 @@ def _steps(db: Connection, frontier: list[Place]) -> Iterable[tuple[Place, Place
 
 
 def _holds() -> ColumnElement[bool]:
-    let_go = or_(links.c.state == "completed", and_(links.c.state == "open", links.c.done))
-    return not_(let_go)
+    return ~((links.c.state == "completed") | ((links.c.state == "open") & links.c.done))
 
 
 @fold.on(LinksSeen)
 def _seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
-    db.execute(links.delete().where(links.c.card_id == event.card_id))
-    rows = {(one.repository, one.number): asdict(one) for one in event.blocked_by}
+    drop(db, links, card_id=event.card_id)
+    rows = {(issue.repository, issue.number): asdict(issue) for issue in event.blocked_by}
     rows |= {("", -n): _unseen(n) for n in range(1, min(event.hidden, MAX_HIDDEN) + 1)}
     for row in rows.values():
         done = _is_done(db, row["repository"], row["number"])
         db.execute(links.insert().values(card_id=event.card_id, done=done, **row))
-    db.execute(parents.delete().where(parents.c.card_id == event.card_id))
+    drop(db, parents, card_id=event.card_id)
     repository, _, number = event.parent.rpartition("#")
     if repository and number.isdecimal():
         place = {"repository": repository, "number": int(number[:18])}
@@ -169,36 +155,33 @@ def _is_done(db: Connection, repository: str | int, number: str | int) -> bool:
 @fold.on(CardStateChanged)
 def _changed(db: Connection, _it: Recorded, event: CardStateChanged) -> None:
     if event.after is CardState.DONE:
-        _tell(db, event.card_id, done=True)
+        _update(db, event.card_id, done=True)
     elif event.before is CardState.DONE and event.after is not CardState.ARCHIVED:
-        _tell(db, event.card_id, done=False)
+        _update(db, event.card_id, done=False)
 
 
 @fold.on(IssueClosed)
 def _closed(db: Connection, _it: Recorded, event: IssueClosed) -> None:
-    _tell(db, event.card_id, state=event.reason or "completed")
+    _update(db, event.card_id, state=event.reason or "completed")
 
 
 @fold.on(IssueReopened)
 def _reopened(db: Connection, _it: Recorded, event: IssueReopened) -> None:
-    _tell(db, event.card_id, state="open")
+    _update(db, event.card_id, state="open")
 
 
 @fold.on(RepositoryMoved)
 def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
-    old = links.c.repository == event.before
-    found = db.execute(select(links).where(old)).mappings().all()
-    db.execute(links.delete().where(old))
-    for row in found:  # another repository may have got a name that was free
-        place = {"card_id": row["card_id"], "repository": event.after, "number": row["number"]}
-        keep(db, links, place, {name: row[name] for name in ("title", "state", "done")})
-    moved = parents.update().where(parents.c.repository == event.before)
-    db.execute(moved.values(repository=event.after))
+    moved = listed(db, LinkRow, links, repository=event.before)
+    drop(db, links, repository=event.before)
+    for row in moved:  # another repository may have got a name that was free
+        place = {"card_id": row.card_id, "repository": event.after, "number": row.number}
+        keep(db, links, place, {"title": row.title, "state": row.state, "done": row.done})
+    change(db, parents, {"repository": event.before}, repository=event.after)
 
 
-def _tell(db: Connection, card_id: CardId, **values: object) -> None:
-    """Write what became of the card's issue wherever another card waits for it."""
+def _update(db: Connection, card_id: CardId, **values: object) -> None:
+    """Update the card's issue wherever another card waits for it."""
     card = known_cards.get(db, card_id)
     if card is not None and card.repository is not None:
-        mine = (links.c.repository == card.repository) & (links.c.number == card.number)
-        db.execute(links.update().where(mine).values(**values))
+        change(db, links, {"repository": card.repository, "number": card.number}, **values)

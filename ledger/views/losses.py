@@ -1,11 +1,11 @@
-"""What Cardinal cannot reach: organisations and repositories, and why."""
+"""Organisations and repositories out of reach, and why."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, many, pick, where
+from ledger.db.rows import columns, drop, listed, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import AccessLost, AccessRegained
@@ -29,25 +29,21 @@ fold = Fold()
 
 
 def of_board(db: Connection, board_id: BoardId) -> tuple[LossRow, ...]:
-    """Return what is out of reach of the board, the oldest first."""
-    return many(db, LossRow, pick(LossRow, losses).where(losses.c.board_id == board_id).order_by(losses.c.at))
+    """Return the board's losses, the oldest first."""
+    return listed(db, LossRow, losses, "at", board_id=board_id)
 
 
 def of_repository(db: Connection, board_id: BoardId, repository: str | None) -> tuple[LossRow, ...]:
-    """Return what keeps a repository's cards out of reach: itself, and its owner's installation."""
+    """Return the losses of a repository: its own, and that of its owner's installation."""
     if repository is None:
         return ()
     near = (repository, repository.partition("/")[0])
     return tuple(row for row in of_board(db, board_id) if row.target in near)
 
 
-@fold.on(AccessLost)
-def _lost(db: Connection, it: Recorded, event: AccessLost) -> None:
-    key = {"board_id": event.board_id, "target": event.target}
-    keep(db, losses, key, {"reason": event.reason, "detail": event.detail, "at": it.at})
+fold.on(AccessLost)(recorder(losses))
 
 
 @fold.on(AccessRegained)
 def _regained(db: Connection, _it: Recorded, event: AccessRegained) -> None:
-    key = {"board_id": event.board_id, "target": event.target}
-    db.execute(losses.delete().where(where(losses, key)))
+    drop(db, losses, board_id=event.board_id, target=event.target)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, one, pick
+from ledger.db.rows import columns, drop, find, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened
@@ -27,29 +27,24 @@ fold = Fold()
 
 
 def get(db: Connection, card_id: CardId) -> MergeRow | None:
-    """Return what GitHub is to merge for the card; None when it is to merge nothing."""
-    return one(db, MergeRow, pick(MergeRow, merges).where(merges.c.card_id == card_id))
+    """Return the card's pending merge; None without one."""
+    return find(db, MergeRow, merges, card_id=card_id)
 
 
 @fold.on(MergeAwaited)
-def _awaited(db: Connection, _it: Recorded, event: MergeAwaited) -> None:
+def _awaited(db: Connection, it: Recorded, event: MergeAwaited) -> None:
     if event.how:
-        wanted = {"number": event.number, "how": event.how, "head": event.head}
-        keep(db, merges, {"card_id": event.card_id}, wanted)
+        record(db, merges, it)
     else:
-        _forget(db, event.card_id)
+        drop(db, merges, card_id=event.card_id)
 
 
 @fold.on(PullChanged)
 def _changed(db: Connection, _it: Recorded, event: PullChanged) -> None:
     if event.state != "open":
-        _forget(db, event.card_id)
+        drop(db, merges, card_id=event.card_id)
 
 
 @fold.on(PullOpened)
 def _opened(db: Connection, _it: Recorded, event: PullOpened) -> None:
-    _forget(db, event.card_id)
-
-
-def _forget(db: Connection, card_id: CardId) -> None:
-    db.execute(merges.delete().where(merges.c.card_id == card_id))
+    drop(db, merges, card_id=event.card_id)

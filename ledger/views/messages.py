@@ -1,4 +1,4 @@
-"""The conversation on a card: what people said, also in reviews, and what the assistant answered."""
+"""The conversation on a card: people's comments and reviews, and the assistant's answers."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Index, Table, func, select
 
 from ledger.db.column_types import Prose
-from ledger.db.rows import columns, keep, many, pick, where
+from ledger.db.rows import columns, keep, many, pick, record, recorder, where
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantReplied, CommentChanged, CommentReleased, PersonSaid
@@ -45,7 +45,7 @@ class MessageRow:
 messages = Table(
     "view_messages", VIEWS, *columns(MessageRow, "seq"), Index("view_messages_card", "card_id", "seq")
 )
-# What changed, known or not: the edit may be heard of before the comment.
+# Changes of comments, known or not: an edit may arrive before its comment.
 changes = Table(
     "view_message_changes",
     VIEWS,
@@ -55,7 +55,6 @@ changes = Table(
     Column("how", Prose, nullable=False),
 )
 fold = Fold()
-_PLAIN = {"vouched_by": "", "changed": "", "command": False}
 DELETED = "deleted"
 
 
@@ -69,7 +68,7 @@ def newest(
 
 
 def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
-    """Tell whether the comment was recorded, so that hearing of it twice is one event.
+    """Tell whether the comment was recorded, so that two deliveries of it are one event.
 
     Comments of issues and of pull requests are counted together by GitHub, those on lines and reviews apart.
     """
@@ -78,8 +77,8 @@ def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
 
 
 def held(db: Connection, card_id: CardId, limit: int, *, vouched: bool = False) -> tuple[MessageRow, ...]:
-    """Return the newest comments and words of reviews by people without write access that nobody let through,
-    or those that somebody did (`vouched`), oldest first.
+    """Return the newest comments and reviews by people without write access, the oldest first: those that
+    wait, or those that somebody let through (`vouched`).
     """
     theirs = (messages.c.card_id == card_id) & ~messages.c.trusted
     theirs &= (messages.c.vouched_by != "") if vouched else (messages.c.vouched_by == "")
@@ -104,7 +103,7 @@ def _changed(card_id: CardId, place: str, comment_id: int) -> dict[str, object]:
 
 
 def _counted(place: str) -> str:
-    """Return with which others GitHub counts what was said there."""
+    """Return the group of places whose comments GitHub counts together."""
     if place in VERDICTS:
         return "verdict"
     return place if place == "review" else "issue"
@@ -117,25 +116,16 @@ def count(db: Connection, card_id: CardId) -> int:
 
 @fold.on(PersonSaid)
 def _said(db: Connection, it: Recorded, event: PersonSaid) -> None:
-    names = ("card_id", "comment_id", "place", "author", "trusted", "text", "command")
-    said = {name: getattr(event, name) for name in names}
-    changed = has_changed(db, event.card_id, event.place, event.comment_id)
-    db.execute(messages.insert().values(seq=it.seq, at=it.at, vouched_by="", changed=changed, **said))
+    record(db, messages, it, changed=has_changed(db, event.card_id, event.place, event.comment_id))
 
 
-@fold.on(AssistantReplied)
-def _replied(db: Connection, it: Recorded, event: AssistantReplied) -> None:
-    said = {"card_id": event.card_id, "comment_id": 0, "place": ASSISTANT, "author": "", "text": event.text}
-    db.execute(messages.insert().values(seq=it.seq, at=it.at, trusted=True, **said, **_PLAIN))
+fold.on(AssistantReplied)(recorder(messages, place=ASSISTANT, trusted=True))
 
 
 @fold.on(ReviewSubmitted)
 def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
-    if not event.body.strip():
-        return
-    said = {"card_id": event.card_id, "comment_id": event.review_id, "place": event.verdict}
-    words = {"author": event.author, "trusted": event.trusted, "text": event.body}
-    db.execute(messages.insert().values(seq=it.seq, at=it.at, **said, **words, **_PLAIN))
+    if event.body.strip():
+        record(db, messages, it, comment_id=event.review_id, place=event.verdict, text=event.body)
 
 
 @fold.on(ReviewDismissed)
@@ -147,9 +137,7 @@ def _dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
 
 @fold.on(ReviewRequested)
 def _requested(db: Connection, it: Recorded, event: ReviewRequested) -> None:
-    said = {"card_id": event.card_id, "comment_id": 0, "place": REQUESTED, "author": event.by}
-    words = {"trusted": event.trusted, "text": event.reviewer}
-    db.execute(messages.insert().values(seq=it.seq, at=it.at, **said, **words, **_PLAIN))
+    record(db, messages, it, place=REQUESTED, author=event.by, text=event.reviewer)
 
 
 @fold.on(CommentReleased)

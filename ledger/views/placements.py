@@ -1,10 +1,11 @@
-"""In which repository runs of a card work, for cards whose issue is about another one."""
+"""The repository where runs of a card work, for cards whose issue is about another one."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Column, Connection, Select, Table, select
 
-from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.rows import change, columns, find, many, pick, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -33,7 +34,7 @@ fold = Fold()
 
 def get(db: Connection, card_id: CardId) -> PlacementRow | None:
     """Return the newest decision; None for a card whose issue's own repository was never in question."""
-    return one(db, PlacementRow, pick(PlacementRow, placements).where(placements.c.card_id == card_id))
+    return find(db, PlacementRow, placements, card_id=card_id)
 
 
 def cards_in(db: Connection, repository: str) -> tuple[CardRow, ...]:
@@ -48,44 +49,42 @@ def cards_in(db: Connection, repository: str) -> tuple[CardRow, ...]:
 
 def asking(db: Connection, board_id: BoardId, limit: int) -> tuple[CardId, ...]:
     """Return the cards of the board for which nothing could be decided, without archived ones."""
-    query = select(placements.c.card_id).join(cards, cards.c.card_id == placements.c.card_id)
-    here = (cards.c.board_id == board_id) & ~cards.c.archived & (placements.c.problem != "")
-    return tuple(CardId(one) for one in db.scalars(query.where(here).order_by(cards.c.card_id).limit(limit)))
+    query = _on_board(board_id, placements.c.card_id).where(placements.c.problem != "")
+    return tuple(CardId(card_id) for card_id in db.scalars(query.order_by(cards.c.card_id).limit(limit)))
 
 
 def moved_on(db: Connection, board_id: BoardId) -> tuple[tuple[str, str], ...]:
     """Return the repositories of the board's cards that have another name than cards say: now, and then."""
-    query = select(placements.c.repository, placements.c.named).join(
-        cards, cards.c.card_id == placements.c.card_id
-    )
-    here = (cards.c.board_id == board_id) & ~cards.c.archived
-    other = placements.c.repository != placements.c.named
-    found = db.execute(query.where(here, other).distinct().order_by(placements.c.repository))
+    query = _on_board(board_id, placements.c.repository, placements.c.named)
+    query = query.where(placements.c.repository != placements.c.named)
+    found = db.execute(query.distinct().order_by(placements.c.repository))
     return tuple((now, then) for now, then in found)
 
 
 def repositories(db: Connection, board_id: BoardId) -> tuple[str, ...]:
     """Return the repositories that cards of the board are about, without those of archived ones, in order."""
-    query = select(placements.c.repository).join(cards, cards.c.card_id == placements.c.card_id)
-    here = (cards.c.board_id == board_id) & ~cards.c.archived & (placements.c.repository != "")
-    return tuple(db.scalars(query.where(here).distinct().order_by(placements.c.repository)))
+    query = _on_board(board_id, placements.c.repository).where(placements.c.repository != "")
+    return tuple(db.scalars(query.distinct().order_by(placements.c.repository)))
+
+
+def _on_board(board_id: BoardId, *wanted: Column[Any]) -> Select[Any]:
+    """Return the query for columns of the decisions about the board's cards, without archived ones."""
+    joined = select(*wanted).join(cards, cards.c.card_id == placements.c.card_id)
+    return joined.where(cards.c.board_id == board_id, ~cards.c.archived)
 
 
 @fold.on(RepositoryResolved)
-def _resolved(db: Connection, _it: Recorded, event: RepositoryResolved) -> None:
-    names = ("repository", "rule", "value", "problem")
-    told = {name: getattr(event, name) for name in names}
-    keep(db, placements, {"card_id": event.card_id}, {**told, "named": event.repository})
+def _resolved(db: Connection, it: Recorded, event: RepositoryResolved) -> None:
+    record(db, placements, it, named=event.repository)
 
 
 @fold.on(RepositoryMoved)
 def _moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
-    mine = placements.c.repository == event.before
-    db.execute(placements.update().where(mine).values(repository=event.after))
+    change(db, placements, {"repository": event.before}, repository=event.after)
 
 
 @fold.on(CardConverted)
 def _card_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
-    there = (placements.c.card_id == event.card_id) & (placements.c.repository == event.before)
     if event.before:
-        db.execute(placements.update().where(there).values(repository=event.repository))
+        there = {"card_id": event.card_id, "repository": event.before}
+        change(db, placements, there, repository=event.repository)

@@ -1,11 +1,11 @@
-"""Every revision of every run's plan, and what people decided about it."""
+"""Every revision of every run's plan, and people's decision about it."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, many, one, pick, where
+from ledger.db.rows import change, columns, listed, one, pick, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import PlanApproved, PlanProposed, PlanRebound, PlanRedirected
@@ -15,8 +15,8 @@ from ledger.ids import RunId
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """A plan. `state`: proposed, approved or redirected, then by whom; `text` is what the redirection asked
-    for. `base` and `policy` are what an approval is about.
+    """A plan. `state`: proposed, approved or redirected, the last two `by` somebody; `text` is the words of a
+    redirection. An approval is about `base` and `policy`.
     """
 
     run_id: RunId
@@ -37,44 +37,32 @@ fold = Fold()
 
 def newest(db: Connection, run_id: RunId) -> PlanRow | None:
     """Return the run's newest plan; None before the first."""
-    return one(
-        db, PlanRow, pick(PlanRow, plans).where(plans.c.run_id == run_id).order_by(plans.c.revision.desc())
-    )
+    query = pick(PlanRow, plans).where(plans.c.run_id == run_id)
+    return one(db, PlanRow, query.order_by(plans.c.revision.desc()))
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[PlanRow, ...]:
     """Return all plans of the run, the first first."""
-    return many(db, PlanRow, pick(PlanRow, plans).where(plans.c.run_id == run_id).order_by(plans.c.revision))
+    return listed(db, PlanRow, plans, "revision", run_id=run_id)
 
 
-@fold.on(PlanProposed)
-def _proposed(db: Connection, it: Recorded, event: PlanProposed) -> None:
-    plan = {
-        "summary": event.summary,
-        "steps": event.steps,
-        "state": "proposed",
-        "by": "",
-        "text": "",
-        "at": it.at,
-        "base": event.base,
-        "policy": event.policy,
-    }
-    keep(db, plans, {"run_id": event.run_id, "revision": event.revision}, plan)
+fold.on(PlanProposed)(recorder(plans, state="proposed"))
 
 
 @fold.on(PlanRebound)
 def _rebound(db: Connection, _it: Recorded, event: PlanRebound) -> None:
-    mine = where(plans, {"run_id": event.run_id, "revision": event.revision})
-    db.execute(plans.update().where(mine).values(base=event.base, policy=event.policy))
+    _set(db, event, base=event.base, policy=event.policy)
 
 
 @fold.on(PlanApproved)
 def _approved(db: Connection, _it: Recorded, event: PlanApproved) -> None:
-    mine = where(plans, {"run_id": event.run_id, "revision": event.revision})
-    db.execute(plans.update().where(mine).values(state="approved", by=event.by))
+    _set(db, event, state="approved", by=event.by)
 
 
 @fold.on(PlanRedirected)
 def _redirected(db: Connection, _it: Recorded, event: PlanRedirected) -> None:
-    mine = where(plans, {"run_id": event.run_id, "revision": event.revision})
-    db.execute(plans.update().where(mine).values(state="redirected", by=event.by, text=event.text))
+    _set(db, event, state="redirected", by=event.by, text=event.text)
+
+
+def _set(db: Connection, event: PlanRebound | PlanApproved | PlanRedirected, **values: str) -> None:
+    change(db, plans, {"run_id": event.run_id, "revision": event.revision}, **values)

@@ -1,12 +1,12 @@
-"""The questions that runs asked, and what people answered."""
+"""The questions of runs, and people's answers."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, select
 
-from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.rows import change, columns, find, listed, many, one, pick, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded
@@ -44,31 +44,29 @@ questions = Table(
     "view_questions", VIEWS, *columns(QuestionRow, "question_id"), Index("view_questions_run", "run_id")
 )
 fold = Fold()
+_WAITS = questions.c.answered_at.is_(None) & ~questions.c.withdrawn
 
 
 def get(db: Connection, question_id: QuestionId) -> QuestionRow | None:
     """Return the question; None when it is unknown."""
-    return one(db, QuestionRow, pick(QuestionRow, questions).where(questions.c.question_id == question_id))
+    return find(db, QuestionRow, questions, question_id=question_id)
 
 
 def open_of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
     """Return the run's questions that still wait for a person, the newest first."""
-    waits = (questions.c.run_id == run_id) & questions.c.answered_at.is_(None) & ~questions.c.withdrawn
-    order = (questions.c.asked_at.desc(), questions.c.question_id)
-    return many(db, QuestionRow, pick(QuestionRow, questions).where(waits).order_by(*order))
+    query = pick(QuestionRow, questions).where(questions.c.run_id == run_id, _WAITS)
+    return many(db, QuestionRow, query.order_by(questions.c.asked_at.desc(), questions.c.question_id))
 
 
-def open_by(db: Connection, asker: str, run_ids: Iterable[RunId]) -> frozenset[RunId]:
+def open_by(db: Connection, asker: str, run_ids: Collection[RunId]) -> frozenset[RunId]:
     """Return those of the runs that wait for an answer to that asker."""
-    waits = questions.c.answered_at.is_(None) & ~questions.c.withdrawn & (questions.c.asker == asker)
-    query = select(questions.c.run_id).where(waits, questions.c.run_id.in_(tuple(run_ids)))
-    return frozenset(RunId(run_id) for run_id in db.scalars(query))
+    query = select(questions.c.run_id).where(_WAITS, questions.c.asker == asker)
+    return frozenset(RunId(run_id) for run_id in db.scalars(query.where(questions.c.run_id.in_(run_ids))))
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
     """Return all questions of the run, the oldest first."""
-    query = pick(QuestionRow, questions).where(questions.c.run_id == run_id)
-    return many(db, QuestionRow, query.order_by(questions.c.asked_at, questions.c.question_id))
+    return listed(db, QuestionRow, questions, "asked_at", "question_id", run_id=run_id)
 
 
 def newest_answered(db: Connection, run_id: RunId) -> QuestionRow | None:
@@ -89,22 +87,8 @@ def agreed(db: Connection, card_id: CardId, subject: Subject, code: Code) -> boo
 @fold.on(QuestionAsked)
 def _asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
     card_id = db.scalar(select(runs.c.card_id).where(runs.c.run_id == event.run_id))
-    asked = {
-        "run_id": event.run_id,
-        "card_id": card_id or "",
-        "asker": event.asker,
-        "text": event.text,
-        "choices": event.choices,
-        "subject": limit_answers.subject_of(event),
-        "codes": limit_answers.codes_of(event),
-        "asked_at": it.at,
-        "answer": "",
-        "code": "",
-        "answered_by": "",
-        "answered_at": None,
-        "withdrawn": False,
-    }
-    keep(db, questions, {"question_id": event.question_id}, asked)
+    meaning = {"subject": limit_answers.subject_of(event), "codes": limit_answers.codes_of(event)}
+    record(db, questions, it, card_id=card_id or "", asked_at=it.at, **meaning)
 
 
 @fold.on(QuestionAnswered)
@@ -114,10 +98,9 @@ def _answered(db: Connection, it: Recorded, event: QuestionAnswered) -> None:
         return
     code = limit_answers.code_of(asked, event.code, event.text)
     answer = {"answer": event.text, "code": code, "answered_by": event.by, "answered_at": it.at}
-    db.execute(questions.update().where(questions.c.question_id == event.question_id).values(**answer))
+    change(db, questions, {"question_id": event.question_id}, **answer)
 
 
 @fold.on(RunEnded)
 def _ended(db: Connection, _it: Recorded, event: RunEnded) -> None:
-    waits = (questions.c.run_id == event.run_id) & questions.c.answered_at.is_(None)
-    db.execute(questions.update().where(waits).values(withdrawn=True))
+    change(db, questions, {"run_id": event.run_id, "answered_at": None}, withdrawn=True)

@@ -1,13 +1,11 @@
-"""What outward acts left on GitHub: the id to edit next time, the digest of what is there; and what failed
-for good.
-"""
+"""Results of outward acts on GitHub: the id for later edits, the digest of the text; and final failures."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.rows import columns, drop, find, listed, record, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.publication import EntryGivenUp, EntryPublished
@@ -17,7 +15,7 @@ from ledger.ids import CardId, EntryKey
 
 @dataclass(frozen=True, slots=True)
 class RemoteRow:
-    """An act carried out; `remote_id` is what GitHub calls its result, `digest` is of what was sent."""
+    """An act carried out; `remote_id` is GitHub's id of its result, `digest` that of the text sent."""
 
     key: EntryKey
     card_id: CardId
@@ -46,31 +44,24 @@ fold = Fold()
 
 
 def get(db: Connection, key: EntryKey) -> RemoteRow | None:
-    """Return what the act left behind; None when it was never carried out."""
-    return one(db, RemoteRow, pick(RemoteRow, remotes).where(remotes.c.key == key))
+    """Return the act's result; None when it was never carried out."""
+    return find(db, RemoteRow, remotes, key=key)
 
 
 def of_card(db: Connection, card_id: CardId) -> tuple[RemoteRow, ...]:
-    """Return what was carried out about the card, the oldest first."""
-    return many(
-        db, RemoteRow, pick(RemoteRow, remotes).where(remotes.c.card_id == card_id).order_by(remotes.c.at)
-    )
+    """Return the acts carried out for the card, the oldest first."""
+    return listed(db, RemoteRow, remotes, "at", card_id=card_id)
 
 
 def given_up(db: Connection, card_id: CardId | None = None) -> tuple[GivenUpRow, ...]:
-    """Return what failed for good, about the card or at all, the oldest first."""
-    query = pick(GivenUpRow, failures).order_by(failures.c.at)
-    return many(db, GivenUpRow, query if card_id is None else query.where(failures.c.card_id == card_id))
+    """Return the acts that failed for good, of the card or of all, the oldest first."""
+    return listed(db, GivenUpRow, failures, "at", **({} if card_id is None else {"card_id": card_id}))
 
 
 @fold.on(EntryPublished)
 def _published(db: Connection, it: Recorded, event: EntryPublished) -> None:
-    left = {"card_id": event.card_id, "act": event.act, "remote_id": event.remote_id, "digest": event.digest}
-    keep(db, remotes, {"key": event.key}, {**left, "at": it.at})
-    db.execute(failures.delete().where(failures.c.key == event.key))
+    record(db, remotes, it)
+    drop(db, failures, key=event.key)
 
 
-@fold.on(EntryGivenUp)
-def _given_up(db: Connection, it: Recorded, event: EntryGivenUp) -> None:
-    why = {"card_id": event.card_id, "act": event.act, "because": event.because, "at": it.at}
-    keep(db, failures, {"key": event.key}, why)
+fold.on(EntryGivenUp)(recorder(failures))

@@ -6,9 +6,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.rows import columns, find, many, pick, recorder
 from ledger.db.tables import VIEWS
-from ledger.event import Recorded
 from ledger.events.run import FinalReported
 from ledger.fold import Fold
 from ledger.ids import RunId
@@ -16,7 +15,7 @@ from ledger.ids import RunId
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """What was done, what changed, what to check, what is open."""
+    """The work done, the changes, points to check, open questions."""
 
     run_id: RunId
     done: str
@@ -32,7 +31,7 @@ fold = Fold()
 
 def get(db: Connection, run_id: RunId) -> ReportRow | None:
     """Return the run's report; None before there is one."""
-    return one(db, ReportRow, pick(ReportRow, reports).where(reports.c.run_id == run_id))
+    return find(db, ReportRow, reports, run_id=run_id)
 
 
 def of_runs(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, ReportRow]:
@@ -41,7 +40,4 @@ def of_runs(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, ReportRow]:
     return {row.run_id: row for row in many(db, ReportRow, query)}
 
 
-@fold.on(FinalReported)
-def _reported(db: Connection, it: Recorded, event: FinalReported) -> None:
-    said = {"done": event.done, "changed": event.changed, "check": event.check}
-    keep(db, reports, {"run_id": event.run_id}, {**said, "open_questions": event.open_questions, "at": it.at})
+fold.on(FinalReported)(recorder(reports))

@@ -1,11 +1,11 @@
-"""What was played in a browser for each run, and how it went."""
+"""The reproductions of each run in a browser, and their outcomes."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, many, pick
+from ledger.db.rows import columns, listed, record, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
@@ -15,7 +15,7 @@ from ledger.ids import RunId
 
 @dataclass(frozen=True, slots=True)
 class ReproductionRow:
-    """One time that the steps were played; `phase` is empty where they were not, and `said` why then."""
+    """One reproduction; `phase` is empty where nothing was played, and `said` says why."""
 
     seq: int
     run_id: RunId
@@ -35,21 +35,13 @@ fold = Fold()
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[ReproductionRow, ...]:
-    """Return what was played for the run, the oldest first."""
-    query = pick(ReproductionRow, reproductions).where(reproductions.c.run_id == run_id)
-    return many(db, ReproductionRow, query.order_by(reproductions.c.seq))
+    """Return the run's reproductions, the oldest first."""
+    return listed(db, ReproductionRow, reproductions, "seq", run_id=run_id)
 
 
-@fold.on(ReproductionPlayed)
-def _played(db: Connection, it: Recorded, event: ReproductionPlayed) -> None:
-    names = ("run_id", "phase", "head", "outcome", "steps", "step", "said", "error_count", "kept")
-    seen = {name: getattr(event, name) for name in names}
-    db.execute(reproductions.insert().values(seq=it.seq, at=it.at, **seen))
+fold.on(ReproductionPlayed)(recorder(reproductions))
 
 
 @fold.on(ReproductionSkipped)
 def _skipped(db: Connection, it: Recorded, event: ReproductionSkipped) -> None:
-    nothing = {"phase": "", "head": "", "outcome": "", "steps": (), "step": 0, "error_count": 0, "kept": ()}
-    db.execute(
-        reproductions.insert().values(seq=it.seq, at=it.at, run_id=event.run_id, said=event.why, **nothing)
-    )
+    record(db, reproductions, it, said=event.why)

@@ -1,13 +1,12 @@
 """Every run as it is now, folded from its stream; and the queue of those that may start."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
-    Float,
     Index,
     Table,
     bindparam,
@@ -18,8 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-from ledger.db.column_types import Prose
-from ledger.db.rows import columns, many, one, pick, renamed_in
+from ledger.db.rows import change, columns, fields_for, find, many, pick, record, renamed_in
 from ledger.db.tables import VIEWS
 from ledger.errors import IllegalStepError
 from ledger.event import Event, Recorded
@@ -29,7 +27,6 @@ from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
 from ledger.events.turn import TurnStarted
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.model.run_transitions import state_after
 from ledger.states import RUN_HELD, Ending, RunState, check_run_step
 from ledger.views.cards import UNRANKED, cards
 
@@ -140,32 +137,18 @@ runs = Table(
     Index("view_runs_held", "board_id", sqlite_where=_HELD, postgresql_where=_HELD),
     Index(
         "view_runs_queue",
-        "board_id",
-        "column",
-        "rank",
-        "serial",
+        *("board_id", "column", "rank", "serial"),
         sqlite_where=_QUEUED,
         postgresql_where=_QUEUED,
     ),
 )
-
 fold = Fold()
 _STOP = ("stop_asked", "stop_by", "stop_why")
-_TOLD = tuple(field.name for field in fields(happened.RunQueued))
-# What a run is before anything but its queueing happened.
-_NOT_YET: dict[str, object] = dict.fromkeys(("plan_approved", "agent_started", "pushing"), False)
-_BLANK: dict[str, object] = {"state": RunState.QUEUED, "plan_steps": (), **_NOT_YET} | {
-    column.name: "" if isinstance(column.type, Prose) else 0
-    for column in runs.c
-    if not column.nullable
-    and isinstance(column.type, Prose | BigInteger | Float)
-    and column.name not in {*_TOLD, "serial", "board_id", "rank"}
-}
 
 
 def get(db: Connection, run_id: RunId) -> RunRow | None:
     """Return the run; None when it is unknown."""
-    return one(db, RunRow, pick(RunRow, runs).where(runs.c.run_id == run_id))
+    return find(db, RunRow, runs, run_id=run_id)
 
 
 def next_id(db: Connection) -> RunId:
@@ -215,12 +198,29 @@ def check(db: Connection, event: Event) -> None:
     after = state_after(event)
     if after is None or not isinstance(event, happened.RunEvent):
         return
-    found = db.scalar(select(runs.c.state).where(runs.c.run_id == event.run_id))
-    if found is None:
+    state = db.scalar(select(runs.c.state).where(runs.c.run_id == event.run_id))
+    if state is None:
         return
-    if isinstance(event, happened.RunStepped) and event.before is not found:
-        raise IllegalStepError(f"a run that is {found}", event.before, event.after)
-    check_run_step(found, after)
+    if isinstance(event, happened.RunStepped) and event.before is not state:
+        raise IllegalStepError(f"a run that is {state}", event.before, event.after)
+    check_run_step(state, after)
+
+
+def state_after(event: Event) -> RunState | None:
+    """Return the state of a run after the event; None where the event leaves it as it is."""
+    match event:
+        case happened.RunQueued() | happened.RunRequeued():
+            return RunState.QUEUED
+        case happened.RunClaimed():
+            return RunState.CLAIMED
+        case happened.RunStepped():
+            return event.after
+        case happened.RunParked():
+            return RunState.PARKED
+        case happened.RunEnded():
+            return RunState.ENDED
+        case _:
+            return None
 
 
 def _next_serial(db: Connection) -> int:
@@ -229,13 +229,14 @@ def _next_serial(db: Connection) -> int:
 
 @fold.on(RepositoryMoved)
 def _moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
-    db.execute(runs.update().where(runs.c.repository == event.before).values(repository=event.after))
+    change(db, runs, {"repository": event.before}, repository=event.after)
 
 
 @fold.on(CardConverted)
 def _card_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
-    there = (runs.c.card_id == event.card_id) & (runs.c.repository == (event.before or None))
-    db.execute(runs.update().where(there).values(repository=event.repository))
+    if event.before:
+        there = {"card_id": event.card_id, "repository": event.before}
+        change(db, runs, there, repository=event.repository)
 
 
 @fold.on(happened.RunQueued)
@@ -244,12 +245,8 @@ def _queued(db: Connection, it: Recorded, event: happened.RunQueued) -> None:
         return  # never appended: `check` refuses it
     card = db.execute(select(cards.c.board_id, cards.c.rank).where(cards.c.card_id == event.card_id)).first()
     board_id, rank = (card.board_id, card.rank) if card else ("", UNRANKED)
-    told = {name: getattr(event, name) for name in _TOLD}
-    db.execute(
-        runs.insert().values(
-            **_BLANK, **told, serial=_next_serial(db), board_id=board_id, rank=rank, queued_at=it.at
-        )
-    )
+    place = {"board_id": board_id, "rank": rank, "serial": _next_serial(db)}
+    record(db, runs, it, state=RunState.QUEUED, queued_at=it.at, **place)
 
 
 @fold.on(happened.RunClaimed)
@@ -287,9 +284,9 @@ def _requeued(db: Connection, _it: Recorded, event: happened.RunRequeued) -> Non
 
 @fold.on(happened.RunEnded)
 def _ended(db: Connection, it: Recorded, event: happened.RunEnded) -> None:
-    told = {name: getattr(event, name) for name in ("ending", "reason", "detail", "last_known")}
-    told |= {"state": RunState.ENDED, "ended_at": it.at, "kept": event.commits}
-    _set(db, event, question_id="", parked_why="", **told)
+    how = {name: getattr(event, name) for name in ("ending", "reason", "detail", "last_known")}
+    end = {"state": RunState.ENDED, "ended_at": it.at, "kept": event.commits}
+    _set(db, event, question_id="", parked_why="", **how, **end)
 
 
 @fold.on(happened.RunStopAsked)
@@ -315,8 +312,8 @@ def _planned(db: Connection, _it: Recorded, event: happened.PlanProposed) -> Non
 
 @fold.on(happened.PlanApproved)
 def _approved(db: Connection, _it: Recorded, event: happened.PlanApproved) -> None:
-    mine = (runs.c.run_id == event.run_id) & (runs.c.plan_revision == event.revision)
-    db.execute(runs.update().where(mine).values(plan_approved=True, plan_approved_by=event.by))
+    mine = {"run_id": event.run_id, "plan_revision": event.revision}
+    change(db, runs, mine, plan_approved=True, plan_approved_by=event.by)
 
 
 @fold.on(happened.PlanRedirected)
@@ -341,8 +338,7 @@ def _asked(db: Connection, _it: Recorded, event: happened.QuestionAsked) -> None
 
 @fold.on(happened.QuestionAnswered)
 def _answered(db: Connection, _it: Recorded, event: happened.QuestionAnswered) -> None:
-    mine = (runs.c.run_id == event.run_id) & (runs.c.question_id == event.question_id)
-    db.execute(runs.update().where(mine).values(question_id=""))
+    change(db, runs, {"run_id": event.run_id, "question_id": event.question_id}, question_id="")
 
 
 @fold.on(happened.Noted)
@@ -352,10 +348,8 @@ def _noted(db: Connection, _it: Recorded, event: happened.Noted) -> None:
 
 @fold.on(happened.UsageMetered)
 def _metered(db: Connection, _it: Recorded, event: happened.UsageMetered) -> None:
-    more = {
-        name: runs.c[name] + getattr(event, name)
-        for name in ("usd", "input_tokens", "output_tokens", "turns")
-    }
+    names = ("usd", "input_tokens", "output_tokens", "turns")
+    more = {name: runs.c[name] + getattr(event, name) for name in names}
     _set(db, event, **more, active_s=runs.c.active_s + event.seconds)
 
 
@@ -367,8 +361,7 @@ def _validated(db: Connection, _it: Recorded, event: happened.ValidationEnded) -
 
 @fold.on(happened.BranchExported)
 def _exported(db: Connection, _it: Recorded, event: happened.BranchExported) -> None:
-    names = ("branch", "base", "head", "files_changed", "lines_changed", "commits")
-    _set(db, event, **{name: getattr(event, name) for name in names})
+    _set(db, event, **fields_for(runs, event))
 
 
 @fold.on(happened.BranchPushed)
@@ -378,7 +371,7 @@ def _pushed(db: Connection, _it: Recorded, event: happened.BranchPushed) -> None
 
 @fold.on(ColumnsChanged)
 def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
-    if now := {one.before: one.after for one in event.renamed}:
+    if now := {column.before: column.after for column in event.renamed}:
         mine = (runs.c.board_id == event.board_id) & runs.c.column.in_(tuple(now))
         db.execute(runs.update().where(mine).values(column=renamed_in(runs.c.column, now)))
 
@@ -392,4 +385,4 @@ def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
 
 
 def _set(db: Connection, event: happened.RunEvent, **values: object) -> None:
-    db.execute(runs.update().where(runs.c.run_id == event.run_id).values(**values))
+    change(db, runs, {"run_id": event.run_id}, **values)

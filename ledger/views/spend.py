@@ -1,11 +1,12 @@
-"""What the work cost: by run and day, with the card, column and board that it was for."""
+"""The cost of the work by run and day, with its card, column and board."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Index, Table, func, select
+from sqlalchemy import ColumnElement, Connection, Index, Select, Table, func, literal, select
 
-from ledger.db.rows import columns, many, pick, where
+from ledger.db.rows import change, columns, listed, where
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantMetered
@@ -18,7 +19,7 @@ from ledger.views.runs import runs
 
 @dataclass(frozen=True, slots=True)
 class SpendRow:
-    """What a run used on one day of UTC, `day` as YYYY-MM-DD; the assistant counts as `assistant:<card>`."""
+    """A run's usage on one day of UTC, `day` as YYYY-MM-DD; the assistant counts as `assistant:<card>`."""
 
     run_id: RunId
     day: str
@@ -34,7 +35,7 @@ class SpendRow:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """A sum of what was used."""
+    """A sum of usage."""
 
     usd: float
     input_tokens: int
@@ -52,64 +53,51 @@ fold = Fold()
 
 
 def today(db: Connection, board_id: BoardId, day: date) -> Spent:
-    """Return what the board's runs used on `day` of UTC."""
+    """Return the usage of the board's runs on `day` of UTC."""
     return _sum(db, where(spend, {"board_id": board_id, "day": day.isoformat()}))
 
 
 def of_card(db: Connection, card_id: CardId) -> Spent:
-    """Return what all runs of the card used."""
+    """Return the usage of all runs of the card."""
     return _sum(db, spend.c.card_id == card_id)
 
 
 def by_column(db: Connection, board_id: BoardId, day: date) -> dict[str, float]:
-    """Return the dollars that the runs of each column used on `day` of UTC."""
-    query = select(spend.c.column, func.sum(spend.c.usd)).where(
-        where(spend, {"board_id": board_id, "day": day.isoformat()})
-    )
-    return {column: usd for column, usd in db.execute(query.group_by(spend.c.column))}
+    """Return the dollars of each column's runs on `day` of UTC."""
+    mine = where(spend, {"board_id": board_id, "day": day.isoformat()})
+    query = select(spend.c.column, func.sum(spend.c.usd)).where(mine).group_by(spend.c.column)
+    return {column: usd for column, usd in db.execute(query)}
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[SpendRow, ...]:
-    """Return what the run used, day by day."""
-    return many(db, SpendRow, pick(SpendRow, spend).where(spend.c.run_id == run_id).order_by(spend.c.day))
+    """Return the run's usage, day by day."""
+    return listed(db, SpendRow, spend, "day", run_id=run_id)
 
 
 @fold.on(UsageMetered)
 def _metered(db: Connection, it: Recorded, event: UsageMetered) -> None:
-    key = {"run_id": event.run_id, "day": _day(it.at)}
-    used = {
-        "usd": event.usd,
-        "input_tokens": event.input_tokens,
-        "output_tokens": event.output_tokens,
-        "turns": event.turns,
-        "active_s": event.seconds,
-    }
-    more = {name: spend.c[name] + value for name, value in used.items()}
-    if db.execute(spend.update().where(where(spend, key)).values(**more)).rowcount:
-        return
-    run = db.execute(
-        select(runs.c.card_id, runs.c.board_id, runs.c.column).where(runs.c.run_id == event.run_id)
-    ).first()
-    place = dict(zip(("card_id", "board_id", "column"), run or ("", "", ""), strict=True))
-    db.execute(spend.insert().values(**key, **place, **used))
+    used = {name: getattr(event, name) for name in ("usd", "input_tokens", "output_tokens", "turns")}
+    place = select(runs.c.card_id, runs.c.board_id, runs.c.column).where(runs.c.run_id == event.run_id)
+    _add(db, event.run_id, it.at, place, {**used, "active_s": event.seconds})
 
 
 @fold.on(AssistantMetered)
 def _assistant_metered(db: Connection, it: Recorded, event: AssistantMetered) -> None:
-    key = {"run_id": f"assistant:{event.card_id}", "day": _day(it.at)}
-    more = {"usd": spend.c.usd + event.usd, "input_tokens": spend.c.input_tokens + event.tokens}
-    if db.execute(spend.update().where(where(spend, key)).values(**more)).rowcount:
-        return
-    card = db.execute(
-        select(cards.c.board_id, cards.c.column).where(cards.c.card_id == event.card_id)
-    ).first()
-    place = {"board_id": card.board_id if card else "", "column": (card.column if card else "") or ""}
-    used = {"usd": event.usd, "input_tokens": event.tokens, "output_tokens": 0, "turns": 0, "active_s": 0.0}
-    db.execute(spend.insert().values(**key, card_id=event.card_id, **place, **used))
+    used = {"usd": event.usd, "input_tokens": event.tokens}
+    place = select(literal(event.card_id), cards.c.board_id, cards.c.column)
+    mine = cards.c.card_id == event.card_id
+    _add(db, f"assistant:{event.card_id}", it.at, place.where(mine), used, card_id=event.card_id)
 
 
-def _day(at: datetime) -> str:
-    return at.astimezone(UTC).date().isoformat()
+def _add(
+    db: Connection, run_id: str, at: datetime, place: Select[Any], used: dict[str, float], card_id: str = ""
+) -> None:
+    """Add to the run's sums of that day; the first sum takes its card, board and column from `place`."""
+    key = {"run_id": run_id, "day": at.astimezone(UTC).date().isoformat()}
+    if not change(db, spend, key, **{name: spend.c[name] + value for name, value in used.items()}):
+        card, board, column = db.execute(place).first() or (card_id, "", "")
+        where_spent = {"card_id": card, "board_id": board, "column": column or ""}
+        db.execute(spend.insert().values(**key, **where_spent, **used))
 
 
 def _sum(db: Connection, which: ColumnElement[bool]) -> Spent:

@@ -1,12 +1,11 @@
-"""What the agent of each entry into a stage was told besides its layers, word for word."""
+"""The briefing of each entry into a stage, word for word, without the layers of instructions."""
 
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, many, pick
+from ledger.db.rows import columns, listed, recorder
 from ledger.db.tables import VIEWS
-from ledger.event import Recorded
 from ledger.events.brief import StageBriefed
 from ledger.fold import Fold
 from ledger.ids import RunId
@@ -28,12 +27,8 @@ fold = Fold()
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[StageBriefRow, ...]:
-    """Return what was told in the run's stages, in the order of their entries; none without stages."""
-    query = pick(StageBriefRow, briefs).where(briefs.c.run_id == run_id)
-    return many(db, StageBriefRow, query.order_by(briefs.c.entry))
+    """Return the briefings of the run's stages by entry; none without stages."""
+    return listed(db, StageBriefRow, briefs, "entry", run_id=run_id)
 
 
-@fold.on(StageBriefed)
-def _briefed(db: Connection, _it: Recorded, event: StageBriefed) -> None:
-    told = {"stage": event.stage, "digest": event.digest, "text": event.text}
-    keep(db, briefs, {"run_id": event.run_id, "entry": event.entry}, told)
+fold.on(StageBriefed)(recorder(briefs))

@@ -1,11 +1,11 @@
-"""The stages of each run: every entry into one, with what it cost, changed and handed over."""
+"""The stages of each run: every entry into one, with its cost, changes and hand-over."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, many, pick
+from ledger.db.rows import change, columns, listed, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import UsageMetered
@@ -50,29 +50,12 @@ fold = Fold()
 
 def of_run(db: Connection, run_id: RunId) -> tuple[StageRow, ...]:
     """Return the run's entries in order; none for a run without stages."""
-    return many(
-        db, StageRow, pick(StageRow, stages).where(stages.c.run_id == run_id).order_by(stages.c.entry)
-    )
+    return listed(db, StageRow, stages, "entry", run_id=run_id)
 
 
 @fold.on(StageEntered)
-def _entered(db: Connection, it: Recorded, event: StageEntered) -> None:
-    persona = ("persona", "persona_source", "persona_digest", "model")
-    told = ("stage", "number", "source", "sent_back", "by", *persona)
-    fresh = {name: getattr(event, name) for name in told} | {
-        "entered_at": it.at,
-        "left_at": None,
-        "target": "",
-        "usd": 0.0,
-        "input_tokens": 0,
-        "output_tokens": 0,
-        "seconds": 0.0,
-        "files_changed": 0,
-        "lines_changed": 0,
-        "lines_added": 0,
-        "summary": "",
-    }
-    keep(db, stages, {"run_id": event.run_id, "entry": event.entry}, fresh)
+def _entered(db: Connection, it: Recorded, _event: StageEntered) -> None:
+    record(db, stages, it, entered_at=it.at)
 
 
 @fold.on(StageReopened)
@@ -82,12 +65,9 @@ def _reopened(db: Connection, _it: Recorded, event: StageReopened) -> None:
 
 @fold.on(UsageMetered)
 def _metered(db: Connection, _it: Recorded, event: UsageMetered) -> None:
-    open_now = (stages.c.run_id == event.run_id) & stages.c.left_at.is_(None)
-    more = {
-        name: stages.c[name] + getattr(event, name)
-        for name in ("usd", "input_tokens", "output_tokens", "seconds")
-    }
-    db.execute(stages.update().where(open_now).values(**more))
+    names = ("usd", "input_tokens", "output_tokens", "seconds")
+    more = {name: stages.c[name] + getattr(event, name) for name in names}
+    change(db, stages, {"run_id": event.run_id, "left_at": None}, **more)
 
 
 @fold.on(SnapshotTaken)
@@ -102,5 +82,4 @@ def _left(db: Connection, it: Recorded, event: StageLeft) -> None:
 
 
 def _of_entry(db: Connection, event: StageReopened | SnapshotTaken | StageLeft, **values: object) -> None:
-    mine = (stages.c.run_id == event.run_id) & (stages.c.entry == event.entry)
-    db.execute(stages.update().where(mine).values(**values))
+    change(db, stages, {"run_id": event.run_id, "entry": event.entry}, **values)

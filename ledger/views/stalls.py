@@ -5,9 +5,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, select
 
-from ledger.db.rows import columns, keep
+from ledger.db.rows import columns, recorder
 from ledger.db.tables import VIEWS
-from ledger.event import Recorded
 from ledger.events.board import WorkStalled
 from ledger.fold import Fold
 from ledger.ids import BoardId
@@ -32,6 +31,4 @@ def counts(db: Connection) -> dict[BoardId, int]:
     return {BoardId(board_id): runs for board_id, runs in found}
 
 
-@fold.on(WorkStalled)
-def _stalled(db: Connection, it: Recorded, event: WorkStalled) -> None:
-    keep(db, stalls, {"board_id": event.board_id}, {"runs": event.runs, "at": it.at})
+fold.on(WorkStalled)(recorder(stalls))

@@ -1,13 +1,12 @@
-"""What people said to a run while it worked, in order, for its agent's next step."""
+"""People's messages to a run at work, in order, for its agent's next step."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, many, pick
+from ledger.db.rows import columns, many, pick, recorder
 from ledger.db.tables import VIEWS
-from ledger.event import Recorded
 from ledger.events.run import RunSteered
 from ledger.fold import Fold
 from ledger.ids import RunId
@@ -35,7 +34,4 @@ def after(db: Connection, run_id: RunId, seq: int) -> tuple[SteeringRow, ...]:
     return many(db, SteeringRow, pick(SteeringRow, steering).where(mine).order_by(steering.c.seq))
 
 
-@fold.on(RunSteered)
-def _steered(db: Connection, it: Recorded, event: RunSteered) -> None:
-    said = {"by": event.by, "text": event.text, "comment_id": event.comment_id}
-    db.execute(steering.insert().values(seq=it.seq, run_id=event.run_id, at=it.at, **said))
+fold.on(RunSteered)(recorder(steering))

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, many, pick, where
+from ledger.db.rows import columns, drop, keep, listed, many, pick, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import ColumnsChanged, StopLifted, StopOrdered
@@ -30,18 +30,15 @@ fold = Fold()
 
 def of_board(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
     """Return the stops on the board, the oldest first."""
-    return many(db, StopRow, pick(StopRow, stops).where(stops.c.board_id == board_id).order_by(stops.c.at))
+    return listed(db, StopRow, stops, "at", board_id=board_id)
 
 
-@fold.on(StopOrdered)
-def _ordered(db: Connection, it: Recorded, event: StopOrdered) -> None:
-    key = {"board_id": event.board_id, "scope": event.scope, "target": event.target}
-    keep(db, stops, key, {"by": event.by, "at": it.at})
+fold.on(StopOrdered)(recorder(stops))
 
 
 @fold.on(ColumnsChanged)
 def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
-    now = {one.before: one.after for one in event.renamed}
+    now = {column.before: column.after for column in event.renamed}
     held = (stops.c.board_id == event.board_id) & (stops.c.scope == "column") & stops.c.target.in_(tuple(now))
     rows = many(db, StopRow, pick(StopRow, stops).where(held))
     db.execute(stops.delete().where(held))  # all before any: two columns may have swapped their names
@@ -52,5 +49,4 @@ def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
 
 @fold.on(StopLifted)
 def _lifted(db: Connection, _it: Recorded, event: StopLifted) -> None:
-    key = {"board_id": event.board_id, "scope": event.scope, "target": event.target}
-    db.execute(stops.delete().where(where(stops, key)))
+    drop(db, stops, board_id=event.board_id, scope=event.scope, target=event.target)

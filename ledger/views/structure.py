@@ -1,10 +1,10 @@
-"""What became of columns that a board had once, and whether its field Status is there."""
+"""The former columns of a board, and whether its field Status is there."""
 
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.rows import columns, drop, find, keep, many, pick
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardSeen, ColumnsChanged, StatusFound, StatusLost
@@ -28,22 +28,21 @@ fold = Fold()
 
 
 def former_columns(db: Connection, board_id: BoardId) -> dict[str, str]:
-    """Return what the board's former columns are called now; empty for one that was deleted."""
+    """Return the present names of the board's former columns; empty for one that was deleted."""
     mine = (former.c.board_id == board_id) & (former.c.name != STATUS)
     query = pick(FormerRow, former).where(mine).order_by(former.c.name)
     return {row.name: row.became for row in many(db, FormerRow, query)}
 
 
 def lost_status(db: Connection, board_id: BoardId) -> str | None:
-    """Return how the field Status is called now, empty where it is gone; None while it is there."""
-    mine = (former.c.board_id == board_id) & (former.c.name == STATUS)
-    row = one(db, FormerRow, pick(FormerRow, former).where(mine))
+    """Return the present name of the field Status, empty where it is gone; None while it is there."""
+    row = find(db, FormerRow, former, board_id=board_id, name=STATUS)
     return None if row is None else row.became
 
 
 @fold.on(ColumnsChanged)
 def _changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
-    now = {one.before: one.after for one in event.renamed} | dict.fromkeys(event.removed, "")
+    now = {column.before: column.after for column in event.renamed} | dict.fromkeys(event.removed, "")
     for name, became in former_columns(db, event.board_id).items():  # of one that was renamed twice
         if became in now:
             keep(db, former, {"board_id": event.board_id, "name": name}, {"became": now[became]})
@@ -64,4 +63,4 @@ def _lost(db: Connection, _it: Recorded, event: StatusLost) -> None:
 
 @fold.on(StatusFound)
 def _found(db: Connection, _it: Recorded, event: StatusFound) -> None:
-    db.execute(former.delete().where(former.c.board_id == event.board_id, former.c.name == STATUS))
+    drop(db, former, board_id=event.board_id, name=STATUS)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import columns, keep, many, one, pick
+from ledger.db.rows import change, columns, fields_for, find, listed, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.pull import ReviewSubmitted
@@ -16,9 +16,7 @@ from ledger.ids import CardId, RunId
 
 @dataclass(frozen=True, slots=True)
 class ThreadRow:
-    """A thread; `answered_by` is the run that answered it, None while it waits. Threads of a review are one
-    batch.
-    """
+    """A thread; `answered_by` is the run that answered it, None while it waits. A review is one batch."""
 
     thread_id: str
     card_id: CardId
@@ -41,15 +39,12 @@ fold = Fold()
 
 def get(db: Connection, thread_id: str) -> ThreadRow | None:
     """Return the thread; None when it is unknown or nobody trusted opened it."""
-    return one(db, ThreadRow, pick(ThreadRow, threads).where(threads.c.thread_id == thread_id))
+    return find(db, ThreadRow, threads, thread_id=thread_id)
 
 
 def pending(db: Connection, card_id: CardId) -> tuple[ThreadRow, ...]:
     """Return the card's threads that no run has answered, the oldest first."""
-    waits = (threads.c.card_id == card_id) & threads.c.answered_by.is_(None)
-    return many(
-        db, ThreadRow, pick(ThreadRow, threads).where(waits).order_by(threads.c.seq, threads.c.thread_id)
-    )
+    return listed(db, ThreadRow, threads, "seq", "thread_id", card_id=card_id, answered_by=None)
 
 
 def pending_count(db: Connection, card_id: CardId) -> int:
@@ -60,8 +55,7 @@ def pending_count(db: Connection, card_id: CardId) -> int:
 
 def of_run(db: Connection, run_id: RunId) -> tuple[ThreadRow, ...]:
     """Return the threads that the run answered."""
-    query = pick(ThreadRow, threads).where(threads.c.answered_by == run_id)
-    return many(db, ThreadRow, query.order_by(threads.c.seq, threads.c.thread_id))
+    return listed(db, ThreadRow, threads, "seq", "thread_id", answered_by=run_id)
 
 
 @fold.on(ReviewSubmitted)
@@ -69,22 +63,9 @@ def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
     if not event.trusted:
         return
     for thread in event.threads:
-        opened = {
-            "card_id": event.card_id,
-            "review_id": event.review_id,
-            "seq": it.seq,
-            "author": event.author,
-            "path": thread.path,
-            "line": thread.line,
-            "text": thread.text,
-            "at": it.at,
-            "answered_by": None,
-            "answer": "",
-        }
-        keep(db, threads, {"thread_id": thread.thread_id}, opened)
+        record(db, threads, it, **fields_for(threads, thread))
 
 
 @fold.on(ThreadAnswered)
 def _answered(db: Connection, _it: Recorded, event: ThreadAnswered) -> None:
-    mine = threads.c.thread_id == event.thread_id
-    db.execute(threads.update().where(mine).values(answered_by=event.run_id, answer=event.text))
+    change(db, threads, {"thread_id": event.thread_id}, answered_by=event.run_id, answer=event.text)

@@ -1,4 +1,4 @@
-"""What was spent in all against each limit that is shared: a sum for each, so that none must be added up."""
+"""The dollars spent against each shared limit: one stored sum for each, so that no reader adds up."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 from sqlalchemy import Connection, Table, select
 
-from ledger.db.rows import columns, where
+from ledger.db.rows import change, columns
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantMetered
@@ -36,7 +36,7 @@ fold = Fold()
 def of_board(
     db: Connection, board_id: BoardId, day: date, card_ids: Collection[str]
 ) -> dict[tuple[Limit, str], float]:
-    """Return the dollars of the board, of all that spent on `day` of UTC, and of these cards."""
+    """Return the dollars of the board, of everybody on `day` of UTC, and of these cards."""
     query = select(totals.c.shared, totals.c.name, totals.c.usd).where(totals.c.board_id == board_id)
     # One look for each: SQLite reads all sums of the board for a condition with an OR in it.
     looks = (
@@ -50,18 +50,16 @@ def of_board(
 
 @fold.on(UsageMetered)
 def _metered(db: Connection, it: Recorded, event: UsageMetered) -> None:
-    run = db.execute(
-        select(runs.c.board_id, runs.c.card_id, runs.c.column, runs.c.by).where(runs.c.run_id == event.run_id)
-    ).first()
+    wanted = select(runs.c.board_id, runs.c.card_id, runs.c.column, runs.c.by)
+    run = db.execute(wanted.where(runs.c.run_id == event.run_id)).first()
     if run is not None and event.usd:
         _add(db, run.board_id, run.card_id, run.column, run.by, it.at, event.usd)
 
 
 @fold.on(AssistantMetered)
 def _assistant_metered(db: Connection, it: Recorded, event: AssistantMetered) -> None:
-    card = db.execute(
-        select(cards.c.board_id, cards.c.column).where(cards.c.card_id == event.card_id)
-    ).first()
+    wanted = select(cards.c.board_id, cards.c.column)
+    card = db.execute(wanted.where(cards.c.card_id == event.card_id)).first()
     if card is not None and event.usd:
         _add(db, card.board_id, event.card_id, card.column or "", "", it.at, event.usd)
 
@@ -79,6 +77,5 @@ def _add(
     )
     for when, shared, name in sums:
         key = {"board_id": board_id, "day": when, "shared": str(shared), "name": name}
-        more = totals.update().where(where(totals, key)).values(usd=totals.c.usd + usd)
-        if not db.execute(more).rowcount:
+        if not change(db, totals, key, usd=totals.c.usd + usd):
             db.execute(totals.insert().values(**key, usd=usd))

@@ -1,11 +1,11 @@
-"""Every review that was heard of, and the verdict that the standing ones come to."""
+"""Every known review, and the verdict that follows from the standing ones."""
 
 from datetime import datetime
 
 from sqlalchemy import BigInteger, Boolean, Column, Connection, Table, select
 
 from ledger.db.column_types import Moment, Prose
-from ledger.db.rows import keep, where
+from ledger.db.rows import change, drop, keep, record, where
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
@@ -25,20 +25,20 @@ verdicts = Table(
     Column("head", Prose, nullable=False),
     Column("at", Moment, nullable=False),
 )
-# Every review, whoever submitted it. Deliveries come in any order: it may be dismissed before it is heard of.
+# Every review of anybody. Deliveries come in any order: a dismissal may arrive before its review.
 reviews = Table(
     "view_card_reviews",
     VIEWS,
     Column("card_id", Prose, primary_key=True),
     Column("review_id", BigInteger, primary_key=True),
-    Column("heard", Boolean, nullable=False),
-    Column("dismissed", Boolean, nullable=False),
+    Column("heard", Boolean, nullable=False, default=False),
+    Column("dismissed", Boolean, nullable=False, default=False),
 )
 fold = Fold()
 
 
 def knows(db: Connection, card_id: CardId, review_id: int) -> bool:
-    """Tell whether the review was recorded, so that hearing of it twice is one event."""
+    """Tell whether the review was recorded, so that two deliveries of it are one event."""
     mine = (reviews.c.card_id == card_id) & (reviews.c.review_id == review_id)
     return bool(db.scalar(select(reviews.c.heard).where(mine)))
 
@@ -60,32 +60,24 @@ def asking(db: Connection, card_id: CardId) -> tuple[str, ...]:
 @fold.on(ReviewSubmitted)
 def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
     review = {"card_id": event.card_id, "review_id": event.review_id}
-    dismissed = bool(db.scalar(select(reviews.c.dismissed).where(where(reviews, review))))
-    keep(db, reviews, review, {"heard": True, "dismissed": dismissed})
+    keep(db, reviews, review, {"heard": True})
     if not event.trusted or event.verdict not in ("approved", "changes_requested"):
         return
     key = {"card_id": event.card_id, "author": event.author}
-    mine = (verdicts.c.card_id == event.card_id) & (verdicts.c.author == event.author)
-    newest = db.scalar(select(verdicts.c.review_id).where(mine)) or 0
+    newest = db.scalar(select(verdicts.c.review_id).where(where(verdicts, key))) or 0
     if event.review_id > newest:  # deliveries come in any order; reviews are counted up
-        newer = {
-            "review_id": event.review_id,
-            "verdict": event.verdict,
-            "head": event.head,
-            "at": it.at,
-        }
-        keep(db, verdicts, key, newer)
-        if dismissed:
-            db.execute(verdicts.delete().where(mine))
+        if db.scalar(select(reviews.c.dismissed).where(where(reviews, review))):
+            drop(db, verdicts, **key)
+        else:
+            record(db, verdicts, it)
         _judge(db, event)
 
 
 @fold.on(ReviewDismissed)
 def _dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
     review = {"card_id": event.card_id, "review_id": event.review_id}
-    heard = bool(db.scalar(select(reviews.c.heard).where(where(reviews, review))))
-    keep(db, reviews, review, {"heard": heard, "dismissed": True})
-    db.execute(verdicts.delete().where(where(verdicts, review)))
+    keep(db, reviews, review, {"dismissed": True})
+    drop(db, verdicts, **review)
     _judge(db, event)
 
 
@@ -95,5 +87,4 @@ def _judge(db: Connection, event: CardEvent) -> None:
     worst = next((verdict for verdict in ("changes_requested", "approved") if verdict in standing), "none")
     approvals = (verdicts.c.card_id == event.card_id) & (verdicts.c.verdict == "approved")
     newest = select(verdicts.c.head).where(approvals).order_by(verdicts.c.review_id.desc()).limit(1)
-    judged = {"verdict": worst, "approved_head": db.scalar(newest) or ""}
-    db.execute(cards.update().where(cards.c.card_id == event.card_id).values(**judged))
+    change(db, cards, {"card_id": event.card_id}, verdict=worst, approved_head=db.scalar(newest) or "")

@@ -1,13 +1,12 @@
-"""The commits that went without checks, because the policy said so."""
+"""The commits without checks, as the policy wanted."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Table, select
 
-from ledger.db.rows import columns
+from ledger.db.rows import columns, recorder
 from ledger.db.tables import VIEWS
-from ledger.event import Recorded
 from ledger.events.bounds import ValidationWaived
 from ledger.fold import Fold
 from ledger.ids import RunId
@@ -30,12 +29,9 @@ fold = Fold()
 
 
 def covers(db: Connection, run_id: RunId, head: str) -> bool:
-    """Tell whether nothing checked what the run made of that commit, on purpose."""
+    """Tell whether the run's commit went unchecked on purpose."""
     mine = (waivers.c.run_id == run_id) & (waivers.c.head == head)
     return db.scalar(select(waivers.c.seq).where(mine)) is not None
 
 
-@fold.on(ValidationWaived)
-def _waived(db: Connection, it: Recorded, event: ValidationWaived) -> None:
-    seen = {name: getattr(event, name) for name in ("run_id", "head", "base", "definition")}
-    db.execute(waivers.insert().values(seq=it.seq, at=it.at, **seen))
+fold.on(ValidationWaived)(recorder(waivers))

@@ -4,10 +4,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from ledger.events.board import CardExplained
 from ledger.states import Archetype, CardState, Gate
 from rules.card.state import change
 from rules.card.trigger import Occasion
-from rules.intents.internal import Explain, QueueRun
+from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, MarkReady, MergePull, Say
 from rules.policy.model import Policy
 from rules.policy.repository import Part
@@ -49,7 +50,7 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occas
     ready = (MarkReady(card, about=occasion.key),) if pull.draft else ()
     because = f"merging pull request #{pull.number}"
     act = MergePull(card, settings.method, pull.head, about=occasion.key, requires=settings.requires)
-    return Decision((*ready, act, Explain(card, because)), (because,))
+    return Decision((*ready, act, CardExplained(card, because)), (because,))
 
 
 def _checked_first(policy: Policy, snapshot: Snapshot, pull: PullSeen, occasion: Occasion) -> Decision | None:

@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from ledger.events.board import CardExplained
 from ledger.states import Archetype
 from rules.card.trigger import Occasion
-from rules.intents.internal import Explain
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.policy.repository import Part
@@ -32,7 +32,7 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: Occas
         return ready
     told = f"pull request #{pull.number} stays a draft: {because}" if pull else because
     said = Say(snapshot.card_id, f"draft:{occasion.key}", sentence(told), "pull")
-    return ready + Decision((Explain(snapshot.card_id, plain(told, 300)), said), (told,))
+    return ready + Decision((CardExplained(snapshot.card_id, plain(told, 300)), said), (told,))
 
 
 def headline(settings: Settings) -> str:

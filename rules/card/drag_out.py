@@ -4,13 +4,13 @@ began is simply let go.
 
 from datetime import datetime
 
-from ledger.events.board import CardMoved
+from ledger.events.board import CardHeldBack, CardMoved
 from ledger.model.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import RUN_HELD, Ending, RunState
 from rules.card.state import settle
 from rules.card.trigger import stamp
-from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, HoldBack, StopRun
-from rules.intents.outbound import Decision, Intent, MoveCard, Say
+from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, StopRun
+from rules.intents.outbound import Decision, Intent, MoveCard, RuleEvent, Say
 from rules.policy.model import Policy
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import code
@@ -87,7 +87,7 @@ def leave(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, no
         return Decision(
             (StopRun(card, run.run_id, "cancel", snapshot.mover.login or "policy", because),), (because,)
         )
-    hold: tuple[Intent, ...] = (HoldBack(card, wanted, _who(snapshot)), back)
+    hold: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, wanted, _who(snapshot)), back)
     if rule == "finish":
         return Decision(hold, (f"{run.run_id} may finish, then the card goes to {code(wanted)}",))
     if run.leaving:
@@ -114,7 +114,9 @@ def _named(snapshot: Snapshot) -> str:
 def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision:
     text = f"The card was dragged away {MAX_BACK} times while {run.run_id} {_doing(run)}, so it is not put "
     text += "back any more: does an automation of the board move it? `/cardinal cancel` stops the run."
-    hold: tuple[Intent, ...] = (HoldBack(snapshot.card_id, wanted, _who(snapshot)),) if wanted else ()
+    hold: tuple[Intent | RuleEvent, ...] = (
+        (CardHeldBack(snapshot.card_id, wanted, _who(snapshot)),) if wanted else ()
+    )
     return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))
 
 
@@ -123,7 +125,7 @@ def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen)
     if event.by_cardinal or not snapshot.held_back:
         return settle(policy, snapshot)
     card = snapshot.card_id
-    kept: tuple[Intent, ...] = (HoldBack(card, "", _who(snapshot)),)
+    kept: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, "", _who(snapshot)),)
     if run.leaving:
         answer = AnswerQuestion(
             card, run.run_id, run.leaving.question_id, _who(snapshot), "The card was put back."
@@ -140,5 +142,5 @@ def release(snapshot: Snapshot, now: datetime) -> Decision:
     about = f"release:{snapshot.run.run_id}:{stamp(now)}"
     move = MoveCard(card, wanted, about=about, source=snapshot.column or "")
     return Decision(
-        (HoldBack(card, "", "policy"), move), (f"the card goes to {code(wanted)}, as was wanted",)
+        (CardHeldBack(card, "", "policy"), move), (f"the card goes to {code(wanted)}, as was wanted",)
     )

@@ -3,23 +3,32 @@
 from datetime import datetime
 
 from ledger.event import Event
+from ledger.events.agent import CardToolAllowed
 from ledger.events.board import (
+    BoardHalted,
     CardArchived,
     CardArrived,
     CardConverted,
     CardDescribed,
+    CardHeldBack,
     CardMoved,
     CardRestored,
     CardSeen,
+    HaltLifted,
     LabelJudged,
     MoverFound,
+    StopLifted,
+    StopOrdered,
 )
+from ledger.events.conversation import CommentReleased
+from ledger.events.instruction import SkillsPinned
 from ledger.events.placement import RepositoryResolved
+from ledger.events.run import RunSteered
 from ledger.model.reasons import Reason
 from ledger.states import Archetype, CardState
 from rules.card.state import change, explain
-from rules.intents import halt, internal, outbound
-from rules.intents.outbound import Decision, Intent, Say
+from rules.intents import internal, outbound
+from rules.intents.outbound import Decision, Intent, RuleEvent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of
 from rules.snapshot import UNTOLD, Mover, Snapshot
@@ -39,26 +48,26 @@ STEERED = (
 )
 # What costs money, changes or takes back what people made or asked for, or decides for them. An intent that
 # is not here only shows what is: tests/rules/test_moving.py has the reason for each.
-ACTS: tuple[type[Intent], ...] = (
+ACTS: tuple[type[Intent | RuleEvent], ...] = (
     internal.QueueRun,
     internal.ApprovePlan,
     internal.RebindPlan,
     internal.RedirectPlan,
     internal.RaiseBudget,
-    internal.AllowTool,
-    internal.PinSkills,
+    CardToolAllowed,
+    SkillsPinned,
     internal.RequeueRun,
-    internal.SteerRun,
-    internal.ReleaseComment,
-    internal.OrderStop,
-    internal.LiftStop,
+    RunSteered,
+    CommentReleased,
+    StopOrdered,
+    StopLifted,
     internal.StopRun,
     internal.EndRun,
-    internal.HoldBack,
+    CardHeldBack,
     internal.AskQuestion,
     internal.AnswerQuestion,
-    halt.HaltBoard,
-    halt.LiftHalt,
+    BoardHalted,
+    HaltLifted,
     outbound.MoveCard,
     outbound.ConvertDraft,
     outbound.CreateCard,
@@ -114,7 +123,7 @@ def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, n
     return shown + Decision((Say(snapshot.card_id, about, sentence(because)),))
 
 
-def _acts(snapshot: Snapshot, intent: Intent) -> bool:
+def _acts(snapshot: Snapshot, intent: Intent | RuleEvent) -> bool:
     """Tell whether the intent is one that needs the right; the branch of what is merged is of no use."""
     merged = snapshot.pull is not None and snapshot.pull.state == "merged"
     return isinstance(intent, ACTS) and not (merged and isinstance(intent, outbound.DeleteBranch))

@@ -9,7 +9,7 @@ from ledger.model.reasons import Reason
 from ledger.states import ATTENTION, CARD_STATES, CARD_STEPS, Archetype, CardState, RunState, kind_for
 from rules import registry
 from rules.card.dependencies import waiting
-from rules.intents.internal import ChangeCardState, Explain
+from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
 from rules.policy.model import Policy
 from rules.snapshot import RunSeen, Snapshot
@@ -66,7 +66,7 @@ def change(
 def explain(snapshot: Snapshot, because: str, reason: Reason = Reason.OTHER) -> Decision:
     """Return only the sentence, for a card whose state stays as it is."""
     return Decision(
-        (Explain(snapshot.card_id, because, reason), *_face(snapshot, snapshot.state)), (because,)
+        (CardExplained(snapshot.card_id, because, reason), *_face(snapshot, snapshot.state)), (because,)
     )
 
 

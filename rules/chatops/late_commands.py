@@ -8,7 +8,7 @@ from ledger.states import Ending
 from rules.chatops.replies import AT_ONCE, say
 from rules.commands import ok
 from rules.handlers.card_moved import UNKNOWN
-from rules.intents.outbound import Decision, Intent, Say
+from rules.intents.outbound import Decision, Say
 from rules.runs.check_only import BY_PUSH
 from rules.runs.kill_switch import targets
 from rules.snapshot import RunSeen, Snapshot
@@ -31,9 +31,7 @@ def with_the_first(snapshot: Snapshot, given: CommandGiven, obeyed: Decision, no
     told = f"{code(by, 40)} {did} first."
     if not obeyed.intents:
         return obeyed + say(snapshot, given, told)
-    said: list[Intent] = [
-        replace(one, text=f"{told} {one.text}") if isinstance(one, Say) else one for one in obeyed.intents
-    ]
+    said = (replace(one, text=f"{told} {one.text}") for one in obeyed.intents if isinstance(one, Say))
     return Decision(tuple(said), (told, *obeyed.because))
 
 

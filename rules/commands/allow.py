@@ -5,11 +5,11 @@
 
 from datetime import datetime
 
+from ledger.events.agent import CardToolAllowed
 from ledger.events.conversation import CommandGiven
 from ledger.model.limit_answers import Code, Subject, subject_of
 from rules.chatops.parser import WORKFLOWS
 from rules.chatops.replies import choose, say
-from rules.intents.internal import AllowTool
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -38,14 +38,14 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
             " can be seen."
         )
         return say(snapshot, given, text)
-    allowed = AllowTool(snapshot.card_id, " ".join(pattern.split()), given.by)
+    allowed = CardToolAllowed(snapshot.card_id, " ".join(pattern.split()), given.by)
     return Decision((allowed,), (f"{given.by} allows {code(pattern)} on this card",))
 
 
 def _workflows(snapshot: Snapshot, given: CommandGiven) -> Decision:
     """Let the card's agents change files of CI, and answer the run that waits for just that."""
     run, because = snapshot.live_run, (f"{given.by} allows changes of workflow files on this card",)
-    allowed = Decision((AllowTool(snapshot.card_id, WORKFLOWS, given.by),), because)
+    allowed = Decision((CardToolAllowed(snapshot.card_id, WORKFLOWS, given.by),), because)
     if run and run.question and subject_of(run.question) is Subject.WORKFLOWS:
         return allowed + choose(snapshot, run, run.question, given.by, Code.PUBLISH)
     return allowed

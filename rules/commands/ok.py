@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from ledger.events.conversation import CommandGiven, PersonSaid
+from ledger.events.conversation import CommandGiven, CommentReleased, PersonSaid
+from ledger.events.run import RunSteered
 from rules.card.trigger import was_before
 from rules.chatops.parser import parse
 from rules.chatops.replies import say
 from rules.handlers import comment
-from rules.intents.internal import ReleaseComment, SteerRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -48,7 +48,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         return say(
             snapshot, given, f"{text} waits here, so nothing was let through. Say it in your own words."
         )
-    release = ReleaseComment(snapshot.card_id, held.comment_id, held.place, given.by)
+    release = CommentReleased(snapshot.card_id, held.comment_id, held.place, given.by)
     because = (f"{given.by} lets a comment by {code(held.author, 40)} through",)
     return Decision((release,), because) + _passed_on(policy, snapshot, given, held)
 
@@ -67,7 +67,7 @@ def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: He
     older = run and run.question and was_before(held.at, run.question.asked_at)  # it answers something else
     decided = comment.steer(snapshot, run, words) if run and older else comment.heard(policy, snapshot, words)
     said = f"{held.author} wrote, and {given.by} lets it through:\n{held.text}"
-    intents = (replace(one, text=said) if isinstance(one, SteerRun) else one for one in decided.intents)
+    intents = (replace(one, text=said) if isinstance(one, RunSteered) else one for one in decided.intents)
     return Decision(tuple(intents), decided.because)
 
 

@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
+from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven
 from ledger.states import RUN_HELD
 from rules.chatops.replies import say
-from rules.intents.internal import OrderStop, StopRun
+from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -35,5 +36,5 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if any(stop.scope == scope and stop.target == target for stop in snapshot.stops):
         undo = "/cardinal resume" if scope == "card" else f"/cardinal resume {scope}"
         return say(snapshot, given, f"The {scope} is stopped already. `{undo}` lets it go on.")
-    order = OrderStop(card, snapshot.board_id, scope, target, given.by)
+    order = StopOrdered(snapshot.board_id, scope, target, given.by)
     return Decision((order,), (f"{given.by} stops the {scope}",))

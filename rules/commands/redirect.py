@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from ledger.events.run import RunSteered
 from ledger.states import RUN_HELD, RunState
 from rules.chatops.replies import say
-from rules.intents.internal import RedirectPlan, RequeueRun, SteerRun
+from rules.intents.internal import RedirectPlan, RequeueRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -30,7 +31,7 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
         return say(snapshot, given, "No plan waits for approval, so there is nothing to redirect.")
     by = f": {code(run.plan_by, 40)} settled plan {run.plan_revision}" if run.plan_by else ""
     if run.state in RUN_HELD or run.session_id:
-        steer = SteerRun(card, run.run_id, given.by, given.argument, given.comment_id)
+        steer = RunSteered(run.run_id, given.by, given.argument, given.comment_id)
         text = f"No plan of {run.run_id} waits{by}. Its agent reads your words at its next step."
         return Decision((steer,), (text,)) + say(snapshot, given, text)
     text = (

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
+from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.conversation import CommandGiven
 from rules.chatops.replies import say
-from rules.intents.halt import LiftHalt
-from rules.intents.internal import LiftStop, RequeueRun
-from rules.intents.outbound import Decision, Intent
+from rules.intents.internal import RequeueRun
+from rules.intents.outbound import Decision, Intent, RuleEvent
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.runs.kill_switch import targets
@@ -25,13 +25,13 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if scope not in ("card", "column", "board"):
         return say(snapshot, given, f"Nothing was resumed: say `{USAGE}`.")
     card, run, target = snapshot.card_id, snapshot.live_run, targets(snapshot)[scope]
-    intents: list[Intent] = [
-        LiftStop(card, snapshot.board_id, scope, target, given.by)
+    intents: list[Intent | RuleEvent] = [
+        StopLifted(snapshot.board_id, scope, target, given.by)
         for stop in snapshot.stops
         if stop.scope == scope and stop.target == target
     ]
     if scope == "board" and snapshot.halt:
-        intents.append(LiftHalt(card, snapshot.board_id, given.by))
+        intents.append(HaltLifted(snapshot.board_id, snapshot.halt.cause, given.by))
     if scope == "card" and run and run.paused:
         intents.append(RequeueRun(card, run.run_id, "resumed", given.by))
     if intents:

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from ledger.events.instruction import SkillsPinned
 from rules.chatops.replies import say
-from rules.intents.internal import PinSkills
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -24,12 +24,12 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     if not words:
         return say(snapshot, given, f"Say which: `/cardinal skills safe-migration`; {_HINT}.")
     if [word.lower() for word in words] == ["none"]:
-        cleared = PinSkills(snapshot.card_id, (), given.by)
+        cleared = SkillsPinned(snapshot.card_id, (), given.by)
         return Decision((cleared,), (f"{given.by} chose no skills for this card",))
     names = names_of(given.argument)
     wrong = next((word for word in words if not names_of(word)), "")
     if wrong or len(words) > MAX_NAMED:
         because = f"{code(wrong, 40)} can be no skill" if wrong else f"at most {MAX_NAMED} can be named"
         return say(snapshot, given, f"Nothing was chosen: {because}; {_HINT}.")
-    pinned = PinSkills(snapshot.card_id, names, given.by)
+    pinned = SkillsPinned(snapshot.card_id, names, given.by)
     return Decision((pinned,), (f"{given.by} chose {', '.join(names)} for the card's next runs",))

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
+from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven
 from rules.chatops.replies import say
-from rules.intents.internal import OrderStop
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -21,5 +21,5 @@ def obey(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime)
     """Switch the board's kill switch on."""
     if any(stop.scope == "board" for stop in snapshot.stops):
         return say(snapshot, given, "The board is stopped already. `/cardinal resume board` lets it go on.")
-    order = OrderStop(snapshot.card_id, snapshot.board_id, "board", targets(snapshot)["board"], given.by)
+    order = StopOrdered(snapshot.board_id, "board", targets(snapshot)["board"], given.by)
     return Decision((order,), (f"{given.by} stops the board",))

@@ -6,6 +6,7 @@ from ledger.events.board import (
     CardArrived,
     CardConverted,
     CardDescribed,
+    CardHeldBack,
     CardMoved,
     CardRestored,
     CardSeen,
@@ -21,7 +22,6 @@ from rules.card.state import COLUMNS, settle
 from rules.card.trigger import Occasion
 from rules.columns import planning
 from rules.handlers.access import spread
-from rules.intents.internal import HoldBack
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.runs.plan_approval import is_reworded
@@ -108,7 +108,7 @@ def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Do what the policy says for a card that has come to its column."""
     if snapshot.archived:
         return settle(policy, snapshot)
-    free = (HoldBack(snapshot.card_id, "", "policy"),) if snapshot.held_back == snapshot.column else ()
+    free = (CardHeldBack(snapshot.card_id, "", "policy"),) if snapshot.held_back == snapshot.column else ()
     released = Decision(free)
     column = policy.column(snapshot.column)
     if column is None:

@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from ledger.events.conversation import AssistantFailed, AssistantReplied, PersonSaid, TaskAnswered
+from ledger.events.run import RunSteered
 from ledger.model.limit_answers import Subject, subject_of
 from ledger.states import RUN_HELD, Archetype, CardState, RunState
 from rules.card.state import change, settle
 from rules.card.trigger import stamp, was_before
 from rules.chatops import replies
 from rules.chatops.parser import parse, refusal_to_answer
-from rules.intents.internal import SteerRun
 from rules.intents.outbound import AskAssistant, Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import OpenQuestion, RunSeen, Snapshot
@@ -132,6 +132,6 @@ def _answers(question: OpenQuestion | None, event: PersonSaid) -> bool:
 def steer(snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
     """Hand the words to the run's agent, as an answer to nothing."""
     if run.state in RUN_HELD or run.session_id:
-        steer = SteerRun(snapshot.card_id, run.run_id, event.author, event.text, event.comment_id)
+        steer = RunSteered(run.run_id, event.author, event.text, event.comment_id)
         return Decision((steer,), (f"{run.run_id} reads it at its next step",))
     return Decision((), (f"{run.run_id} has not begun: it reads the conversation when it does",))

@@ -72,14 +72,13 @@ def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime)
     taken_away = snapshot.archived and may_move(policy, snapshot.mover)
     if taken_away or snapshot.given_up:
         return abandon(snapshot, "the card was given up before its pull request was there")
-    intents: list[Intent] = [UpdateFace(card)]
+    shown = Decision((UpdateFace(card),), (f"pull request #{event.number} is open",))
     if run:
-        intents.append(WriteRunComment(card, run.run_id))
+        shown += Decision((WriteRunComment(card, run.run_id),))
     if run and run.ending is Ending.SUCCEEDED and snapshot.open_pull:
-        intents.append(UpdatePull(card))
-        if snapshot.open_pull.draft:
-            intents += leaves_draft(snapshot, run.run_id).intents
-    return Decision(tuple(intents), (f"pull request #{event.number} is open",))
+        ready = leaves_draft(snapshot, run.run_id).intents if snapshot.open_pull.draft else ()
+        shown += Decision((UpdatePull(card), *ready))
+    return shown
 
 
 def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetime) -> Decision:

@@ -1,9 +1,9 @@
-"""The inward intents: they become events in the same transaction (`bot/reactor/apply.py`)."""
+"""Inward intents: they become events in the same transaction (`bot/reactor/apply.py`)."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.ids import BoardId, QuestionId, RunId
+from ledger.ids import QuestionId, RunId
 from ledger.model.limit_answers import Choice, Code, Subject
 from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending
@@ -17,22 +17,6 @@ class ChangeCardState(Intent):
     after: CardState
     because: str
     reason: Reason = Reason.OTHER
-
-
-@dataclass(frozen=True, slots=True)
-class Explain(Intent):
-    """Say why the card waits, in one line."""
-
-    because: str
-    reason: Reason = Reason.OTHER
-
-
-@dataclass(frozen=True, slots=True)
-class HoldBack(Intent):
-    """Remember the column that the card was dragged to; empty `wanted` forgets it."""
-
-    wanted: str
-    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,22 +96,6 @@ class RaiseBudget(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class AllowTool(Intent):
-    """Allow the card's agents what matches the pattern, unasked."""
-
-    pattern: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class PinSkills(Intent):
-    """Give the card's next runs these skills, in place of those that were chosen so before."""
-
-    names: tuple[str, ...]
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
 class RequeueRun(Intent):
     """Let a parked or waiting run go on. `why`: answered, approved, redirected or resumed, then `by` whom."""
 
@@ -154,42 +122,3 @@ class EndRun(Intent):
     ending: Ending
     reason: str
     detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class SteerRun(Intent):
-    """Hand a person's message to the running agent."""
-
-    run_id: RunId
-    by: str
-    text: str
-    comment_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseComment(Intent):
-    """Let the words of somebody without write access count as if `by` had said them."""
-
-    comment_id: int
-    place: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class OrderStop(Intent):
-    """Switch a kill switch on. `scope`: board, column or card."""
-
-    board_id: BoardId
-    scope: str
-    target: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class LiftStop(Intent):
-    """Switch a kill switch off."""
-
-    board_id: BoardId
-    scope: str
-    target: str
-    by: str

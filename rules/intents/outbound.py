@@ -1,12 +1,30 @@
-"""What the rules can ask for. An intent does nothing itself.
+"""Outward intents: acts on GitHub. They become outbox entries, carried out in `bot/outbox/handlers/`.
 
-Here are the outward ones, which become outbox entries, carried out by the file of the same name in
-`bot/outbox/handlers/`; the inward ones are in `rules/intents/internal.py`.
+Inward intents are in `rules/intents/internal.py`. An intent does nothing itself.
 """
 
 from dataclasses import dataclass
 
+from ledger.events.agent import CardToolAllowed
+from ledger.events.board import BoardHalted, CardExplained, CardHeldBack, HaltLifted, StopLifted, StopOrdered
+from ledger.events.conversation import CommentReleased
+from ledger.events.instruction import SkillsPinned
+from ledger.events.run import RunSteered
 from ledger.ids import CardId, QuestionId, RunId
+
+# Events that the rules decide themselves. All others follow from an intent and the ledger as it then is.
+RuleEvent = (
+    CardExplained
+    | CardHeldBack
+    | CardToolAllowed
+    | CommentReleased
+    | RunSteered
+    | SkillsPinned
+    | StopOrdered
+    | StopLifted
+    | BoardHalted
+    | HaltLifted
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +263,12 @@ class RunTask(Intent):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the rules ask for and why; `because` has one short sentence for each thing that was considered."""
+    """Intents and their reasons; `because` has one short sentence for each thing that was considered.
 
-    intents: tuple[Intent, ...] = ()
+    An event among the intents is appended as it is, unless it would change nothing.
+    """
+
+    intents: tuple[Intent | RuleEvent, ...] = ()
     because: tuple[str, ...] = ()
 
     def __add__(self, other: "Decision") -> "Decision":

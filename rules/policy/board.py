@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from rules.policy.column import ColumnPolicy, Dollars
-from rules.policy.repository import Name, Part
+from rules.policy.repository import Name, Part, positive, setting, whole
 
 Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$")]
 
@@ -20,82 +20,45 @@ Allowed = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length
 class BoardLimits(Part):
     """What all columns together may use."""
 
-    runs: int = Field(
-        default=6, strict=True, ge=1, le=1000, description="Runs at the same time on the board."
+    runs: int = whole(6, 1, 1000, "Runs at the same time on the board.")
+    runs_per_repository: int = whole(2, 1, 1000, "Runs at the same time in one repository.")
+    usd_per_day: float = positive(
+        50, 1_000_000, "Dollars a day (UTC) on the whole board, with those that runs have reserved."
     )
-    runs_per_repository: int = Field(
-        default=2, strict=True, ge=1, le=1000, description="Runs at the same time in one repository."
+    usd_per_card: Dollars = setting(None, "Dollars for all runs of one card together; left out, no limit.")
+    usd_per_person: Dollars = setting(
+        None, "Dollars a day (UTC) for the runs that one person started; left out, no limit."
     )
-    usd_per_day: float = Field(
-        default=50,
-        strict=True,
-        gt=0,
-        le=1_000_000,
-        description="Dollars a day (UTC) on the whole board, with those that runs have reserved.",
+    usd_total: Dollars = setting(None, "Dollars of the board in all, ever; left out, no limit.")
+    automatic_runs_per_hour: int = whole(
+        6, 1, 100, "Runs of one card in an hour beyond which none starts without a person's command."
     )
-    usd_per_card: Dollars = Field(
-        default=None,
-        description="Dollars for all runs of one card together; left out, no limit.",
+    commands_per_minute: int = whole(
+        20, 1, 1000, "Commands of one person, or of a program in their name, that are obeyed in a minute."
     )
-    usd_per_person: Dollars = Field(
-        default=None,
-        description="Dollars a day (UTC) for the runs that one person started; left out, no limit.",
+    repairs: int = whole(
+        2, 0, 20, "Runs in a row that repair a pull request whose checks are red on GitHub; 0: none."
     )
-    usd_total: Dollars = Field(
-        default=None, description="Dollars of the board in all, ever; left out, no limit."
+    ci_wait_minutes: int = whole(
+        60, 1, 1440, "Minutes until a pull request's checks are taken as they are, finished or not."
     )
-    automatic_runs_per_hour: int = Field(
-        default=6,
-        strict=True,
-        ge=1,
-        le=100,
-        description="Runs of one card in an hour beyond which none starts without a person's command.",
-    )
-    commands_per_minute: int = Field(
-        default=20,
-        strict=True,
-        ge=1,
-        le=1000,
-        description="Commands of one person, or of a program in their name, that are obeyed in a minute.",
-    )
-    repairs: int = Field(
-        default=2,
-        strict=True,
-        ge=0,
-        le=20,
-        description="Runs in a row that repair a pull request whose checks are red on GitHub; 0: none.",
-    )
-    ci_wait_minutes: int = Field(
-        default=60,
-        strict=True,
-        ge=1,
-        le=1440,
-        description="Minutes until a pull request's checks are taken as they are, finished or not.",
-    )
-    same_failures: int = Field(
-        default=3,
-        strict=True,
-        ge=2,
-        le=100,
-        description="Cards that fail within an hour for one cause, a bad key say, before the board halts."
+    same_failures: int = whole(
+        3,
+        2,
+        100,
+        "Cards that fail within an hour for one cause, a bad key say, before the board halts."
         " The key of that name under `repository:` is about the rounds of one run.",
     )
-    points_per_hour: int = Field(
-        default=2500,
-        strict=True,
-        ge=100,
-        le=15_000,
-        description="GitHub's rate-limit points that Cardinal may use.",
-    )
+    points_per_hour: int = whole(2500, 100, 15_000, "GitHub's rate-limit points that Cardinal may use.")
 
 
 class RepositoryChoice(Part):
     """How a card that is not tied to one repository finds it."""
 
-    labels: dict[Name, Repository] = Field(default={}, description="The repository of cards with a label.")
-    home: Literal["own", "named"] | None = Field(
-        default=None,
-        description="Whether issues of the board's home are about the home itself (`own`) or name another "
+    labels: dict[Name, Repository] = setting({}, "The repository of cards with a label.")
+    home: Literal["own", "named"] | None = setting(
+        None,
+        "Whether issues of the board's home are about the home itself (`own`) or name another "
         "repository, and ask where they do not (`named`); unset: `named` where there are labels.",
     )
 
@@ -107,37 +70,37 @@ class RepositoryChoice(Part):
 class ModeChoice(Part):
     """How a card is worked on in another mode than its column says."""
 
-    labels: dict[Name, Literal["fix", "investigate"]] = Field(
-        default={"cardinal:fix": "fix", "cardinal:investigate": "investigate"},
-        description="The mode of cards with a label; two that disagree mean `investigate`.",
+    labels: dict[Name, Literal["fix", "investigate"]] = setting(
+        {"cardinal:fix": "fix", "cardinal:investigate": "investigate"},
+        "The mode of cards with a label; two that disagree mean `investigate`.",
     )
 
 
 class BoardRules(Part):
     """The `board:` part, read from the board's home repository."""
 
-    home: Repository | None = Field(default=None, description="This file's repository; it may be left out.")
+    home: Repository | None = setting(None, "This file's repository; it may be left out.")
     columns: Annotated[dict[Name, ColumnPolicy], Field(min_length=1, max_length=50)] = Field(
         description="The columns by the names that the board gives them."
     )
-    limits: BoardLimits = Field(default=BoardLimits(), description="What all columns together may use.")
-    commands: dict[Name, Allowed] = Field(
-        default={}, description="The lowest role for a command, or a list of roles and people."
+    limits: BoardLimits = setting(BoardLimits(), "What all columns together may use.")
+    commands: dict[Name, Allowed] = setting(
+        {}, "The lowest role for a command, or a list of roles and people."
     )
-    move: Allowed = Field(
-        default=("write",),
-        description="The lowest role for moving cards, or a list of roles and people. What anybody else"
+    move: Allowed = setting(
+        ("write",),
+        "The lowest role for moving cards, or a list of roles and people. What anybody else"
         " drags, archives or closes starts nothing, merges nothing and gives nothing up, and the card says"
         " so. GitHub's own workflows count as whoever closed or reopened the issue; else they have to be"
         " named, as `github-project-automation[bot]`.",
     )
-    unknown_mover: Literal["wait", "allow"] | None = Field(
-        default=None,
-        description="What a card does while neither its issue's timeline nor a delivery names who moved it:"
+    unknown_mover: Literal["wait", "allow"] | None = setting(
+        None,
+        "What a card does while neither its issue's timeline nor a delivery names who moved it:"
         " `wait` for the delivery or for somebody who may, or `allow` the move; unset: `wait`, but `allow`"
         " on a person's own board and without webhooks, where no delivery ever comes.",
     )
-    repositories: RepositoryChoice = Field(
-        default=RepositoryChoice(), description="How a card without a repository of its own finds one."
+    repositories: RepositoryChoice = setting(
+        RepositoryChoice(), "How a card without a repository of its own finds one."
     )
-    modes: ModeChoice = Field(default=ModeChoice(), description="How labels choose a run's mode.")
+    modes: ModeChoice = setting(ModeChoice(), "How labels choose a run's mode.")

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from ledger.states import Archetype
 from rules.policy.messages import unknown
 from rules.policy.network import Network
-from rules.policy.repository import Lines, Name, Part
+from rules.policy.repository import Lines, Name, Part, positive, setting, whole
 from rules.policy.stages import MAX, Permission, Stage
 
 AGENTS = ("claude", "codex", "opencode", "scripted")
@@ -26,40 +26,24 @@ def _success(value: object) -> object:
 class Tools(Part):
     """What the agent may do, by class of tool."""
 
-    edit: Permission = Field(default="allow", description="Change files of the workspace.")
-    run: Permission = Field(default="allow", description="Run commands in the workspace.")
-    commit: Permission = Field(default="allow", description="Commit to the card's branch.")
-    network: Network = Field(default=(), description="`none`, a list of host names, or `full`.")
-    ask: Lines = Field(default=(), description="Patterns of tool calls that need a person's word first.")
+    edit: Permission = setting("allow", "Change files of the workspace.")
+    run: Permission = setting("allow", "Run commands in the workspace.")
+    commit: Permission = setting("allow", "Commit to the card's branch.")
+    network: Network = setting((), "`none`, a list of host names, or `full`.")
+    ask: Lines = setting((), "Patterns of tool calls that need a person's word first.")
 
 
 class Resources(Part):
     """How much of the machine one container of a run may use."""
 
-    memory_mb: int = Field(
-        default=4096,
-        strict=True,
-        ge=64,
-        le=1_000_000,
-        description="Megabytes of memory; beyond it the kernel stops it.",
-    )
+    memory_mb: int = whole(4096, 64, 1_000_000, "Megabytes of memory; beyond it the kernel stops it.")
     cpus: float = Field(default=2.0, gt=0, le=256, description="Processor cores.")
-    processes: int = Field(
-        default=512, strict=True, ge=16, le=100_000, description="Processes and threads at once."
+    processes: int = whole(512, 16, 100_000, "Processes and threads at once.")
+    disk_mb: int = whole(8192, 64, 10_000_000, "Megabytes that the workspace may take.")
+    files: int = whole(
+        500_000, 1000, 100_000_000, "Files and folders that the workspace may have, empty ones too."
     )
-    disk_mb: int = Field(
-        default=8192, strict=True, ge=64, le=10_000_000, description="Megabytes that the workspace may take."
-    )
-    files: int = Field(
-        default=500_000,
-        strict=True,
-        ge=1000,
-        le=100_000_000,
-        description="Files and folders that the workspace may have, empty ones too.",
-    )
-    open_files: int = Field(
-        default=8192, strict=True, ge=64, le=1_000_000, description="Files open at once in a program."
-    )
+    open_files: int = whole(8192, 64, 1_000_000, "Files open at once in a program.")
 
 
 class MoveTo(Part):
@@ -72,82 +56,46 @@ class ColumnPolicy(Part):
     """The rules of one column of the board."""
 
     archetype: Archetype = Field(description="What kind of column it is.")
-    mode: Literal["fix", "investigate"] = Field(
-        default="fix",
-        description="`fix` ends in a pull request; `investigate` reads only and reports findings.",
+    mode: Literal["fix", "investigate"] = setting(
+        "fix", "`fix` ends in a pull request; `investigate` reads only and reports findings."
     )
-    agent: Name = Field(default="claude", description="The agent that works on cards here.")
-    model: Name = Field(default="default", description="The agent's model, as its own command line names it.")
-    models: Annotated[tuple[Name, ...], Field(max_length=50)] = Field(
-        default=(), description="More models that its agents may ask for; no other is let through."
+    agent: Name = setting("claude", "The agent that works on cards here.")
+    model: Name = setting("default", "The agent's model, as its own command line names it.")
+    models: Annotated[tuple[Name, ...], Field(max_length=50)] = setting(
+        (), "More models that its agents may ask for; no other is let through."
     )
-    instructions: Annotated[str, Field(max_length=8000)] = Field(
-        default="", description="What every agent here is told, besides the card."
+    instructions: Annotated[str, Field(max_length=8000)] = setting(
+        "", "What every agent here is told, besides the card."
     )
-    plan_approval: Literal["required", "off"] = Field(
-        default="required", description="Whether a person must approve the plan before the work begins."
+    plan_approval: Literal["required", "off"] = setting(
+        "required", "Whether a person must approve the plan before the work begins."
     )
-    concurrency: int = Field(
-        default=3, strict=True, ge=1, le=100, description="Runs at the same time in this column."
+    concurrency: int = whole(3, 1, 100, "Runs at the same time in this column.")
+    budget_usd: float = positive(2.00, 10_000, "Dollars for one run; reached, it parks and asks.")
+    usd_per_day: Dollars = setting(
+        None, "Dollars a day (UTC) for all runs of this column; left out, no limit."
     )
-    budget_usd: float = Field(
-        default=2.00,
-        strict=True,
-        gt=0,
-        le=10_000,
-        description="Dollars for one run; reached, it parks and asks.",
+    timeout_minutes: int = whole(30, 1, 1440, "Minutes of work for one run; reached, it parks and asks.")
+    max_turns: int = whole(60, 1, 10_000, "Turns of the agent in one run.")
+    silence_minutes: float = positive(5, 1440, "Minutes without a sign of life before a run has failed.")
+    max_output_mb: int = whole(50, 1, 10_000, "Megabytes that the agent may print before it is stopped.")
+    retries: int = whole(
+        2, 0, 20, "How often a run goes on after its worker, git, the sandbox or the agent was killed."
     )
-    usd_per_day: Dollars = Field(
-        default=None,
-        description="Dollars a day (UTC) for all runs of this column; left out, no limit.",
+    tools: Tools = setting(Tools(), "What the agent may do.")
+    resources: Resources = setting(Resources(), "How much of the machine a run may use.")
+    stages: Annotated[tuple[Stage, ...], Field(max_length=MAX)] = setting(
+        (), "The stages of a run, the first one first; empty: plan, then work."
     )
-    timeout_minutes: int = Field(
-        default=30,
-        strict=True,
-        ge=1,
-        le=1440,
-        description="Minutes of work for one run; reached, it parks and asks.",
+    on_entry: Steps | None = setting(
+        None, "Actions when a card enters; in an execution column `start_run` unless given."
     )
-    max_turns: int = Field(
-        default=60, strict=True, ge=1, le=10_000, description="Turns of the agent in one run."
+    on_exit: Steps = setting((), "Actions when a card leaves.")
+    on_success: Annotated[MoveTo | None, BeforeValidator(_success)] = setting(
+        None, "`stay`, or {move: <column>} once a run has succeeded."
     )
-    silence_minutes: float = Field(
-        default=5,
-        strict=True,
-        gt=0,
-        le=1440,
-        description="Minutes without a sign of life before a run has failed.",
-    )
-    max_output_mb: int = Field(
-        default=50,
-        strict=True,
-        ge=1,
-        le=10_000,
-        description="Megabytes that the agent may print before it is stopped.",
-    )
-    retries: int = Field(
-        default=2,
-        strict=True,
-        ge=0,
-        le=20,
-        description="How often a run goes on after its worker, git, the sandbox or the agent was killed.",
-    )
-    tools: Tools = Field(default=Tools(), description="What the agent may do.")
-    resources: Resources = Field(default=Resources(), description="How much of the machine a run may use.")
-    stages: Annotated[tuple[Stage, ...], Field(max_length=MAX)] = Field(
-        default=(), description="The stages of a run, the first one first; empty: plan, then work."
-    )
-    on_entry: Steps | None = Field(
-        default=None,
-        description="Actions when a card enters; in an execution column `start_run` unless given.",
-    )
-    on_exit: Steps = Field(default=(), description="Actions when a card leaves.")
-    on_success: Annotated[MoveTo | None, BeforeValidator(_success)] = Field(
-        default=None, description="`stay`, or {move: <column>} once a run has succeeded."
-    )
-    on_leave: Literal["ask", "cancel", "finish"] = Field(
-        default="ask",
-        description="What happens to a live run whose card is dragged out; one that never began is let go.",
+    on_leave: Literal["ask", "cancel", "finish"] = setting(
+        "ask", "What happens to a live run whose card is dragged out; one that never began is let go."
     )
 
     @field_validator("agent")

@@ -9,7 +9,7 @@ from rules.errors import PolicyError
 from rules.policy.board import BoardLimits, BoardRules
 from rules.policy.column import AGENTS, ColumnPolicy
 from rules.policy.messages import capped, located, sentences
-from rules.policy.repository import Part, RepositoryRules
+from rules.policy.repository import Part, RepositoryRules, setting
 from rules.policy.validate import board_problems, profile_problems
 from rules.policy.yaml_reader import Written, read
 
@@ -34,9 +34,8 @@ class Policy(Part):
 
     version: Literal[1] = Field(description="The version of this format: 1.")
     board: BoardRules = Field(description="Columns, limits, roles; read from the board's home repository.")
-    repository: RepositoryRules = Field(
-        default=RepositoryRules(),
-        description="Set-up, checks and guardrails; read from each card's own repository.",
+    repository: RepositoryRules = setting(
+        RepositoryRules(), "Set-up, checks and guardrails; read from each card's own repository."
     )
 
     def column(self, name: str | None) -> ColumnPolicy | None:

@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError
 
 from rules.errors import PersonaError, PolicyError
 from rules.policy.messages import capped, sentences
-from rules.policy.repository import Line, Name, Part
+from rules.policy.repository import Line, Name, Part, setting
 from rules.policy.stages import StageTools
 from rules.policy.yaml_reader import Written, read
 from rules.text import code
@@ -21,8 +21,8 @@ class Front(Part):
 
     name: Name = Field(description="Its name: that of its file.")
     description: Line = Field(description="What it is for, in a sentence.")
-    tools: StageTools = Field(default=StageTools(), description="What it may do; it can only narrow a stage.")
-    model: Name | None = Field(default=None, description="The model that it wants; the column must know it.")
+    tools: StageTools = setting(StageTools(), "What it may do; it can only narrow a stage.")
+    model: Name | None = setting(None, "The model that it wants; the column must know it.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from rules.errors import PolicyError
 from rules.policy.messages import capped, sentences
-from rules.policy.repository import Names, Part
+from rules.policy.repository import Names, Part, setting
 from rules.policy.yaml_reader import Written, read
 
 _FENCE = "---"
@@ -15,7 +15,7 @@ _FENCE = "---"
 class Front(Part):
     """The front matter of a profile."""
 
-    skills: Names = Field(default=(), description="Skills for every card of the repository, in this order.")
+    skills: Names = setting((), "Skills for every card of the repository, in this order.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,13 +29,26 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, str_strip_whitespace=True)
 
 
+def setting(default: Any, description: str) -> Any:
+    """Return the field of a key that may be left out."""
+    return Field(default=default, description=description)
+
+
+def whole(default: int, least: int, most: int, description: str) -> Any:
+    """Return the field of a whole number from `least` to `most`."""
+    return Field(default=default, strict=True, ge=least, le=most, description=description)
+
+
+def positive(default: float, most: float, description: str) -> Any:
+    """Return the field of a number above zero, at most `most`."""
+    return Field(default=default, strict=True, gt=0, le=most, description=description)
+
+
 class Validation(Part):
     """The repository's own checks, run by the gate on the agent's work."""
 
-    fast: Lines = Field(default=(), description="Shell lines run after every iteration; empty: none.")
-    full: Lines = Field(
-        default=(), description="Shell lines run before the pull request is offered; empty: none."
-    )
+    fast: Lines = setting((), "Shell lines run after every iteration; empty: none.")
+    full: Lines = setting((), "Shell lines run before the pull request is offered; empty: none.")
 
 
 def _checks(value: object) -> object:
@@ -50,28 +63,15 @@ def _checks(value: object) -> object:
 class RepositoryLimits(Part):
     """How far one run may go in this repository."""
 
-    iterations: int = Field(
-        default=5, strict=True, ge=1, le=50, description="Rounds of edit and check in one run."
-    )
-    full_runs: int = Field(
-        default=3, strict=True, ge=1, le=20, description="Runs of the full checks in one run."
-    )
-    files_changed: int = Field(
-        default=40, strict=True, ge=1, le=10_000, description="Files that a pull request may change."
-    )
-    lines_changed: int = Field(
-        default=1500,
-        strict=True,
-        ge=1,
-        le=1_000_000,
-        description="Lines that a pull request may add and remove.",
-    )
-    same_failures: int = Field(
-        default=3,
-        strict=True,
-        ge=2,
-        le=50,
-        description="Rounds in a row that fail in the same way before the run asks a person. The key of"
+    iterations: int = whole(5, 1, 50, "Rounds of edit and check in one run.")
+    full_runs: int = whole(3, 1, 20, "Runs of the full checks in one run.")
+    files_changed: int = whole(40, 1, 10_000, "Files that a pull request may change.")
+    lines_changed: int = whole(1500, 1, 1_000_000, "Lines that a pull request may add and remove.")
+    same_failures: int = whole(
+        3,
+        2,
+        50,
+        "Rounds in a row that fail in the same way before the run asks a person. The key of"
         " that name under `board:` is about cards that fail together.",
     )
 
@@ -79,9 +79,7 @@ class RepositoryLimits(Part):
 class CommandGuard(Part):
     """Which commands an agent may not run."""
 
-    deny: Lines = Field(
-        default=(), description="Patterns of commands that are refused; `*` stands for anything."
-    )
+    deny: Lines = setting((), "Patterns of commands that are refused; `*` stands for anything.")
 
 
 Guarded = Literal["ask", "allow", "deny"]
@@ -98,18 +96,15 @@ class Guardrails(Part):
     once; if they are still there, the run fails.
     """
 
-    protect: Lines = Field(
-        default=PROTECTED,
-        description="Path patterns of files that leave only with a person's word; `**` goes over folders, and"
+    protect: Lines = setting(
+        PROTECTED,
+        "Path patterns of files that leave only with a person's word; `**` goes over folders, and"
         " a pattern without a slash counts at any depth. Case and look-alike letters count for nothing.",
     )
-    allow: Lines = Field(
-        default=(),
-        description="Path patterns of the only files that may change, letter by letter; empty: all.",
+    allow: Lines = setting(
+        (), "Path patterns of the only files that may change, letter by letter; empty: all."
     )
-    max_file_kb: int = Field(
-        default=1000, strict=True, ge=1, le=1_000_000, description="From how many KB on a file is large."
-    )
+    max_file_kb: int = whole(1000, 1, 1_000_000, "From how many KB on a file is large.")
     protected: Guarded = _guard("ask", "Changes of what `protect` names")
     outside: Guarded = _guard("ask", "Changes beyond what `allow` names")
     dependencies: Guarded = _guard("ask", "Manifests and lock files of package managers")
@@ -136,15 +131,15 @@ class Guardrails(Part):
         "Keys, tokens and private keys in added lines and commit messages (doubtful ones are asked about)",
     )
     generated: Guarded = _guard("deny", "New files that tools make, such as `node_modules`, `dist`, `*.pyc`")
-    commands: CommandGuard = Field(default=CommandGuard(), description="Commands that are refused.")
+    commands: CommandGuard = setting(CommandGuard(), "Commands that are refused.")
 
 
 class Skills(Part):
     """Which skills are given to a run."""
 
-    default: Names = Field(default=(), description="Skills for every card, in this order.")
-    labels: Annotated[dict[Name, Names], Field(max_length=100)] = Field(
-        default={}, description="Skills for cards with a label."
+    default: Names = setting((), "Skills for every card, in this order.")
+    labels: Annotated[dict[Name, Names], Field(max_length=100)] = setting(
+        {}, "Skills for cards with a label."
     )
 
 
@@ -154,20 +149,15 @@ class Reproduction(Part):
     Where `start` or `address` is not said, a built-in profile's own counts.
     """
 
-    start: Annotated[str, Field(max_length=2000)] = Field(
-        default="", description="The shell line that starts the app, in a clean checkout after `setup`."
+    start: Annotated[str, Field(max_length=2000)] = setting(
+        "", "The shell line that starts the app, in a clean checkout after `setup`."
     )
-    address: Annotated[str, Field(pattern=_APP_ADDRESS)] = Field(
-        default="",
-        description="Where the app listens then: `http://127.0.0.1:…/`, or `localhost`.",
+    address: Annotated[str, Field(pattern=_APP_ADDRESS)] = setting(
+        "", "Where the app listens then: `http://127.0.0.1:…/`, or `localhost`."
     )
-    ready_s: int = Field(
-        default=60, strict=True, ge=1, le=600, description="Seconds after which it must answer there."
-    )
-    minutes: int = Field(
-        default=5, strict=True, ge=1, le=30, description="What one reproduction may take, set-up included."
-    )
-    image: Name = Field(default=BROWSER_IMAGE, description="The container image, with the browser in it.")
+    ready_s: int = whole(60, 1, 600, "Seconds after which it must answer there.")
+    minutes: int = whole(5, 1, 30, "What one reproduction may take, set-up included.")
+    image: Name = setting(BROWSER_IMAGE, "The container image, with the browser in it.")
 
 
 class McpServer(Part):
@@ -182,31 +172,30 @@ GUIDES = ("AGENTS.md", "CLAUDE.md")
 class RepositoryRules(Part):
     """The `repository:` part, read from each card's own repository."""
 
-    profile: ProfileName = Field(
-        default="none",
-        description="How people work in such a repository: a built-in profile, one of its own, or `none`.",
+    profile: ProfileName = setting(
+        "none", "How people work in such a repository: a built-in profile, one of its own, or `none`."
     )
-    guides: Annotated[tuple[Literal["AGENTS.md", "CLAUDE.md"], ...], Field(max_length=2)] = Field(
-        default=(),
-        description="Which of `AGENTS.md` and `CLAUDE.md` agents are told, from the root of the default"
+    guides: Annotated[tuple[Literal["AGENTS.md", "CLAUDE.md"], ...], Field(max_length=2)] = setting(
+        (),
+        "Which of `AGENTS.md` and `CLAUDE.md` agents are told, from the root of the default"
         " branch; empty: neither.",
     )
-    image: Name = Field(default=IMAGE, description="The container image of the workspace.")
-    setup: Lines = Field(default=(), description="Shell lines that prepare a fresh workspace.")
-    validation: Annotated[Validation | None, BeforeValidator(_checks)] = Field(
-        default=Validation(),
-        description="The repository's [checks](#validation), `fast` and `full`; or `none`: nothing is"
+    image: Name = setting(IMAGE, "The container image of the workspace.")
+    setup: Lines = setting((), "Shell lines that prepare a fresh workspace.")
+    validation: Annotated[Validation | None, BeforeValidator(_checks)] = setting(
+        Validation(),
+        "The repository's [checks](#validation), `fast` and `full`; or `none`: nothing is"
         " checked, and every pull request says so. Without any, a run ends before an agent is started.",
     )
-    limits: RepositoryLimits = Field(default=RepositoryLimits(), description="How far one run may go.")
-    guardrails: Guardrails = Field(default=Guardrails(), description="What an agent must leave alone.")
-    skills: Skills = Field(default=Skills(), description="Skills by default and by label.")
-    reproduction: Reproduction | None = Field(
-        default=None,
-        description="How a card's [steps](reproduction.md) are played in a browser, with `start` and"
+    limits: RepositoryLimits = setting(RepositoryLimits(), "How far one run may go.")
+    guardrails: Guardrails = setting(Guardrails(), "What an agent must leave alone.")
+    skills: Skills = setting(Skills(), "Skills by default and by label.")
+    reproduction: Reproduction | None = setting(
+        None,
+        "How a card's [steps](reproduction.md) are played in a browser, with `start` and"
         " `address`; left out: only where a run is asked to, with `--repro`.",
     )
-    mcp: dict[Name, McpServer] = Field(default={}, description="Tool servers by name.")
+    mcp: dict[Name, McpServer] = setting({}, "Tool servers by name.")
 
     @property
     def definition(self) -> str:

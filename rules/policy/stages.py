@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from rules.policy.messages import located, unknown
 from rules.policy.network import Network, beyond
-from rules.policy.repository import Lines, Name, Part
+from rules.policy.repository import Lines, Name, Part, setting
 from rules.policy.yaml_reader import Path, Written
 from rules.text import alternatives, code
 
@@ -23,16 +23,13 @@ _PERSONA = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 class StageTools(Part):
     """What the agent of a stage may do: never more than its column allows."""
 
-    edit: Permission | None = Field(default=None, description="Change files; left out, as the column says.")
-    run: Permission | None = Field(default=None, description="Run commands; left out, as the column says.")
-    commit: Permission | None = Field(
-        default=None, description="Commit to the card's branch; left out, as the column says."
+    edit: Permission | None = setting(None, "Change files; left out, as the column says.")
+    run: Permission | None = setting(None, "Run commands; left out, as the column says.")
+    commit: Permission | None = setting(None, "Commit to the card's branch; left out, as the column says.")
+    network: Network | None = setting(
+        None, "`none`, or a list of host names within the column's; left out, as the column says."
     )
-    network: Network | None = Field(
-        default=None,
-        description="`none`, or a list of host names within the column's; left out, as the column says.",
-    )
-    ask: Lines = Field(default=(), description="More patterns of tool calls that need a person's word first.")
+    ask: Lines = setting((), "More patterns of tool calls that need a person's word first.")
 
 
 class Stage(Part):
@@ -42,20 +39,15 @@ class Stage(Part):
     persona: Name = Field(
         description="Who the agent is: a file of `.github/cardinal/personas/`, or a built-in one."
     )
-    next: Annotated[tuple[Name, ...], Field(max_length=MAX)] = Field(
-        default=(),
-        description="The stages that may follow, and `end` where the run may end, too; empty: it ends.",
+    next: Annotated[tuple[Name, ...], Field(max_length=MAX)] = setting(
+        (), "The stages that may follow, and `end` where the run may end, too; empty: it ends."
     )
-    model: Name | None = Field(
-        default=None, description="The model of this stage; left out, the persona's, else the column's."
+    model: Name | None = setting(None, "The model of this stage; left out, the persona's, else the column's.")
+    approval: Literal["required", "off"] = setting(
+        "off", "Whether a person must agree each time before it begins."
     )
-    approval: Literal["required", "off"] = Field(
-        default="off", description="Whether a person must agree each time before it begins."
-    )
-    tools: StageTools = Field(default=StageTools(), description="What its agent may do, within the column's.")
-    cleanup: Lines = Field(
-        default=(), description="Shell lines run in the workspace when the stage is left; empty: none."
-    )
+    tools: StageTools = setting(StageTools(), "What its agent may do, within the column's.")
+    cleanup: Lines = setting((), "Shell lines run in the workspace when the stage is left; empty: none.")
 
     @field_validator("name")
     @classmethod

@@ -3,13 +3,13 @@
 from datetime import datetime, timedelta
 
 from ledger.events import run as runs
+from ledger.events.board import BoardHalted, HaltLifted
 from ledger.model.shared_failures import BY_ITSELF, shared_cause
 from ledger.states import Ending, RunState
 from rules.card.trigger import stamp
-from rules.intents.halt import HaltBoard, LiftHalt
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Halt, RunSeen, Snapshot
 from rules.text import count, plain
 
 FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=10), timedelta(hours=2)
@@ -36,16 +36,12 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     if halt is None or halt.probe != event.run_id:
         return Decision()
     if event.ending in (Ending.CANCELLED, Ending.LOST):  # it shows neither: the next one tries
-        again = HaltBoard(
-            snapshot.card_id, snapshot.board_id, halt.cause, halt.because, now + FIRST_WAIT, halt.tries
-        )
+        again = BoardHalted(snapshot.board_id, halt.cause, halt.because, now + FIRST_WAIT, halt.tries)
         return Decision((again,), (f"{event.run_id} ended before it could tell",))
     if not is_shared(snapshot, event):
-        return _lift(snapshot, f"{event.run_id} did not fail of it any more")
+        return _lift(snapshot, halt, f"{event.run_id} did not fail of it any more")
     wait = min(FIRST_WAIT * 2 ** min(halt.tries + 1, 10), LONGEST_WAIT)
-    longer = HaltBoard(
-        snapshot.card_id, snapshot.board_id, halt.cause, halt.because, now + wait, halt.tries + 1
-    )
+    longer = BoardHalted(snapshot.board_id, halt.cause, halt.because, now + wait, halt.tries + 1)
     return Decision((longer,), (f"{event.run_id} tried in vain: {halt.because}",))
 
 
@@ -56,14 +52,14 @@ def came_through(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Deci
     # One that reached a limit had its model for all of it; a paused one says nothing, and lets another try.
     asked = isinstance(event, runs.RunParked) and event.why in ("question", "limit")
     if asked or (isinstance(event, runs.RunStepped) and event.after in _ALIVE):
-        return _lift(snapshot, f"{run.run_id} came through")
+        return _lift(snapshot, snapshot.halt, f"{run.run_id} came through")
     return Decision()
 
 
 def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     said = plain(event.detail or event.reason, 200)
     many = count(snapshot.struck, "card")
-    halt = HaltBoard(snapshot.card_id, snapshot.board_id, _cause(event), said, now + FIRST_WAIT, 0)
+    halt = BoardHalted(snapshot.board_id, _cause(event), said, now + FIRST_WAIT, 0)
     text = (
         f"Runs of {many} failed for the same cause, so none starts on the board for now:\n\n> {said}\n\n"
         f"Cardinal tries again by itself in {FIRST_WAIT.seconds // 60} minutes, and this is the only message"
@@ -75,8 +71,8 @@ def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     )
 
 
-def _lift(snapshot: Snapshot, because: str) -> Decision:
-    return Decision((LiftHalt(snapshot.card_id, snapshot.board_id, BY_ITSELF),), (because,))
+def _lift(snapshot: Snapshot, halt: Halt, because: str) -> Decision:
+    return Decision((HaltLifted(snapshot.board_id, halt.cause, BY_ITSELF),), (because,))
 
 
 def _cause(event: runs.RunEnded) -> str:

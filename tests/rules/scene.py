@@ -10,12 +10,12 @@ from ledger.model.reasons import Reason
 from ledger.states import CARD_STATES, CardState, Ending, Gate, RunState, check_card_step, kind_for
 from rules.decide import decide
 from rules.intents.internal import ChangeCardState
-from rules.intents.outbound import Decision, Intent
+from rules.intents.outbound import Decision, Intent, RuleEvent
 from rules.policy.model import Policy, default_policy, parse
 from rules.snapshot import Mover, OpenQuestion, PullSeen, RunSeen, Snapshot
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-Found = TypeVar("Found", bound=Intent)
+Found = TypeVar("Found", bound=Intent | RuleEvent)
 CARD, BOARD, R1 = CardId("PVTI_1"), BoardId("PVT_1"), RunId("r1")
 POLICY = default_policy("acme/board")
 COLUMNS = (*POLICY.board.columns, "Parking", None)
@@ -69,7 +69,7 @@ def said(text: str, **changes: Any) -> PersonSaid:
     return replace(PersonSaid(CARD, 77, "issue", "bob", True, text), **changes)
 
 
-def asks(snapshot: Snapshot, event: Any, *, by: Policy = POLICY) -> tuple[Intent, ...]:
+def asks(snapshot: Snapshot, event: Any, *, by: Policy = POLICY) -> tuple[Intent | RuleEvent, ...]:
     """Return the intents for the event, after a check that every step of the card's state is legal."""
     return checked(by, snapshot, decide(by, snapshot, event, NOW)).intents
 
@@ -78,6 +78,7 @@ def checked(by: Policy, snapshot: Snapshot, decided: Decision) -> Decision:
     """Apply the card's steps as the ledger would; IllegalStepError when one is not legal."""
     column, state = by.archetype(snapshot.column), snapshot.state
     for intent in decided.intents:
+        assert isinstance(intent, Intent | RuleEvent), intent
         if isinstance(intent, ChangeCardState):
             archetype = kind_for(column, intent.after, live=snapshot.live_run is not None)
             moved = state not in CARD_STATES[archetype]
@@ -87,15 +88,15 @@ def checked(by: Policy, snapshot: Snapshot, decided: Decision) -> Decision:
     return decided
 
 
-def kinds(intents: tuple[Intent, ...]) -> list[str]:
+def kinds(intents: tuple[Intent | RuleEvent, ...]) -> list[str]:
     return [type(intent).__name__ for intent in intents]
 
 
-def only(intents: tuple[Intent, ...], kind: type[Found]) -> Found:
+def only(intents: tuple[Intent | RuleEvent, ...], kind: type[Found]) -> Found:
     """Return the one intent of that kind."""
     (found,) = (intent for intent in intents if isinstance(intent, kind))
     return found
 
 
-def states(intents: tuple[Intent, ...]) -> list[CardState]:
+def states(intents: tuple[Intent | RuleEvent, ...]) -> list[CardState]:
     return [intent.after for intent in intents if isinstance(intent, ChangeCardState)]

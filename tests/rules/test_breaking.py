@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from ledger.events import run as runs
+from ledger.events.board import BoardHalted, HaltLifted
 from ledger.model.shared_failures import shared_cause
 from ledger.states import Ending, RunState
-from rules.intents.halt import HaltBoard, LiftHalt
 from rules.intents.outbound import Say
 from rules.runs.queue import Load, Waiting, choose
 from rules.snapshot import Halt, Snapshot
@@ -50,9 +50,9 @@ def test_a_failure_of_the_cards_own_is_shared_with_nobody(reason: str) -> None:
 def test_the_card_too_many_halts_the_board_with_one_message_instead_of_its_report() -> None:
     before = asks(replace(AFTER, struck=2), FAILED)
     assert "PostReport" in kinds(before)
-    assert "HaltBoard" not in kinds(before)
+    assert "BoardHalted" not in kinds(before)
     intents = asks(replace(AFTER, struck=3), FAILED)
-    halt = only(intents, HaltBoard)
+    halt = only(intents, BoardHalted)
     assert (halt.cause, halt.until - NOW, halt.tries) == (CAUSE, timedelta(minutes=10), 0)
     assert "PostReport" not in kinds(intents)
     message = only(intents, Say).text
@@ -64,7 +64,7 @@ def test_the_card_too_many_halts_the_board_with_one_message_instead_of_its_repor
 def test_while_the_board_is_halted_the_same_failure_says_nothing_more() -> None:
     later = replace(AFTER, struck=9, halt=replace(HALT, probing=False, probe=""))
     intents = asks(later, FAILED)
-    assert not {"Say", "PostReport", "HaltBoard", "LiftHalt"} & set(kinds(intents))
+    assert not {"Say", "PostReport", "BoardHalted", "HaltLifted"} & set(kinds(intents))
     assert "PostReport" in kinds(asks(later, OTHER))
 
 
@@ -73,16 +73,16 @@ def test_a_run_that_tries_in_vain_makes_the_board_wait_longer_but_not_for_ever()
     for tries in (0, 1, 2, 50):
         intents = asks(replace(AFTER, halt=replace(HALT, tries=tries)), FAILED)
         assert "Say" not in kinds(intents)
-        waits.append((only(intents, HaltBoard).until - NOW).seconds // 60)
+        waits.append((only(intents, BoardHalted).until - NOW).seconds // 60)
     assert waits == [20, 40, 80, 120]
 
 
 @pytest.mark.parametrize("ending", [Ending.CANCELLED, Ending.LOST])
 def test_a_run_that_ends_before_it_could_tell_leaves_the_try_to_the_next(ending: Ending) -> None:
     intents = asks(replace(AFTER, halt=HALT), runs.RunEnded(R1, ending, "cancelled", "by bob", "working"))
-    again = only(intents, HaltBoard)
+    again = only(intents, BoardHalted)
     assert ((again.until - NOW).seconds, again.tries) == (600, 0)
-    assert "LiftHalt" not in kinds(intents)
+    assert "HaltLifted" not in kinds(intents)
 
 
 @pytest.mark.parametrize(
@@ -99,10 +99,10 @@ def test_a_run_that_ends_before_it_could_tell_leaves_the_try_to_the_next(ending:
 def test_a_run_that_comes_through_lets_the_board_go_on(event: runs.RunEvent) -> None:
     state = RunState.WORKING if isinstance(event, runs.RunStepped) else RunState.ENDED
     seen: Snapshot = card(run=run(state, ending=None if state is RunState.WORKING else Ending.SUCCEEDED))
-    lifted = only(asks(replace(seen, halt=HALT), event), LiftHalt)
+    lifted = only(asks(replace(seen, halt=HALT), event), HaltLifted)
     assert (lifted.board_id, lifted.by) == (BOARD, "Cardinal")
     somebody_else = replace(seen, halt=replace(HALT, probe="r9"))
-    assert "LiftHalt" not in kinds(asks(somebody_else, event))
+    assert "HaltLifted" not in kinds(asks(somebody_else, event))
 
 
 def test_a_halted_board_starts_nothing_until_one_may_try() -> None:
@@ -121,7 +121,7 @@ def test_a_halted_board_starts_nothing_until_one_may_try() -> None:
 
 
 def test_a_person_lifts_the_halt_with_the_command_that_resumes_the_board() -> None:
-    assert obeyed("resume", card(halt=HALT), "board") == (LiftHalt(CARD, BOARD, "bob"),)
+    assert obeyed("resume", card(halt=HALT), "board") == (HaltLifted(BOARD, HALT.cause, "bob"),)
     assert "Nothing stops the board" in told("resume", card(), "board")
 
 

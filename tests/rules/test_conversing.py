@@ -7,11 +7,12 @@ import pytest
 
 from ledger.event import Event
 from ledger.events.conversation import AssistantFailed, AssistantReplied, CommandRefused, PersonSaid
+from ledger.events.run import RunSteered
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import CHOSEN_ONLY, Code, Subject
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.decide import decide
-from rules.intents.internal import AnswerQuestion, RequeueRun, SteerRun
+from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import AskAssistant, React, Say, UpdateTicker
 from rules.snapshot import AnsweredQuestion, Snapshot
 from tests.rules import scene
@@ -47,12 +48,12 @@ def test_a_plain_reply_answers_the_open_question() -> None:
 @pytest.mark.parametrize("state", RUN_HELD)
 def test_a_plain_comment_steers_a_run_at_work(state: RunState) -> None:
     assert asks(card(run=run(state)), said("mind the tests")) == (
-        SteerRun(CARD, R1, "bob", "mind the tests", 77),
+        RunSteered(R1, "bob", "mind the tests", 77),
     )
 
 
 def test_while_it_is_asked_about_leaving_a_plain_comment_still_steers() -> None:
-    assert kinds(asks(card(run=run(question=LEAVING)), said("1 more thing"))) == ["SteerRun"]
+    assert kinds(asks(card(run=run(question=LEAVING)), said("1 more thing"))) == ["RunSteered"]
 
 
 def test_a_plain_comment_never_approves_and_says_once_what_does() -> None:
@@ -107,7 +108,7 @@ def test_the_assistants_words_are_posted_and_a_brief_makes_the_card_ready() -> N
     snapshot = card("Planning", S.DISCUSSING, brief="Do it", last_said=7, last_answered=7)
     intents = asks(snapshot, AssistantReplied(CARD, "Clear now.", "Do it", 7))
     assert only(intents, Say) == Say(CARD, "assistant:7", "Clear now.")
-    assert "Explain" in kinds(intents)
+    assert "CardExplained" in kinds(intents)
 
 
 def test_what_was_said_while_the_assistant_thought_is_answered_next() -> None:
@@ -147,7 +148,7 @@ def test_whoever_has_no_write_access_is_answered_in_words_once_an_hour() -> None
 def test_a_comment_from_before_the_question_is_not_its_answer() -> None:
     asked = replace(QUESTION, asked_at=NOW)
     parked = card(run=run(RunState.PARKED, question=asked))
-    assert kinds(asks(parked, said("nice!", said_at=NOW - timedelta(seconds=6)))) == ["SteerRun"]
+    assert kinds(asks(parked, said("nice!", said_at=NOW - timedelta(seconds=6)))) == ["RunSteered"]
     assert kinds(asks(parked, said("8080", said_at=NOW - timedelta(seconds=4))))[0] == "AnswerQuestion"
     late = given("answer", "8080", said_at=NOW - timedelta(seconds=6))
     assert "before the question" in only(asks(parked, late), Say).text
@@ -199,7 +200,7 @@ def test_words_decide_nothing_about_a_limit_and_wait_for_the_agent(subject: Subj
     )
     parked = card(run=run(RunState.PARKED, question=asked))
     plain = asks(parked, said("go on, but mind the tests"))
-    assert kinds(plain) == ["Say", "SteerRun"]
+    assert kinds(plain) == ["Say", "RunSteered"]
     assert "waits for a choice (1: Go on, 2: Stop)" in only(plain, Say).text
     assert "AnswerQuestion" not in kinds(asks(parked, given("answer", "go on, but mind the tests")))
     assert only(asks(parked, said("1")), AnswerQuestion).code is Code.GO_ON
@@ -239,7 +240,7 @@ def test_every_door_tells_the_second_who_was_faster(command: str, argument: str,
     late = given(command, argument, source=source, said_at=AT, role="maintain")
     told = asks(card(run=run(answered=FIRST)), late)
     assert GONE in only(told, Say).text
-    assert not {"AnswerQuestion", "RaiseBudget", "SteerRun"} & set(kinds(told))
+    assert not {"AnswerQuestion", "RaiseBudget", "RunSteered"} & set(kinds(told))
 
 
 @pytest.mark.parametrize(
@@ -252,7 +253,7 @@ def test_every_door_tells_the_second_who_was_faster(command: str, argument: str,
     ],
 )
 def test_other_words_after_an_answer_steer_as_ever(event: Event) -> None:
-    assert kinds(asks(card(run=run(answered=FIRST)), event)) == ["SteerRun"]
+    assert kinds(asks(card(run=run(answered=FIRST)), event)) == ["RunSteered"]
 
 
 def test_a_quick_answer_to_the_next_question_is_no_late_one_to_the_last() -> None:

@@ -2,12 +2,13 @@
 
 import pytest
 
+from ledger.events.board import CardExplained
 from ledger.events.related import LinksSeen
 from ledger.events.run import RunQueued
 from ledger.model.reasons import Reason
 from ledger.states import CardState, RunState
 from rules.card.dependencies import waiting
-from rules.intents.internal import ChangeCardState, Explain
+from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Say
 from rules.snapshot import BlockerSeen, Standing
 from tests.rules.scene import CARD, R1, asks, card, kinds, only, run, states
@@ -32,7 +33,7 @@ def blocker(number: int, standing: Standing = Standing.OPEN, title: str = "Table
 )
 def test_it_says_for_what_it_waits(blockers: tuple[BlockerSeen, ...], said: str) -> None:
     intents = asks(card(state=CardState.QUEUED, run=QUEUED, blockers=blockers), LINKED)
-    assert only(intents, Explain).because.startswith(said)
+    assert only(intents, CardExplained).because.startswith(said)
     assert "Say" not in kinds(intents)
 
 
@@ -50,7 +51,7 @@ def test_one_that_was_given_up_or_a_circle_needs_a_word_and_a_comment() -> None:
 def test_when_nothing_holds_it_back_it_waits_for_its_turn() -> None:
     done = (blocker(3, Standing.DONE),)
     waited = card(state=CardState.QUEUED, reason=Reason.DEPENDENCY, run=QUEUED, blockers=done)
-    assert only(asks(waited, LINKED), Explain).because == "r1 waits for its turn"
+    assert only(asks(waited, LINKED), CardExplained).because == "r1 waits for its turn"
     free = card(state=CardState.QUEUED, because="waits for #3 (Tables)", run=QUEUED, blockers=done)
     assert asks(free, LINKED) == ()
 

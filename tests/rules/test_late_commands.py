@@ -101,7 +101,7 @@ def test_the_second_is_told_who_was_first_and_changes_nothing(
     text = only(found, Say).text
     assert "`alice`" in text
     assert words in text
-    acts = set(kinds(found)) - {"Say", "React", "WriteRunComment", "WriteCheck", "SteerRun"}
+    acts = set(kinds(found)) - {"Say", "React", "WriteRunComment", "WriteCheck", "RunSteered"}
     assert acts == set()
     assert "first" not in "".join(
         one.text for one in asks(snapshot, replace(late, by="alice")) if isinstance(one, Say)

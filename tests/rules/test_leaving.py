@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from ledger.events.board import CardArrived, CardMoved
+from ledger.events.board import CardArrived, CardHeldBack, CardMoved
 from ledger.events.run import RunEnded
 from ledger.model.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import CardState, Ending, RunState
 from rules.card.drag_out import MAX_BACK
-from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, HoldBack, QueueRun, StopRun
+from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, QueueRun, StopRun
 from rules.intents.outbound import MoveCard, Say
 from rules.snapshot import RunSeen, Snapshot
 from tests.rules import scene
@@ -38,8 +38,8 @@ S = CardState
 @pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.ENDED])
 def test_it_asks_whatever_the_live_run_is_doing(state: RunState) -> None:
     intents = asks(card("Review", run=run(state)), OUT)
-    assert kinds(intents) == ["HoldBack", "MoveCard", "AskQuestion"]
-    assert only(intents, HoldBack).wanted == "Review"
+    assert kinds(intents) == ["CardHeldBack", "MoveCard", "AskQuestion"]
+    assert only(intents, CardHeldBack).wanted == "Review"
     assert only(intents, MoveCard).column == "In Progress"
     assert only(intents, MoveCard).source == "Review"
     asked = only(intents, AskQuestion)
@@ -98,12 +98,12 @@ def test_out_and_back_that_is_told_late_starts_nothing_that_has_begun_since() ->
 
 def test_dragged_again_it_remembers_the_new_wish_and_does_not_ask_twice() -> None:
     intents = asks(card("Review", run=run(question=LEAVING), held_back="Done"), OUT)
-    assert kinds(intents) == ["HoldBack", "MoveCard"]
+    assert kinds(intents) == ["CardHeldBack", "MoveCard"]
 
 
 def test_while_the_agent_asks_something_the_ways_out_are_told_instead() -> None:
     intents = asks(card("Review", run=run(RunState.PARKED, question=QUESTION)), OUT)
-    assert kinds(intents) == ["HoldBack", "MoveCard", "Say"]
+    assert kinds(intents) == ["CardHeldBack", "MoveCard", "Say"]
     assert "`/cardinal finish`" in only(intents, Say).text
 
 
@@ -117,7 +117,7 @@ def test_the_policy_may_cancel_or_let_finish_without_asking() -> None:
     cancel = scene.policy("In Progress: {archetype: execution, on_leave: cancel}")
     assert only(asks(card("Review", run=run()), OUT, by=cancel), StopRun).how == "cancel"
     finish = scene.policy("In Progress: {archetype: execution, on_leave: finish}")
-    assert kinds(asks(card("Review", run=run()), OUT, by=finish)) == ["HoldBack", "MoveCard"]
+    assert kinds(asks(card("Review", run=run()), OUT, by=finish)) == ["CardHeldBack", "MoveCard"]
 
 
 def test_a_card_whose_run_is_being_cancelled_may_go() -> None:
@@ -131,7 +131,7 @@ def test_back_in_its_column_it_waits_for_the_choice() -> None:
 def test_somebody_who_puts_it_back_has_chosen_to_stay() -> None:
     mine = CardMoved(CARD, "Review", "In Progress", by_cardinal=False)
     intents = asks(card(run=run(question=LEAVING), held_back="Review"), mine)
-    assert only(intents, HoldBack).wanted == ""
+    assert only(intents, CardHeldBack).wanted == ""
     assert only(intents, AnswerQuestion).question_id == LEAVING.question_id
 
 
@@ -144,7 +144,7 @@ def test_a_card_that_is_dragged_back_while_its_run_lives_starts_no_second_one() 
 def test_when_the_run_has_ended_the_card_goes_where_it_was_wanted(ending: Ending) -> None:
     intents = asks(card(run=ended(ending), held_back="Review"), RunEnded(R1, ending, "", "", ""))
     assert only(intents, MoveCard).column == "Review"
-    assert only(intents, HoldBack).wanted == ""
+    assert only(intents, CardHeldBack).wanted == ""
     assert kinds(intents).index("PostReport") < kinds(intents).index("MoveCard")
 
 
@@ -166,7 +166,7 @@ def test_a_card_that_was_let_go_at_once_is_served_when_its_run_has_ended(
 def test_what_keeps_dragging_a_card_away_gets_its_way_in_the_end() -> None:
     pushed = card("Review", run=run(question=LEAVING), held_back="Review", put_back=MAX_BACK)
     intents = asks(pushed, OUT)
-    assert kinds(intents) == ["HoldBack", "Say"]
+    assert kinds(intents) == ["CardHeldBack", "Say"]
     assert "automation" in only(intents, Say).text
     assert only(asks(pushed, OUT), Say).about == only(intents, Say).about
 

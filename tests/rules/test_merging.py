@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from ledger.events.board import CardExplained
 from ledger.events.pull import GroupFormed, GroupGone
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
 from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending, Gate
 from rules.handlers.merge_queue import WAITS
-from rules.intents.internal import Explain
 from rules.intents.outbound import CancelMerge, CheckGroup
 from rules.snapshot import Snapshot
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, run
@@ -22,7 +22,7 @@ QUEUED = WAITS["queue"].format(number=5)
 def test_the_queue_gets_its_check_and_the_card_says_that_it_waits_there() -> None:
     asked = asks(card("Done", CardState.BLOCKED, run=ended(), pull=pull()), FORMED)
     assert only(asked, CheckGroup) == CheckGroup(CARD, 5, "d" * 40)
-    assert only(asked, Explain).because == QUEUED
+    assert only(asked, CardExplained).because == QUEUED
 
 
 def test_a_card_with_a_live_run_says_what_the_run_does() -> None:
@@ -49,7 +49,9 @@ def test_a_card_that_left_the_queue_does_not_say_that_it_waits(
 ) -> None:
     seen = card("Done", CardState.BLOCKED, run=ended(), pull=pull(awaits=awaits), reason=known)
     asked = asks(seen, GroupGone(CARD, 5, "d" * 40, reason))
-    assert [says in one.because for one in asked if isinstance(one, Explain)] == ([True] if says else [])
+    assert [says in one.because for one in asked if isinstance(one, CardExplained)] == (
+        [True] if says else []
+    )
 
 
 def test_a_merge_that_waits_is_taken_back_when_the_checks_fail_on_its_commit() -> None:

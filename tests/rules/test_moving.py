@@ -1,11 +1,20 @@
 """Who may move cards: whatever somebody without the right drags, archives or puts there does nothing."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from ledger.event import Event
-from ledger.events.board import CardArchived, CardConverted, CardMoved, CardSeen, LabelJudged, MoverFound
+from ledger.events.board import (
+    CardArchived,
+    CardConverted,
+    CardExplained,
+    CardMoved,
+    CardSeen,
+    LabelJudged,
+    MoverFound,
+)
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewDismissed
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
@@ -13,9 +22,9 @@ from ledger.model.reasons import Reason
 from ledger.states import CardState, Ending, RunState
 from rules.card.move_rights import ACTS, may_move
 from rules.explain import why
-from rules.intents import halt, internal, outbound
-from rules.intents.internal import ChangeCardState, Explain
-from rules.intents.outbound import CancelMerge, Intent, MergePull, Say
+from rules.intents import internal, outbound
+from rules.intents.internal import ChangeCardState
+from rules.intents.outbound import CancelMerge, Intent, MergePull, RuleEvent, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
 from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run
 
@@ -114,7 +123,7 @@ def test_a_check_that_ends_merges_nothing_that_was_put_there_without_the_right()
 
 
 # What only shows what is, so that nobody's right is needed for it.
-SHOWS: dict[type[Intent], str] = {
+SHOWS: dict[type[Intent | RuleEvent], str] = {
     **dict.fromkeys(
         (
             outbound.WriteRunComment,
@@ -139,16 +148,19 @@ SHOWS: dict[type[Intent], str] = {
     ),
     outbound.UpdatePull: "the description of a pull request, from the log",
     internal.ChangeCardState: "the state follows the column where the card was put",
-    internal.Explain: "why the card waits",
+    CardExplained: "why the card waits",
 }
 
 
 def test_every_intent_needs_the_right_or_says_why_not() -> None:
     known = [
-        one
-        for module in (outbound, internal, halt)
-        for one in vars(module).values()
-        if isinstance(one, type) and issubclass(one, Intent) and one is not Intent
+        *get_args(outbound.RuleEvent),
+        *(
+            one
+            for module in (outbound, internal)
+            for one in vars(module).values()
+            if isinstance(one, type) and issubclass(one, Intent) and one is not Intent
+        ),
     ]
     unsorted = {one.__name__ for one in known if (one in ACTS) == (one in SHOWS)}
     assert unsorted == set(), "put it into ACTS, or here with the reason why a drag by anybody may do it"
@@ -194,7 +206,7 @@ def test_explain_tells_of_a_run_whose_card_was_dragged_away_without_the_right() 
     assert "; `eve` moved the card to `Tasks`" in why(POLICY, away, NOW)
     assert "eve" not in why(POLICY, replace(away, mover=Mover("bob", "write")), NOW)
     found = asks(away, CardMoved(CARD, "In Progress", "Tasks", False))
-    assert "r1 goes on" in only(found, Explain).because
+    assert "r1 goes on" in only(found, CardExplained).because
 
 
 def test_a_label_that_would_choose_says_that_it_does_not() -> None:

@@ -7,6 +7,7 @@ import pytest
 from ledger.event import Event
 from ledger.events.board import (
     CardArchived,
+    CardExplained,
     CardRestored,
     DecisionFailed,
     IssueClosed,
@@ -19,7 +20,7 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
 from ledger.ids import CardId, EntryKey
 from ledger.states import CardState, RunState
-from rules.intents.internal import ChangeCardState, Explain, RequeueRun, StopRun
+from rules.intents.internal import ChangeCardState, RequeueRun, StopRun
 from rules.intents.outbound import (
     ClosePull,
     DeleteBranch,
@@ -111,9 +112,10 @@ def test_a_card_whose_issue_is_not_planned_is_given_up(reason: str) -> None:
 def test_an_issue_closed_by_somebody_who_may_not_destroys_nothing(by: str) -> None:
     event = IssueClosed(CARD, "not_planned", by)
     intents = asks(card(run=run(), pull=pull(), closed="not_planned"), event)
-    assert kinds(intents) == ["Explain", "UpdateFace"]
+    assert kinds(intents) == ["CardExplained", "UpdateFace"]
     assert (
-        f"by {by or 'somebody'}, who may not give it up: archive the card" in only(intents, Explain).because
+        f"by {by or 'somebody'}, who may not give it up: archive the card"
+        in only(intents, CardExplained).because
     )
     idle = card("Review", S.IN_REVIEW, run=ended(), pull=pull(), closed="not_planned")
     assert states(asks(idle, event)) == [S.BLOCKED]
@@ -124,12 +126,12 @@ def test_an_issue_closed_by_somebody_who_may_not_destroys_nothing(by: str) -> No
 
 def test_an_approval_of_a_card_that_stands_in_done_says_how_it_is_merged() -> None:
     snapshot = card("Done", S.BLOCKED, run=ended(), pull=pull(), verdict="approved")
-    assert "/cardinal retry" in only(asks(snapshot, review("approved")), Explain).because
+    assert "/cardinal retry" in only(asks(snapshot, review("approved")), CardExplained).because
 
 
 def test_what_could_not_be_decided_is_said_on_the_card() -> None:
     event = DecisionFailed(CARD, 7, "CardMoved", "KeyError: 'x'")
-    assert "failed at event 7 (KeyError)" in only(asks(card(run=run()), event), Explain).because
+    assert "failed at event 7 (KeyError)" in only(asks(card(run=run()), event), CardExplained).because
 
 
 @pytest.mark.parametrize("event", [given("stop-all", role="admin"), said("go on", role="admin")])
@@ -189,7 +191,7 @@ def test_an_act_that_the_card_needs_and_that_failed_blocks_it_with_the_reason(ac
 def test_an_act_that_failed_beside_a_live_run_is_told_and_a_small_one_is_not() -> None:
     snapshot = card(run=run())
     assert kinds(asks(snapshot, EntryGivenUp(CARD, EntryKey("k"), "OpenPull", "no"))) == [
-        "Explain",
+        "CardExplained",
         "UpdateFace",
     ]
     assert asks(snapshot, EntryGivenUp(CARD, EntryKey("k"), "React", "no")) == ()

@@ -26,7 +26,7 @@ from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.states import CardState, Ending, RunState
 from rules.decide import decide
-from rules.intents.internal import ChangeCardState, Explain
+from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -269,7 +269,7 @@ def test_of_a_decision_that_cannot_be_carried_out_nothing_is_left(
     def impossible(policy: Policy, card: Snapshot | None, event: Event, now: datetime) -> Decision:
         if not isinstance(event, CardMoved):
             return decide(policy, card, event, now)
-        return Decision((Explain(card_id, "half"), ChangeCardState(card_id, CardState.REVISING, "no")))
+        return Decision((CardExplained(card_id, "half"), ChangeCardState(card_id, CardState.REVISING, "no")))
 
     with event_store.writing(cardinal.services.engine) as db:
         event_store.append(

@@ -18,7 +18,7 @@ YES: dict[str, Any] = {"verdict": "approved", "approved_head": "abc123"}
 
 def test_an_open_pull_request_is_merged_and_the_card_is_done_only_afterwards() -> None:
     intents = asks(card("Done", APPROVED, run=ended(), pull=pull(), **YES), MOVED)
-    assert kinds(intents) == ["MergePull", "Explain", "WriteCheck"]
+    assert kinds(intents) == ["MergePull", "CardExplained", "WriteCheck"]
     merge = only(intents, MergePull)
     assert (merge.method, merge.head, merge.requires) == ("squash", "abc123", "approved")
 
@@ -50,7 +50,7 @@ def test_a_policy_may_merge_without_a_review_but_never_against_one() -> None:
 
 def test_a_finished_draft_is_made_ready_first() -> None:
     intents = asks(card("Done", APPROVED, run=ended(), pull=pull(draft=True), **YES), MOVED)
-    assert kinds(intents) == ["MarkReady", "MergePull", "Explain", "WriteCheck"]
+    assert kinds(intents) == ["MarkReady", "MergePull", "CardExplained", "WriteCheck"]
     assert only(intents, MarkReady).about
 
 

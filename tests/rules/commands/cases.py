@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from rules.intents.outbound import Intent, React, Say
+from rules.intents.outbound import Intent, React, RuleEvent, Say
 from rules.snapshot import Snapshot
 from tests.rules.scene import CARD, asks, given
 
 
-def obeyed(command: str, snapshot: Snapshot, argument: str = "", **changes: Any) -> tuple[Intent, ...]:
+def obeyed(
+    command: str, snapshot: Snapshot, argument: str = "", **changes: Any
+) -> tuple[Intent | RuleEvent, ...]:
     """Return what the command asks for; it must have been acknowledged with a thumb."""
     first, *rest = asks(snapshot, given(command, argument, **changes))
     assert first == React(CARD, "issue", 77, "+1")

@@ -2,11 +2,12 @@
 
 import pytest
 
+from ledger.events.agent import CardToolAllowed
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, permit
-from rules.intents.internal import AllowTool, AnswerQuestion, RequeueRun
+from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import Say
 from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import obeyed, told
@@ -18,8 +19,8 @@ from tests.rules.scene import CARD, POLICY, R1, asks, card, given, kinds, only, 
     [("git push:*", "git push:*"), ("`npm  run build`", "npm run build"), ("docker *", "docker *")],
 )
 def test_a_pattern_is_remembered_for_the_card(text: str, pattern: str) -> None:
-    assert obeyed("allow", card(run=run()), text) == (AllowTool(CARD, pattern, "bob"),)
-    assert obeyed("allow", card(), text) == (AllowTool(CARD, pattern, "bob"),)
+    assert obeyed("allow", card(run=run()), text) == (CardToolAllowed(CARD, pattern, "bob"),)
+    assert obeyed("allow", card(), text) == (CardToolAllowed(CARD, pattern, "bob"),)
 
 
 @pytest.mark.parametrize("text", ["*", "**", "`*`", ":*", "* *", "?"])
@@ -43,7 +44,7 @@ def test_it_takes_the_role_maintain(role: str, *, may: bool) -> None:
 
 
 def test_a_maintainer_allows_changes_of_workflow_files_and_the_run_that_waits_goes_on() -> None:
-    assert obeyed("allow", card(run=run()), "Workflows") == (AllowTool(CARD, "workflows", "bob"),)
+    assert obeyed("allow", card(run=run()), "Workflows") == (CardToolAllowed(CARD, "workflows", "bob"),)
     asked = OpenQuestion(
         QuestionId("r1-q1"), "workflows", "Publish that too?", ("Publish these files too", "Stop")
     )
@@ -52,10 +53,10 @@ def test_a_maintainer_allows_changes_of_workflow_files_and_the_run_that_waits_go
         AnswerQuestion(CARD, R1, asked.question_id, "bob", "Publish these files too", Code.PUBLISH),
         RequeueRun(CARD, R1, "answered"),
     )
-    for_good = AllowTool(CARD, "workflows", "bob")
+    for_good = CardToolAllowed(CARD, "workflows", "bob")
     assert obeyed("allow", waiting, "workflows", role="maintain") == (for_good, *answered)
     assert obeyed("answer", waiting, "1", role="maintain") == answered  # to these files, and to no others
-    assert "AllowTool" not in kinds(asks(waiting, given("answer", "2", role="maintain")))
+    assert "CardToolAllowed" not in kinds(asks(waiting, given("answer", "2", role="maintain")))
     for plain in (given("answer", "1", role="write"), said("1", role="write")):
         refused = asks(waiting, plain)
         assert "AnswerQuestion" not in kinds(refused)

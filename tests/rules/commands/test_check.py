@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from ledger.events.board import CardMoved
+from ledger.events.board import CardExplained, CardMoved
 from ledger.events.pull import PullChanged
 from ledger.events.run import RunEnded, RunStepped
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Gate, RunState
-from rules.intents.internal import Explain, QueueRun, StopRun
+from rules.intents.internal import QueueRun, StopRun
 from rules.intents.outbound import MarkReady, MergePull, Say
 from rules.snapshot import CheckingSeen, Snapshot
 from tests.rules.commands.cases import obeyed, told
@@ -75,7 +75,7 @@ def test_after_so_many_in_an_hour_none_starts_unasked() -> None:
     snapshot = card("Review", CardState.IN_REVIEW, run=ended(), pull=UNSEEN, checking=lately)
     intents = asks(snapshot, PUSHED)
     assert "QueueRun" not in kinds(intents)
-    assert "/cardinal check starts another" in only(intents, Explain).because
+    assert "/cardinal check starts another" in only(intents, CardExplained).because
     old = replace(lately, begun=tuple(NOW - timedelta(hours=2) for _ in range(many)))
     assert "QueueRun" in kinds(asks(replace(snapshot, checking=old), PUSHED))
 
@@ -106,13 +106,13 @@ def test_what_passed_leaves_draft_and_in_the_last_column_is_merged() -> None:
 
 def test_what_failed_is_said_and_in_the_last_column_aloud() -> None:
     failed = over(Ending.FAILED, "the checks do not pass")
-    assert "checks failed" in only(asks(seen("Review", Gate.FAILED), failed), Explain).because
+    assert "checks failed" in only(asks(seen("Review", Gate.FAILED), failed), CardExplained).because
     assert "Say" not in kinds(asks(seen("Review", Gate.FAILED), failed))
     assert "checks failed" in only(asks(seen("Done", Gate.FAILED), failed), Say).text
     broken = over(Ending.FAILED, "the engine is away")
     assert (
         "could not check it: the engine is away"
-        in only(asks(seen("Review", Gate.UNSEEN), broken), Explain).because
+        in only(asks(seen("Review", Gate.UNSEEN), broken), CardExplained).because
     )
 
 

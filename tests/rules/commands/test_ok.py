@@ -5,9 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from ledger.events.conversation import CommentReleased
+from ledger.events.run import RunSteered
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, Refused, permit
-from rules.intents.internal import AnswerQuestion, ReleaseComment, RequeueRun, SteerRun
+from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import AskAssistant
 from rules.snapshot import Held, Snapshot
 from tests.rules.commands.cases import obeyed, told
@@ -17,11 +19,11 @@ EVE, MALLORY = Held(70, "issue", "eve", "Use 8080."), Held(71, "issue", "mallory
 REVIEW = Held(12, "review", "eve", "Wrong line.")
 ALONE = card(run=run(), held=(EVE,))
 BOTH = card(run=run(), held=(EVE, MALLORY))
-STEERED = SteerRun(CARD, R1, "bob", "eve wrote, and bob lets it through:\nUse 8080.", 70)
+STEERED = RunSteered(R1, "bob", "eve wrote, and bob lets it through:\nUse 8080.", 70)
 
 
 def test_the_only_comment_that_waits_reaches_the_agent_with_both_names() -> None:
-    assert obeyed("ok", ALONE) == (ReleaseComment(CARD, 70, "issue", "bob"), STEERED)
+    assert obeyed("ok", ALONE) == (CommentReleased(CARD, 70, "issue", "bob"), STEERED)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,7 @@ def test_the_only_comment_that_waits_reaches_the_agent_with_both_names() -> None
     ],
 )  # fmt: skip
 def test_one_of_several_is_named_by_its_author_or_its_link(argument: str) -> None:
-    assert obeyed("ok", BOTH, argument) == (ReleaseComment(CARD, 70, "issue", "bob"), STEERED)
+    assert obeyed("ok", BOTH, argument) == (CommentReleased(CARD, 70, "issue", "bob"), STEERED)
 
 
 def test_of_several_none_is_guessed() -> None:
@@ -44,7 +46,7 @@ def test_of_several_none_is_guessed() -> None:
 
 def test_a_comment_that_was_slipped_in_after_the_command_is_not_meant() -> None:
     later = card(run=run(), held=(EVE, replace(MALLORY, comment_id=78)))
-    assert obeyed("ok", later)[0] == ReleaseComment(CARD, 70, "issue", "bob")
+    assert obeyed("ok", later)[0] == CommentReleased(CARD, 70, "issue", "bob")
     assert "No comment" in told("ok", later, "78")
 
 
@@ -65,16 +67,16 @@ def test_where_nothing_fitting_waits_it_says_so(argument: str) -> None:
 
 def test_a_remark_on_a_line_is_named_by_its_own_link() -> None:
     both = card(run=run(), held=(EVE, REVIEW))
-    assert obeyed("ok", both, "#discussion_r12")[0] == ReleaseComment(CARD, 12, "review", "bob")
+    assert obeyed("ok", both, "#discussion_r12")[0] == CommentReleased(CARD, 12, "review", "bob")
 
 
 def test_the_words_of_a_review_are_named_by_its_link_and_reach_the_agent() -> None:
     words = replace(REVIEW, place="commented")
     both = card(run=run(), held=(EVE, words, REVIEW))
-    release = ReleaseComment(CARD, 12, "commented", "bob")
+    release = CommentReleased(CARD, 12, "commented", "bob")
     assert obeyed("ok", both, "#pullrequestreview-12") == (
         release,
-        SteerRun(CARD, R1, "bob", "eve wrote, and bob lets it through:\nWrong line.", 12),
+        RunSteered(R1, "bob", "eve wrote, and bob lets it through:\nWrong line.", 12),
     )
     assert "`/cardinal ok #pullrequestreview-12`" in told("ok", both)
     assert obeyed("ok", card("Planning", held=(words,))) == (release,), "the assistant counts comments"
@@ -85,13 +87,13 @@ def test_the_words_of_a_review_are_named_by_its_link_and_reach_the_agent() -> No
 def test_a_review_that_came_after_the_command_is_not_meant() -> None:
     late = card(run=run(), held=(replace(REVIEW, place="commented", at=NOW),))
     assert "No comment" in told("ok", late, said_at=NOW - timedelta(seconds=6))
-    assert obeyed("ok", late, said_at=NOW)[0] == ReleaseComment(CARD, 12, "commented", "bob")
+    assert obeyed("ok", late, said_at=NOW)[0] == CommentReleased(CARD, 12, "commented", "bob")
 
 
 def test_it_answers_the_question_of_the_run_in_the_name_of_who_said_ok() -> None:
     asking: Snapshot = card(run=run(RunState.PARKED, question=QUESTION), held=(replace(EVE, text="8081"),))
     assert obeyed("ok", asking) == (
-        ReleaseComment(CARD, 70, "issue", "bob"),
+        CommentReleased(CARD, 70, "issue", "bob"),
         AnswerQuestion(CARD, R1, QUESTION.question_id, "bob", "8081"),
         RequeueRun(CARD, R1, "answered"),
     )
@@ -103,14 +105,14 @@ def test_words_from_before_a_question_are_no_answer_to_it() -> None:
     yes = replace(EVE, text="yes", at=NOW - timedelta(hours=1))
     waiting = card(run=run(RunState.PARKED, question=asked), held=(yes,))
     assert obeyed("ok", waiting, said_at=NOW)[1:] == (
-        SteerRun(CARD, R1, "bob", "eve wrote, and bob lets it through:\nyes", 70),
+        RunSteered(R1, "bob", "eve wrote, and bob lets it through:\nyes", 70),
     )
     now = card(run=run(RunState.PARKED, question=asked), held=(replace(yes, at=NOW),))
     assert isinstance(obeyed("ok", now, said_at=NOW)[1], AnswerQuestion)
 
 
 def test_in_planning_the_assistant_hears_it_and_without_a_listener_the_next_briefing_has_it() -> None:
-    release = ReleaseComment(CARD, 70, "issue", "bob")
+    release = CommentReleased(CARD, 70, "issue", "bob")
     assert obeyed("ok", card("Planning", held=(EVE,))) == (release, AskAssistant(CARD, 70))
     assert obeyed("ok", card("Review", held=(EVE,))) == (release,)
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from ledger.events.run import RunSteered
 from ledger.states import RunState
-from rules.intents.internal import RedirectPlan, RequeueRun, SteerRun
+from rules.intents.internal import RedirectPlan, RequeueRun
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import obeyed, told
@@ -20,7 +21,7 @@ def test_it_sends_the_plan_back() -> None:
 
 def test_an_agent_at_work_gets_the_words_and_the_person_reads_who_settled_the_plan() -> None:
     steer, said = obeyed("redirect", card(run=run(plan_by="alice")), "use SQLite")
-    assert steer == SteerRun(CARD, R1, "bob", "use SQLite", 77)
+    assert steer == RunSteered(R1, "bob", "use SQLite", 77)
     assert isinstance(said, Say)
     assert "`alice` settled plan 1. Its agent reads your words" in said.text
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from ledger.events.board import StopLifted
 from ledger.states import RunState
-from rules.intents.internal import LiftStop, RequeueRun
+from rules.intents.internal import RequeueRun
 from rules.snapshot import Snapshot, Stop
 from tests.rules.commands.cases import obeyed, told
 from tests.rules.scene import BOARD, CARD, QUESTION, R1, card, run
@@ -18,7 +19,7 @@ def test_a_paused_run_goes_on() -> None:
 def test_a_stopped_card_goes_on_with_its_run() -> None:
     snapshot = card(run=PAUSED, stops=(Stop("card", CARD, "al"),))
     assert obeyed("resume", snapshot) == (
-        LiftStop(CARD, BOARD, "card", CARD, "bob"),
+        StopLifted(BOARD, "card", CARD, "bob"),
         RequeueRun(CARD, R1, "resumed", "bob"),
     )
 
@@ -26,7 +27,7 @@ def test_a_stopped_card_goes_on_with_its_run() -> None:
 @pytest.mark.parametrize(("scope", "target"), [("column", "In Progress"), ("board", BOARD)])
 def test_a_stopped_column_or_board_goes_on(scope: str, target: str) -> None:
     snapshot = card(stops=(Stop(scope, target, "al"),))
-    assert obeyed("resume", snapshot, scope) == (LiftStop(CARD, BOARD, scope, target, "bob"),)
+    assert obeyed("resume", snapshot, scope) == (StopLifted(BOARD, scope, target, "bob"),)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_where_no_run_may_start_it_says_why(snapshot: Snapshot, said: str) -> No
 def test_in_a_terminal_column_it_tries_the_merge_again() -> None:
     approved = {"verdict": "approved", "approved_head": "abc123"}
     intents = obeyed("retry", card("Done", CardState.BLOCKED, run=ended(), pull=pull(), **approved))
-    assert kinds(intents) == ["MergePull", "Explain"]
+    assert kinds(intents) == ["MergePull", "CardExplained"]
     assert only(intents, MergePull).head == "abc123"
 
 

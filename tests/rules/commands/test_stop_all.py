@@ -1,13 +1,13 @@
 """`/cardinal stop-all`: the board's kill switch."""
 
-from rules.intents.internal import OrderStop
+from ledger.events.board import StopOrdered
 from rules.snapshot import Stop
 from tests.rules.commands.cases import obeyed, told
-from tests.rules.scene import BOARD, CARD, card, run
+from tests.rules.scene import BOARD, card, run
 
 
 def test_it_stops_the_board() -> None:
-    assert obeyed("stop-all", card(run=run())) == (OrderStop(CARD, BOARD, "board", BOARD, "bob"),)
+    assert obeyed("stop-all", card(run=run())) == (StopOrdered(BOARD, "board", BOARD, "bob"),)
 
 
 def test_a_stopped_board_is_not_stopped_twice() -> None:
