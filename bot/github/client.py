@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.github import token_scope
-from bot.github.concurrency import Places
+from bot.github.concurrency import CallSlots
 from bot.github.errors import (
     PermissionMissingError,
     RefusedError,
@@ -18,10 +18,10 @@ from bot.github.errors import (
     UnknownNameError,
     from_graphql,
 )
-from bot.github.rate_limit import Budget
-from bot.github.token_cache import Kept
+from bot.github.rate_limit import ApiBudget
+from bot.github.token_cache import TokenFile
 from bot.github.tokens import Tokens
-from bot.github.transport import CREATE, READ, WRITE, Answer, Price, Wire
+from bot.github.transport import CREATE, READ, WRITE, Answer, CallCost, Wire
 from bot.github.ttl_cache import Timed
 from bot.system.clock import Clock
 from bot.system.config import Config
@@ -48,14 +48,14 @@ class Hub:
         self._clock = clock
         # The name of an installation that needs no question: what it is of, and where.
         whose = f"App {config.app_id} at {config.board.owner.casefold()} of {config.github_url}"
-        self.budget = Budget(clock, config.home / "run" / "budget.json", whose)
+        self.budget = ApiBudget(clock, config.home / "run" / "budget.json", whose)
         self.roles: Timed[tuple[str, str], str] = Timed(clock, keep_s=ROLES_KEPT_S, most=ROLES_KEPT)
         scope = (config.github_url, str(config.app_id), config.board.owner)
-        self._kept = Kept(config.home / "run" / "github.kept", config.private_key, scope)
+        self._kept = TokenFile(config.home / "run" / "github.kept", config.private_key, scope)
         self._tokens = Tokens(
             config.app_id, config.private_key, config.board.owner, self._ask_as_app, clock, self._kept
         )
-        url, places = config.github_url, Places(config.home / "run" / "calls")
+        url, places = config.github_url, CallSlots(config.home / "run" / "calls")
         self._app = Wire(url, lambda _: self._tokens.app_word(), clock, None, read_s, places)
         self._installed = Wire(url, self._tokens.reaching, clock, self.budget, read_s, places)
         self._bot: tuple[str, int] | None = None
@@ -141,9 +141,9 @@ class Hub:
         (owner/name) alone is asked with a token for it.
         """
         mutates = document.lstrip().startswith("mutation")
-        price = Price(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
+        price = CallCost(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
         body = {"query": document, "variables": dict(variables)}
-        narrow = token_scope.Reach(repository) if repository else None
+        narrow = token_scope.TokenScope(repository) if repository else None
         call = " ".join(document.split("(", 1)[0].split())
         try:
             return self._queried(call, body, price, narrow, may_miss)
@@ -156,8 +156,8 @@ class Hub:
         self,
         call: str,
         body: Mapping[str, Any],
-        price: Price,
-        narrow: token_scope.Reach | None,
+        price: CallCost,
+        narrow: token_scope.TokenScope | None,
         may_miss: frozenset[str],
     ) -> dict[str, Any]:
         answer = self._refreshing("POST", self._installed.graphql_url, body, None, price, narrow)
@@ -208,8 +208,8 @@ class Hub:
         path: str,
         body: Any,
         params: Mapping[str, Any] | None,
-        price: Price,
-        narrow: token_scope.Reach | None,
+        price: CallCost,
+        narrow: token_scope.TokenScope | None,
         *,
         redirects: bool = False,
     ) -> Answer:
@@ -239,7 +239,7 @@ class Hub:
         path = f"/repos/{_checked(repository)}"
         return str(self._send("GET", path, None, None, READ, None, redirects=False).body["full_name"])
 
-    def _within(self, narrow: token_scope.Reach | None) -> token_scope.Reach | None:
+    def _within(self, narrow: token_scope.TokenScope | None) -> token_scope.TokenScope | None:
         # A repository elsewhere is none of the installation's, which can read a public one all the same.
         return narrow if narrow is not None and self._tokens.covers(narrow) else None
 
@@ -249,8 +249,8 @@ class Hub:
         path: str,
         body: Any,
         params: Mapping[str, Any] | None,
-        price: Price,
-        narrow: token_scope.Reach | None,
+        price: CallCost,
+        narrow: token_scope.TokenScope | None,
         redirects: bool,
     ) -> Answer:
         return self._installed.send(

@@ -38,7 +38,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RateUsage:
     """What is known of the spending; seconds are Unix times, counts are per second of them.
 
     `strikes` counts the limits in a row of which GitHub did not say how long they last.
@@ -52,7 +52,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class ApiBudget:
     """Counts what an installation spends and says how long an act should wait.
 
     `path` None counts this process alone; `installation` names whose figures these are in the file.
@@ -61,7 +61,7 @@ class Budget:
     clock: Callable[[], datetime]
     path: Path | None = None
     installation: str = ""
-    _own: list[Spent] = field(default_factory=lambda: [Spent()])
+    _own: list[RateUsage] = field(default_factory=lambda: [RateUsage()])
 
     def count(self, headers: Mapping[str, str], *, points: int, creates: bool) -> None:
         """Note one answered call: its price in points and whether it created content that people see."""
@@ -84,7 +84,7 @@ class Budget:
             again = not told and spent.closed_until_s and now_s < spent.closed_until_s + SOON_S
             strikes = spent.strikes + 1 if again else 0
             until_s = now_s + min(for_s * 2**strikes, max(for_s, LONGEST_GUESS_S))
-            self._own[0] = Spent(
+            self._own[0] = RateUsage(
                 spent.windows, spent.points, spent.contents, max(spent.closed_until_s, until_s), strikes
             )
 
@@ -112,17 +112,17 @@ class Budget:
                 waits.append(window.reset_s - now_s)
         return max(0.0, *waits)
 
-    def seen(self) -> Spent:
+    def seen(self) -> RateUsage:
         """Return what all processes of this home spent for the installation, as far as known; leaves nothing
         behind.
         """
         if self.path is not None and not self.path.exists():
-            return Spent()
+            return RateUsage()
         with self._changing(write=False) as spent:
             return spent
 
     @contextmanager
-    def _changing(self, *, write: bool = True) -> Iterator[Spent]:
+    def _changing(self, *, write: bool = True) -> Iterator[RateUsage]:
         if self.path is None:
             yield self._own[0]
             return
@@ -130,7 +130,7 @@ class Budget:
         with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             known = _parsed(file.read())
-            self._own[0] = known.pop(self.installation, Spent())
+            self._own[0] = known.pop(self.installation, RateUsage())
             yield self._own[0]
             if write:
                 newest = [*known.items(), (self.installation, self._own[0])][-MAX_INSTALLATIONS:]
@@ -164,7 +164,7 @@ def until_now(counts: Mapping[int, int], window_s: int, now_s: float) -> int:
     return sum(count for second, count in counts.items() if second > now_s - window_s)
 
 
-def _parsed(text: str) -> dict[str, Spent]:
+def _parsed(text: str) -> dict[str, RateUsage]:
     """Return what the file says of each installation; a file torn by a crash says nothing."""
     try:
         return {name: _spent(found) for name, found in json.loads(text).items()}
@@ -172,8 +172,8 @@ def _parsed(text: str) -> dict[str, Spent]:
         return {}
 
 
-def _spent(found: Mapping[str, Any]) -> Spent:
-    return Spent(
+def _spent(found: Mapping[str, Any]) -> RateUsage:
+    return RateUsage(
         {name: Window(**window) for name, window in found["windows"].items()},
         {int(second): count for second, count in found["points"].items()},
         {int(second): count for second, count in found["contents"].items()},

@@ -11,10 +11,10 @@ import requests
 from github.Auth import Auth
 from github.Requester import Requester
 
-from bot.github.concurrency import Places
+from bot.github.concurrency import CallSlots
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
-from bot.github.rate_limit import Budget
-from bot.github.token_scope import Reach
+from bot.github.rate_limit import ApiBudget
+from bot.github.token_scope import TokenScope
 from bot.system.clock import Clock
 
 API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
@@ -41,9 +41,9 @@ def as_it_is(asked: requests.PreparedRequest) -> requests.PreparedRequest:
 class Speaker(Auth):
     """Gives PyGithub the token of the moment, as far as `reach` says, and keeps it out of its debug log."""
 
-    def __init__(self, token: Callable[[Reach | None], str]) -> None:
+    def __init__(self, token: Callable[[TokenScope | None], str]) -> None:
         self._current = token
-        self.reach: Reach | None = None
+        self.reach: TokenScope | None = None
 
     @property
     def token_type(self) -> str:
@@ -60,11 +60,11 @@ class Wire:
     def __init__(
         self,
         base_url: str,
-        token: Callable[[Reach | None], str],
+        token: Callable[[TokenScope | None], str],
         clock: Clock,
-        budget: Budget | None,
+        budget: ApiBudget | None,
         read_s: float,
-        places: Places,
+        places: CallSlots,
     ) -> None:
         self._places = places
         self._base_url, self._clock, self._budget, self._read_s = base_url, clock, budget, read_s
@@ -83,8 +83,8 @@ class Wire:
         *,
         body: Any = None,
         params: Mapping[str, Any] | None = None,
-        price: "Price",
-        reach: Reach | None = None,
+        price: "CallCost",
+        reach: TokenScope | None = None,
         redirects: bool = False,
     ) -> Answer:
         """Return GitHub's answer to one call, whose token goes as far as `reach`; nothing is tried twice.
@@ -161,16 +161,16 @@ ACCEPT = "application/vnd.github+json"
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class CallCost:
     """What a call costs of the secondary limits; `creates` tells content that people see."""
 
     points: int
     creates: bool
 
 
-READ = Price(points=1, creates=False)
-WRITE = Price(points=5, creates=False)
-CREATE = Price(points=5, creates=True)
+READ = CallCost(points=1, creates=False)
+WRITE = CallCost(points=5, creates=False)
+CREATE = CallCost(points=5, creates=True)
 
 
 def _parsed(text: str) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bot.github.api import roles
-from bot.outbox.contract import GivenUpError, Outcome, TooSoonError, TryAgainError
+from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
 from bot.outbox.targets import card_of
 from bot.render import assistant_prompt
 from bot.render.markdown.marker import digest_of
@@ -26,7 +26,7 @@ from rules.intents.outbound import AskAssistant, RunTask
 from rules.policy.repository import IMAGE
 from rules.runs.queue import stopped_by
 from runner.errors import BackendError, RunnerError, ScenarioError, UnknownPartError, UnsandboxedError
-from runner.run.run_spec import Places
+from runner.run.run_spec import HostPaths
 from runner.session import chat
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ HOUR = timedelta(hours=1)
 STOPPED_S = 15  # how soon it is seen that a kill switch was lifted
 
 
-def reply(hub: "Hub", context: "OutboxContext", intent: AskAssistant, entry: Entry) -> Outcome:
+def reply(hub: "Hub", context: "OutboxContext", intent: AskAssistant, entry: Entry) -> ActResult:
     """Answer everything that people said so far, once they have been quiet for `debounce_s`.
 
     Nothing is said where the card left its planning column or was answered already.
@@ -53,10 +53,10 @@ def reply(hub: "Hub", context: "OutboxContext", intent: AskAssistant, entry: Ent
         said = messages.newest(db, card.card_id, NEWEST_SAID)
     column = context.policy(card.board_id).column(card.column)
     if column is None or column.archetype is not Archetype.PLANNING or card.archived:
-        return Outcome("", "")
+        return ActResult("", "")
     newest = max((one.comment_id for one in said if _is_word(one)), default=0)
     if _answered(newest, card.last_answered, said):
-        return Outcome("", "")
+        return ActResult("", "")
     _wait_for_quiet(context, said)
     _wait_until_allowed(context, card)
     prompt = assistant_prompt.conversation(
@@ -75,17 +75,17 @@ def reply(hub: "Hub", context: "OutboxContext", intent: AskAssistant, entry: Ent
             return ()
         return (_metered(card.card_id, answer), AssistantReplied(card.card_id, answer.text, brief, newest))
 
-    return Outcome("", digest_of(f"{newest}:{answer.text}"), events)
+    return ActResult("", digest_of(f"{newest}:{answer.text}"), events)
 
 
-def run_task(hub: "Hub", context: "OutboxContext", intent: RunTask, entry: Entry) -> Outcome:
+def run_task(hub: "Hub", context: "OutboxContext", intent: RunTask, entry: Entry) -> ActResult:
     """Run one rule's prompt over the card."""
     with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         said = messages.newest(db, card.card_id, NEWEST_SAID)
     column = context.policy(card.board_id).column(intent.rule.partition("/")[0])
     if column is None:
-        return Outcome("", "")
+        return ActResult("", "")
     _wait_until_allowed(context, card)
     prompt = assistant_prompt.task(
         card,
@@ -102,7 +102,7 @@ def run_task(hub: "Hub", context: "OutboxContext", intent: RunTask, entry: Entry
     def events(_: Connection) -> tuple[Event, ...]:
         return (_metered(card.card_id, answer), TaskAnswered(card.card_id, intent.rule, answer.text))
 
-    return Outcome("", digest_of(answer.text), events)
+    return ActResult("", digest_of(answer.text), events)
 
 
 def _trust(hub: "Hub", card: CardRow) -> assistant_prompt.Trust:
@@ -160,7 +160,7 @@ def _wait_for_quiet(context: "OutboxContext", said: tuple[MessageRow, ...]) -> N
 def _ask(context: "OutboxContext", entry: Entry, agent: str, model: str, prompt: str) -> chat.ChatAnswer:
     """Return the answer; raises GivenUpError when the last attempt failed too or none can succeed."""
     home = context.config.home
-    places = Places(home / "mirrors", home / "workspaces", home / "logs", context.config.scenarios)
+    places = HostPaths(home / "mirrors", home / "workspaces", home / "logs", context.config.scenarios)
     try:
         return chat.ask_once(
             agent,
@@ -181,10 +181,10 @@ def _ask(context: "OutboxContext", entry: Entry, agent: str, model: str, prompt:
         raise TryAgainError(str(error)) from error
 
 
-def _failure(card_id: CardId, what: str, because: str) -> Outcome:
+def _failure(card_id: CardId, what: str, because: str) -> ActResult:
     """Return the outcome that tells the card, so that the rules can say it to people."""
 
     def events(_: Connection) -> tuple[Event, ...]:
         return (AssistantFailed(card_id, what, because),)
 
-    return Outcome("", digest_of(because), events)
+    return ActResult("", digest_of(because), events)

@@ -23,7 +23,7 @@ def no_events(_: Connection) -> tuple[Event, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ActResult:
     """What GitHub calls the result (a comment's id …, or empty) and the SHA-256 of what was sent.
 
     `events` is asked inside the transaction that settles the entry: it sees what was recorded meanwhile.
@@ -67,4 +67,4 @@ class Act(Protocol):
 
     # Any: each file takes its own intent class; `key` and `carry_out` are only called with that.
     key: Callable[[Any], EntryKey]
-    carry_out: "Callable[[Hub, OutboxContext, Any, Entry], Outcome]"
+    carry_out: "Callable[[Hub, OutboxContext, Any, Entry], ActResult]"

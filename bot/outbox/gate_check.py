@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.posting import last_of
 from bot.outbox.targets import MAX_RUNS
 from bot.render.markdown.marker import digest_of
@@ -51,7 +51,7 @@ def seen_of(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
 
 def publish(
     hub: "Hub", context: "OutboxContext", entry: Entry, *, repository: str, head: str, says: Mapping[str, Any]
-) -> Outcome:
+) -> ActResult:
     """Make the check run on `head`, or bring the one that was made for this entry up to date.
 
     Its `external_id` is the card's, by which a press of its buttons is found again. Its text has the head of
@@ -62,7 +62,7 @@ def publish(
     last = last_of(context, entry.key)
     known = last.remote_id if last else ""
     if last is not None and known and last.digest == digest:
-        return Outcome(known, digest)
+        return ActResult(known, digest)
     with event_store.reading(context.engine) as db:
         head_of_log = log_head.text(hash_chain.newest(db))
     told = {**says, "output": {**says.get("output", {}), "text": head_of_log}}
@@ -72,12 +72,12 @@ def publish(
     if known:
         try:
             hub.rest("PATCH", f"{root}/check-runs/{known}", body=told)
-            return Outcome(known, digest)
+            return ActResult(known, digest)
         except NotFoundError:  # GitHub forgets check runs after a while: made anew
             pass
     asked = {"name": NAME, "head_sha": head, "external_id": entry.card_id, **told}
     answer = hub.rest("POST", f"{root}/check-runs", body=asked)
-    return Outcome(str(answer.body["id"]), digest)
+    return ActResult(str(answer.body["id"]), digest)
 
 
 def _made_before(hub: "Hub", repository: str, head: str, card_id: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.targets import Talk
 from bot.render.markdown.marker import Marker, digest_of, mark, marker_of
 from ledger.ids import CardId, EntryKey
@@ -25,7 +25,7 @@ CLOCK_SLACK = timedelta(minutes=10)  # between GitHub's clock and ours
 
 def publish(
     hub: "Hub", context: "OutboxContext", entry: Entry, talk: Talk, text: str, *, unticks: bool = False
-) -> Outcome:
+) -> ActResult:
     """Post `text` under the entry's key, or bring the comment that carries it up to date.
 
     A second attempt looks for its own marker first, because the first may have died after GitHub accepted it.
@@ -36,10 +36,10 @@ def publish(
     if known is None and entry.attempts > 1:
         known = _adopt(hub, talk, entry)
     if known is not None and _bring_up_to_date(hub, talk.repository, known, digest, body, reads=unticks):
-        return Outcome(known.remote_id, digest)
+        return ActResult(known.remote_id, digest)
     path = f"{repository_path(talk.repository)}/issues/{talk.number}/comments"
     answer = hub.rest("POST", path, body={"body": body})
-    return Outcome(str(answer.body["id"]), digest)
+    return ActResult(str(answer.body["id"]), digest)
 
 
 def _bring_up_to_date(
@@ -59,15 +59,15 @@ def _bring_up_to_date(
     return _edit(hub, repository, known.remote_id, body)
 
 
-def settle(hub: "Hub", context: "OutboxContext", key: EntryKey, repository: str, text: str) -> Outcome:
+def settle(hub: "Hub", context: "OutboxContext", key: EntryKey, repository: str, text: str) -> ActResult:
     """Edit the comment posted under `key`; one that was never posted or is gone needs nothing."""
     known = last_of(context, key)
     digest = digest_of(text)
     if known is None or not known.remote_id:
-        return Outcome("", digest)
+        return ActResult("", digest)
     if known.digest != digest:
         _edit(hub, repository, known.remote_id, mark(text, key))
-    return Outcome(known.remote_id, digest)
+    return ActResult(known.remote_id, digest)
 
 
 def last_of(context: "OutboxContext", key: EntryKey) -> RemoteRow | None:

@@ -17,7 +17,7 @@ from bot.github.errors import (
 )
 from bot.outbox import handlers as acts
 from bot.outbox import reachability
-from bot.outbox.contract import GivenUpError, Outcome, TooSoonError, TryAgainError
+from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
 from bot.system import liveness
 from ledger.errors import LedgerError, StaleClaimError
 from ledger.events.publication import EntryGivenUp, EntryPublished
@@ -39,7 +39,7 @@ CLAIM_S = {"github": 45, "assist": 120}
 MAX_ATTEMPTS = 12
 LONGEST_BACKOFF_S = 60
 SPENDING_LANE = "github"  # the other lane calls models, which spend dollars instead
-PATIENCE = timedelta(hours=24)
+MAX_RETRY_AGE = timedelta(hours=24)
 SLOWED_ATTEMPTS = 7  # an outage counts so many, for the pauses to grow; the rest is for other failures
 OUTAGES = (UnavailableError, TokenError)
 # GitHub may not show yet what it has just made, or a permission that was just accepted: two minutes for both.
@@ -138,7 +138,7 @@ def _points_per_hour(context: "OutboxContext") -> int | None:
     return min((context.policy(one.board_id).board.limits.points_per_hour for one in known), default=None)
 
 
-def _settle(context: "OutboxContext", entry: Entry, outcome: Outcome, counts: Published) -> None:
+def _settle(context: "OutboxContext", entry: Entry, outcome: ActResult, counts: Published) -> None:
     with event_store.writing(context.engine) as db:
         now = context.clock()
         outbox.settle(db, entry, now)
@@ -161,7 +161,7 @@ def _settle(context: "OutboxContext", entry: Entry, outcome: Outcome, counts: Pu
 def _try_again(context: "OutboxContext", entry: Entry, error: Exception, counts: Published) -> None:
     counted = True
     wait_s = float(min(2 ** (entry.attempts - 1), LONGEST_BACKOFF_S))
-    if isinstance(error, OUTAGES) and context.clock() - entry.created_at < PATIENCE:
+    if isinstance(error, OUTAGES) and context.clock() - entry.created_at < MAX_RETRY_AGE:
         counted = entry.attempts < SLOWED_ATTEMPTS  # nobody's fault here: it goes on when GitHub does
         # Without an answer the write may still land: nobody looks for its marker before.
         wait_s = max(wait_s, liveness.IN_FLIGHT_S if error.status == 0 else 0)

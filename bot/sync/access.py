@@ -134,7 +134,7 @@ def _ask_again(services: "Services", board_id: BoardId) -> None:
     """Look at the cards whose repository could not be told: what they name may be in reach by now."""
     with event_store.writing(services.engine) as db:
         for card_id in placements.asking(db, board_id, MAX_ASKED_AGAIN):
-            refresh_requests.ring(db, card_id, board_id, services.now())
+            refresh_requests.add(db, card_id, board_id, services.now())
 
 
 def reachable(hub: Hub) -> Iterator[Mapping[str, Any]]:
@@ -159,7 +159,7 @@ def _record(
         for event in events:
             if isinstance(event, AccessLost) and event.reason == "removed":
                 for card in placements.cards_in(db, event.target):  # renamed unnoticed: a look finds its name
-                    refresh_requests.ring(db, card.card_id, board_id, services.now())
+                    refresh_requests.add(db, card.card_id, board_id, services.now())
         if events:
             event_store.append(db, *events, at=services.now())
             reactor.advance(db, now=services.now())

@@ -11,7 +11,7 @@ from bot.github.ttl_cache import Timed
 from bot.outbox.posting import CLOCK_SLACK
 from bot.system.clock import Clock
 from ledger.errors import CardinalError
-from ledger.queue.sign_ins import Visit
+from ledger.queue.sign_ins import SignIn
 
 KEPT_S, MAX_KEPT = 180, 2000
 EACH_A_MINUTE, ALL_AN_HOUR = 10, 1000
@@ -29,7 +29,7 @@ class BusyError(CardinalError):
         )
 
 
-class Pace:
+class RequestLimiter:
     """Lets so many through: of each key in a minute, of all in an hour. Safe among threads."""
 
     def __init__(self, clock: Clock, *, each: int, of_all: int) -> None:
@@ -57,10 +57,10 @@ class Readers:
     def __init__(self, hub: Hub, clock: Clock) -> None:
         self._hub = hub
         self._known: Timed[tuple[str, int, str], datetime | None] = Timed(clock, keep_s=KEPT_S, most=MAX_KEPT)
-        self._pace = Pace(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
+        self._pace = RequestLimiter(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
         self._turn = threading.Lock()
 
-    def may(self, visit: Visit, names: frozenset[str], since: datetime) -> bool:
+    def may(self, visit: SignIn, names: frozenset[str], since: datetime) -> bool:
         """Tell whether the visitor may read all of the repositories, as they were `since`; False for none.
 
         One that was made later under an old name is another one. Raises BusyError when that cannot be asked
@@ -73,12 +73,12 @@ class Readers:
         finally:
             self._turn.release()
 
-    def _reads(self, visit: Visit, repository: str, since: datetime) -> bool:
+    def _reads(self, visit: SignIn, repository: str, since: datetime) -> bool:
         key = (repository.casefold(), visit.user_id, visit.login)
         born = self._known.get(key, lambda: self._asked(visit, repository))
         return born is not None and born <= since + CLOCK_SLACK
 
-    def _asked(self, visit: Visit, repository: str) -> datetime | None:
+    def _asked(self, visit: SignIn, repository: str) -> datetime | None:
         """Return when the repository was made; None where the visitor may not read it."""
         if not self._pace.take(visit.user_id):
             raise BusyError("it was asked too often")

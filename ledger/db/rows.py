@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from ledger.db.column_types import Choice, Moment, Parts, Prose, Texts
+from ledger.db.column_types import EnumText, Moment, Parts, Prose, Texts
 from ledger.event import Event, Recorded
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ def _column(name: str, hint: Any, key: bool) -> Column[Any]:
 
 def _type_of(plain: Any) -> tuple[TypeEngine[Any], object]:
     if isinstance(plain, type) and issubclass(plain, StrEnum):
-        return Choice(plain), None
+        return EnumText(plain), None
     if get_origin(plain) is tuple and plain not in _TYPES:
         return Parts(get_args(plain)[0]), ()
     kind, empty = _TYPES[plain]

@@ -33,7 +33,7 @@ class CiRow:
 
 
 @dataclass(frozen=True, slots=True)
-class FailureRow:
+class CheckFailureRow:
     """A red check of the commit `head`."""
 
     card_id: CardId
@@ -51,7 +51,7 @@ ci = Table(
     *columns(CiRow, "card_id"),
     Index("view_ci_waiting", "since", sqlite_where=_WAITS, postgresql_where=_WAITS),
 )
-failures = Table("view_ci_failures", VIEWS, *columns(FailureRow, "card_id", "name", long=("log",)))
+failures = Table("view_ci_failures", VIEWS, *columns(CheckFailureRow, "card_id", "name", long=("log",)))
 fold = Fold()
 
 
@@ -60,9 +60,9 @@ def of_card(db: Connection, card_id: CardId) -> CiRow | None:
     return find(db, CiRow, ci, card_id=card_id)
 
 
-def failures_of(db: Connection, card_id: CardId, head: str) -> tuple[FailureRow, ...]:
+def failures_of(db: Connection, card_id: CardId, head: str) -> tuple[CheckFailureRow, ...]:
     """Return the red checks of that commit by name."""
-    return listed(db, FailureRow, failures, "name", card_id=card_id, head=head)
+    return listed(db, CheckFailureRow, failures, "name", card_id=card_id, head=head)
 
 
 def waiting(db: Connection) -> tuple[CiRow, ...]:

@@ -24,7 +24,7 @@ class ReportedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeRow:
+class FollowUpRow:
     """A follow-up that became an issue."""
 
     run_id: RunId
@@ -34,7 +34,7 @@ class MadeRow:
 
 
 reported = Table("view_findings", VIEWS, *columns(ReportedRow, "run_id"))
-made = Table("view_follow_ups", VIEWS, *columns(MadeRow, "run_id", "proposal"))
+follow_ups = Table("view_follow_ups", VIEWS, *columns(FollowUpRow, "run_id", "proposal"))
 fold = Fold()
 
 
@@ -55,9 +55,9 @@ def newest(db: Connection, card_id: CardId) -> FindingsReported | None:
     return _read(row) if row else None
 
 
-def follow_ups_made(db: Connection, run_id: RunId) -> dict[int, MadeRow]:
+def follow_ups_made(db: Connection, run_id: RunId) -> dict[int, FollowUpRow]:
     """Return the run's follow-ups that became issues, by their numbers."""
-    return {row.proposal: row for row in listed(db, MadeRow, made, run_id=run_id)}
+    return {row.proposal: row for row in listed(db, FollowUpRow, follow_ups, run_id=run_id)}
 
 
 def _read(row: ReportedRow) -> FindingsReported:
@@ -69,4 +69,4 @@ def _reported(db: Connection, _it: Recorded, event: FindingsReported) -> None:
     keep(db, reported, {"run_id": event.run_id}, {"body": codec.encode(event)[1]})
 
 
-fold.on(FollowUpMade)(recorder(made))
+fold.on(FollowUpMade)(recorder(follow_ups))

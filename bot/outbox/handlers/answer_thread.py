@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from bot.github.api import reviews
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.posting import CLOCK_SLACK, MAX_PAGES, own_marker
 from bot.outbox.targets import Talk, card_of, pull_of, run_of
 from bot.render.markdown.marker import digest_of, mark
@@ -33,14 +33,14 @@ def key(intent: AnswerThread) -> EntryKey:
     return EntryKey(f"thread:{intent.run_id}:{intent.thread_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: AnswerThread, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: AnswerThread, entry: Entry) -> ActResult:
     """Reply, then resolve; a thread or pull request that is gone needs neither."""
     with event_store.reading(context.engine) as db:
         run = run_of(db, intent.run_id)
         pull = pull_of(card_of(db, run.card_id))
         thread = threads.get(db, intent.thread_id)
     if pull is None or thread is None:
-        return Outcome("", "")
+        return ActResult("", "")
     text = thread_reply.write(thread.answer, run_id=run.run_id, head=run.pushed_head, by=run.agent)
     reply_id = _adopt(hub, pull, entry) if entry.attempts > 1 else ""
     try:
@@ -48,8 +48,8 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: AnswerThread, entry:
         node_id = reviews.node_of_thread(hub, pull.repository, pull.number, intent.thread_id)
         reviews.resolve_thread(hub, pull.repository, node_id)
     except NotFoundError:
-        return Outcome(reply_id, digest_of(text))
-    return Outcome(reply_id, digest_of(text))
+        return ActResult(reply_id, digest_of(text))
+    return ActResult(reply_id, digest_of(text))
 
 
 def _reply(hub: "Hub", pull: Talk, thread_id: str, body: str) -> str:

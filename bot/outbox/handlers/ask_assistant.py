@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bot.outbox import assistant
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from ledger.ids import EntryKey
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import AskAssistant
@@ -24,6 +24,6 @@ def key(intent: AskAssistant) -> EntryKey:
     return EntryKey(f"assistant:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: AskAssistant, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: AskAssistant, entry: Entry) -> ActResult:
     """Ask the model once for everything said so far; raises TooSoonError until people have been quiet."""
     return assistant.reply(hub, context, intent, entry)

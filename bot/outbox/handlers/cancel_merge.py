@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import merge_queue
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.targets import card_of, pull_of
 from ledger.event import Event
 from ledger.events.pull import MergeAwaited
@@ -32,17 +32,17 @@ def key(intent: CancelMerge) -> EntryKey:
     return EntryKey(f"unmerge:{intent.card_id}:{intent.head}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: CancelMerge, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: CancelMerge, _entry: Entry) -> ActResult:
     """Take it out of the queue, or auto-merge off; one that is merged already stays so."""
     with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
     pull = pull_of(card)
     if pull is None:
-        return Outcome("", "")
+        return ActResult("", "")
     try:
         merge_queue.cancel(hub, card.pull_node_id)
     except NotFoundError:
-        return Outcome("", "")
+        return ActResult("", "")
 
     def events(db: Connection) -> tuple[Event, ...]:
         known = awaited.get(db, intent.card_id)
@@ -50,4 +50,4 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: CancelMerge, _entry:
             return ()
         return (MergeAwaited(intent.card_id, known.number, "", intent.head, intent.because),)
 
-    return Outcome(str(pull.number), intent.head, events)
+    return ActResult(str(pull.number), intent.head, events)

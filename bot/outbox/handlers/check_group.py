@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from bot.github.errors import RefusedError
 from bot.outbox import gate_check, gate_definition
-from bot.outbox.contract import GivenUpError, Outcome
+from bot.outbox.contract import ActResult, GivenUpError
 from bot.outbox.targets import card_of, pull_of
 from bot.render.pull import gate_check as gate
 from ledger.ids import EntryKey
@@ -29,14 +29,14 @@ def key(intent: CheckGroup) -> EntryKey:
     return EntryKey(f"group:{intent.card_id}:{intent.head}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: CheckGroup, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: CheckGroup, entry: Entry) -> ActResult:
     """Make the check run; a group that is gone meanwhile needs none."""
     with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         seen = gate_check.seen_of(db, card, card.pull_head, context.config.public_url)
     pull = pull_of(card)
     if pull is None or pull.number != intent.number or card.pull_state != "open":
-        return Outcome("", "")
+        return ActResult("", "")
     says = gate.of_group(seen, intent.number, _objection(hub, context, card))
     try:
         return gate_check.publish(
@@ -44,7 +44,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: CheckGroup, entry: E
         )
     except RefusedError as error:
         if "No commit found" in error.because:
-            return Outcome("", "")
+            return ActResult("", "")
         raise
 
 

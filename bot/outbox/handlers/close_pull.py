@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import pulls
 from bot.github.errors import RefusedError
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.posting import publish
 from bot.outbox.targets import card_of, pull_of
 from bot.render.markdown.escape import line
@@ -34,13 +34,13 @@ def key(intent: ClosePull) -> EntryKey:
     return EntryKey(f"close:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: ClosePull, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: ClosePull, entry: Entry) -> ActResult:
     """Say why, then close; one that is closed or merged already needs nothing."""
     with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not (card.archived or card.given_up):
-        return Outcome("", "")  # closed or merged already, or the card was taken up again
+        return ActResult("", "")  # closed or merged already, or the card was taken up again
     because = line(intent.because.rstrip(". "), 500)
     why = f"Closed without merging: {because}. Its commits stay in this pull request."
     outcome = publish(hub, context, entry, pull, why)
@@ -56,4 +56,4 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: ClosePull, entry: En
             return ()
         return (PullChanged(intent.card_id, pull.number, "closed", fresh.pull_draft, fresh.pull_head),)
 
-    return Outcome(outcome.remote_id, outcome.digest, events)
+    return ActResult(outcome.remote_id, outcome.digest, events)

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import projects as board
 from bot.github.errors import NotFoundError, RefusedError
-from bot.outbox.contract import GivenUpError, Outcome
+from bot.outbox.contract import ActResult, GivenUpError
 from bot.outbox.targets import card_of
 from ledger.event import Event
 from ledger.events.board import CardConverted
@@ -34,13 +34,13 @@ def key(intent: ConvertDraft) -> EntryKey:
     return EntryKey(f"convert:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: ConvertDraft, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: ConvertDraft, _entry: Entry) -> ActResult:
     """Convert it; a card that is an issue already, or gone, needs nothing."""
     with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         repository = _repository(db, context, card)
     if card.number is not None or card.archived:
-        return Outcome("", "")
+        return ActResult("", "")
     content_id, number = "", 0
     try:
         made = board.convert_draft(hub, card.card_id, repository)
@@ -57,7 +57,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: ConvertDraft, _entry
             return ()
         return (CardConverted(intent.card_id, content_id, repository, number),)
 
-    return Outcome(content_id, repository, events)
+    return ActResult(content_id, repository, events)
 
 
 def _repository(db: Connection, context: "OutboxContext", card: CardRow) -> str:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from bot.github.api import issue_links, projects
 from bot.github.client import repository_path
 from bot.github.errors import RefusedError
-from bot.outbox.contract import GivenUpError, Outcome
+from bot.outbox.contract import ActResult, GivenUpError
 from bot.outbox.posting import CLOCK_SLACK, own_marker
 from bot.outbox.targets import card_of
 from bot.render import new_issue
@@ -42,7 +42,7 @@ def key(intent: CreateCard) -> EntryKey:
     return EntryKey(f"card:{intent.run_id}:{intent.proposal}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: CreateCard, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: CreateCard, entry: Entry) -> ActResult:
     """Make the issue and put it on the board; an earlier attempt's issue is found by its marker."""
     with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
@@ -65,7 +65,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: CreateCard, entry: E
         number = int(made["number"])
         return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
 
-    return Outcome(str(made["number"]), digest_of(text), events)
+    return ActResult(str(made["number"]), digest_of(text), events)
 
 
 def _made_before(hub: "Hub", repository: str, entry: Entry) -> Any:

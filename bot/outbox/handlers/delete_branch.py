@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bot.github.api import pulls
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.targets import card_of
 from ledger.event import Event
 from ledger.events.pull import BranchDeleted
@@ -30,16 +30,16 @@ def key(intent: DeleteBranch) -> EntryKey:
     return EntryKey(f"branch:{intent.card_id}:{intent.branch}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: DeleteBranch, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: DeleteBranch, _entry: Entry) -> ActResult:
     """Delete the branch, but not under an open pull request; one that is gone counts as deleted."""
     with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
     repository = card.pull_repository or card.repository
     if repository is None or not intent.branch or card.pull_state == "open":
-        return Outcome("", "")
+        return ActResult("", "")
     pulls.delete_branch(hub, repository, intent.branch)
 
     def events(_: Connection) -> tuple[Event, ...]:
         return (BranchDeleted(intent.card_id, intent.branch),)
 
-    return Outcome(intent.branch, "deleted", events)
+    return ActResult(intent.branch, "deleted", events)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bot.github.api import projects
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.render.markdown.marker import digest_of
 from ledger.ids import BoardId, EntryKey
 from ledger.log import event_store
@@ -28,13 +28,13 @@ def key(intent: DescribeColumns) -> EntryKey:
     return EntryKey(f"columns:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: DescribeColumns, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: DescribeColumns, _entry: Entry) -> ActResult:
     """Describe the columns that the policy names; others keep what people wrote, not what Cardinal did."""
     board_id = BoardId(intent.card_id)
     with event_store.reading(context.engine) as db:
         known = boards.get(db, board_id)
     if known is None:
-        return Outcome("", "")
+        return ActResult("", "")
     policy = context.policy(board_id)
     said = {UNSERVED, *(consequence(column) for column in policy.board.columns.values())}
     wanted = {}
@@ -45,6 +45,6 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: DescribeColumns, _en
         elif column.description in said:  # it was another column's, before somebody renamed it
             wanted[column.name] = UNSERVED
     projects.describe_columns(hub, known.status_field_id, wanted)
-    return Outcome(
+    return ActResult(
         known.status_field_id, digest_of("\n".join(f"{k}: {v}" for k, v in sorted(wanted.items())))
     )

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from bot.github.api import projects, pulls
 from bot.github.errors import RefusedError
 from bot.outbox import gate_definition
-from bot.outbox.contract import GivenUpError, Outcome
+from bot.outbox.contract import ActResult, GivenUpError
 from bot.outbox.targets import card_of, pull_of
 from ledger.event import Event
 from ledger.events.pull import PullChanged
@@ -33,14 +33,14 @@ def key(intent: MarkReady) -> EntryKey:
     return EntryKey(f"ready:{intent.card_id}:{intent.about}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: MarkReady, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: MarkReady, _entry: Entry) -> ActResult:
     """Mark it ready; one that is ready, closed or was never opened needs nothing."""
     with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
         gate = checks.standing(db, intent.card_id, card.pull_head)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not card.pull_draft:
-        return Outcome("", "")
+        return ActResult("", "")
     if not gate.lets_through:  # somebody pushed before it was its turn
         raise GivenUpError(f"the gate did not let {card.pull_head[:7]} through: say /cardinal check")
     gate_definition.demand_same(hub, context, card, card.pull_head)
@@ -57,4 +57,4 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: MarkReady, _entry: E
             return ()
         return (PullChanged(intent.card_id, pull.number, fresh.pull_state, False, fresh.pull_head),)
 
-    return Outcome(str(pull.number), "ready", events)
+    return ActResult(str(pull.number), "ready", events)

@@ -10,7 +10,7 @@ from bot.github.api import merge_queue, pulls, repositories
 from bot.github.api.checks import Light
 from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_definition
-from bot.outbox.contract import GivenUpError, Outcome
+from bot.outbox.contract import ActResult, GivenUpError
 from bot.outbox.handlers import report_policy
 from bot.outbox.targets import Talk, card_of, pull_of
 from bot.render.markdown.escape import code
@@ -47,7 +47,7 @@ def key(intent: MergePull) -> EntryKey:
     return EntryKey(f"merge:{intent.card_id}:{intent.head}:{intent.about}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: MergePull, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: MergePull, _entry: Entry) -> ActResult:
     """Merge, or let GitHub do so once it can; raises GivenUpError with what a person can do."""
     with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
@@ -56,7 +56,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: MergePull, _entry: E
     column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY
     away = card.archived or column is None or not has_action(column.entry_actions, "merge")
     if away and (may_move(policy, mover) or not mover.login):
-        return Outcome("", "")  # somebody took the card back before it was its turn
+        return ActResult("", "")  # somebody took the card back before it was its turn
     pull = pull_of(card)
     if pull is None:
         raise GivenUpError("there is no pull request to merge")
@@ -88,7 +88,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: MergePull, _entry: E
             return (MergeAwaited(intent.card_id, pull.number, how, intent.head, ""),)
         return (PullChanged(intent.card_id, pull.number, "merged", False, intent.head),)
 
-    return Outcome(commit, intent.head, events)
+    return ActResult(commit, intent.head, events)
 
 
 def _words(card: cards.CardRow, number: int) -> dict[str, str]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bot.github.api import pulls
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.run_story import story_of
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import body as pull_body
@@ -33,7 +33,7 @@ def key(intent: OpenPull) -> EntryKey:
     return EntryKey(f"pull:{intent.card_id}:{intent.run_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: OpenPull, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: OpenPull, entry: Entry) -> ActResult:
     """Open the pull request, or take the open one of the same branch."""
     with event_store.reading(context.engine) as db:
         story = story_of(db, intent.run_id, context.config.public_url)
@@ -57,4 +57,4 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: OpenPull, entry: Ent
             PullOpened(intent.card_id, repository, pull.number, pull.node_id, branch, pull.head, pull.draft),
         )
 
-    return Outcome(str(pull.number), digest_of(body), events)
+    return ActResult(str(pull.number), digest_of(body), events)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.posting import publish
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import plan_of, talk_of_run
@@ -33,12 +33,12 @@ def plan_key(run_id: RunId, revision: int) -> EntryKey:
     return EntryKey(f"plan:{run_id}:{revision}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: PostPlan, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: PostPlan, entry: Entry) -> ActResult:
     """Post the plan."""
     with event_store.reading(context.engine) as db:
         story = story_of(db, intent.run_id)
         talk = talk_of_run(db, story.card, story.run, context)
         plan = plan_of(db, intent.run_id, intent.revision)
     if plan is None:
-        return Outcome("", "")
+        return ActResult("", "")
     return publish(hub, context, entry, talk, text.write(story, plan))

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.posting import publish
 from bot.outbox.targets import card_of, run_of, talk_of_run
 from bot.render import question as text
@@ -33,12 +33,12 @@ def question_key(question_id: QuestionId) -> EntryKey:
     return EntryKey(f"question:{question_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: PostQuestion, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: PostQuestion, entry: Entry) -> ActResult:
     """Post the question."""
     with event_store.reading(context.engine) as db:
         run = run_of(db, intent.run_id)
         talk = talk_of_run(db, card_of(db, run.card_id), run, context)
         question = questions.get(db, intent.question_id)
     if question is None:
-        return Outcome("", "")
+        return ActResult("", "")
     return publish(hub, context, entry, talk, text.write(question))

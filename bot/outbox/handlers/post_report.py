@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.posting import publish
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import talk_of_run
@@ -28,7 +28,7 @@ def key(intent: PostReport) -> EntryKey:
     return EntryKey(f"report:{intent.run_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: PostReport, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: PostReport, entry: Entry) -> ActResult:
     """Post the report."""
     with event_store.reading(context.engine) as db:
         story = story_of(db, intent.run_id, context.config.public_url)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.targets import card_of, place_of
 from ledger.ids import EntryKey
 from ledger.log import event_store
@@ -27,7 +27,7 @@ def key(intent: React) -> EntryKey:
     return EntryKey(f"react:{intent.place}:{intent.comment_id}:{intent.content}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: React, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: React, _entry: Entry) -> ActResult:
     """Add the reaction; GitHub keeps one of a kind per user, so a repeat changes nothing.
 
     A comment that is gone needs none. Source: docs.github.com/rest/reactions/reactions.
@@ -39,5 +39,5 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: React, _entry: Entry
     try:
         answer = hub.rest("POST", path, body={"content": intent.content})
     except NotFoundError:
-        return Outcome("", "")
-    return Outcome(str(answer.body["id"]), intent.content)
+        return ActResult("", "")
+    return ActResult(str(answer.body["id"]), intent.content)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bot.github.client import repository_path
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.render.markdown.marker import digest_of
 from bot.render.pull import policy_check
 from bot.sync import structure
@@ -30,7 +30,7 @@ def key(intent: ReportPolicy) -> EntryKey:
     return EntryKey(f"policy:{intent.card_id}:{intent.commit}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: ReportPolicy, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: ReportPolicy, entry: Entry) -> ActResult:
     """Make the check run; a second attempt takes the one that the first left.
 
     Source: docs.github.com/rest/checks/runs#create-a-check-run.
@@ -46,7 +46,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: ReportPolicy, entry:
         path = f"{root}/commits/{intent.commit}/check-runs"
         found = hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]
         if found:
-            return Outcome(str(found[0]["id"]), digest_of(summary))
+            return ActResult(str(found[0]["id"]), digest_of(summary))
     asked = {
         "name": NAME,
         "head_sha": intent.commit,
@@ -55,4 +55,4 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: ReportPolicy, entry:
         "output": {"title": title, "summary": summary},
     }
     answer = hub.rest("POST", f"{root}/check-runs", body=asked)
-    return Outcome(str(answer.body["id"]), digest_of(summary))
+    return ActResult(str(answer.body["id"]), digest_of(summary))

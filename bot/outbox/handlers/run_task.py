@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bot.outbox import assistant
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from ledger.ids import EntryKey
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import RunTask
@@ -24,6 +24,6 @@ def key(intent: RunTask) -> EntryKey:
     return EntryKey(f"task:{intent.card_id}:{intent.rule}:{intent.occasion}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: RunTask, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: RunTask, entry: Entry) -> ActResult:
     """Ask the model once."""
     return assistant.run_task(hub, context, intent, entry)

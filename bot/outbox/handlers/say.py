@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.posting import publish
 from bot.outbox.targets import card_of, issue_of, pull_of
 from bot.render.markdown.escape import fit, tame
@@ -27,7 +27,7 @@ def key(intent: Say) -> EntryKey:
     return EntryKey(f"say:{intent.card_id}:{intent.about}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: Say, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: Say, entry: Entry) -> ActResult:
     """Post the text, tamed: it may hold words of people or agents."""
     with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.handlers.post_plan import plan_key
 from bot.outbox.posting import settle
 from bot.outbox.run_story import story_of
@@ -29,13 +29,13 @@ def key(intent: SettlePlan) -> EntryKey:
     return EntryKey(f"plan-settled:{intent.run_id}:{intent.revision}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: SettlePlan, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: SettlePlan, _entry: Entry) -> ActResult:
     """Edit the plan's comment."""
     with event_store.reading(context.engine) as db:
         story = story_of(db, intent.run_id)
         talk = talk_of_run(db, story.card, story.run, context)
         plan = plan_of(db, intent.run_id, intent.revision)
     if plan is None:
-        return Outcome("", "")
+        return ActResult("", "")
     posted = plan_key(intent.run_id, intent.revision)
     return settle(hub, context, posted, talk.repository, text.write(story, plan))

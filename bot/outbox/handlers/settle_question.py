@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.handlers.post_question import question_key
 from bot.outbox.posting import settle
 from bot.outbox.targets import card_of, run_of, talk_of_run
@@ -29,12 +29,12 @@ def key(intent: SettleQuestion) -> EntryKey:
     return EntryKey(f"question-settled:{intent.question_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: SettleQuestion, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: SettleQuestion, _entry: Entry) -> ActResult:
     """Edit the question's comment."""
     with event_store.reading(context.engine) as db:
         run = run_of(db, intent.run_id)
         talk = talk_of_run(db, card_of(db, run.card_id), run, context)
         question = questions.get(db, intent.question_id)
     if question is None:
-        return Outcome("", "")
+        return ActResult("", "")
     return settle(hub, context, question_key(intent.question_id), talk.repository, text.write(question))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.posting import own_marker
 from bot.outbox.targets import card_of, place_of
 from bot.render.markdown import checkboxes
@@ -29,7 +29,7 @@ def key(intent: UntickBoxes) -> EntryKey:
     return EntryKey(f"untick:{intent.place}:{intent.comment_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: UntickBoxes, _entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: UntickBoxes, _entry: Entry) -> ActResult:
     """Read the comment and write it without ticks; one that is gone, or not Cardinal's, is left alone."""
     with event_store.reading(context.engine) as db:
         talk = place_of(card_of(db, intent.card_id), intent.place, context)
@@ -41,5 +41,5 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: UntickBoxes, _entry:
         if wanted != there["body"] and own_marker(hub, there) is not None:
             hub.rest("PATCH", path, body={"body": wanted})
     except NotFoundError:
-        return Outcome("", "")
-    return Outcome(str(intent.comment_id), "")
+        return ActResult("", "")
+    return ActResult(str(intent.comment_id), "")

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import projects
 from bot.github.errors import RefusedError
-from bot.outbox.contract import GivenUpError, Outcome
+from bot.outbox.contract import ActResult, GivenUpError
 from bot.outbox.edit_pacing import wait_for_more
 from bot.outbox.posting import last_of
 from bot.outbox.targets import card_of
@@ -41,7 +41,7 @@ def key(intent: UpdateFace) -> EntryKey:
     return EntryKey(f"face:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateFace, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateFace, entry: Entry) -> ActResult:
     """Write the fields that changed in one request; the entry's digest has one digest for each field.
 
     Raises TooSoonError for mere progress too soon after the last writing.
@@ -52,7 +52,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateFace, entry: E
         wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd)
         known = boards.get(db, card.board_id)
     if known is None or card.archived:
-        return Outcome("", "")
+        return ActResult("", "")
     last = last_of(context, entry.key)
     digests = {name: digest_of(str(value))[:DIGEST_CHARS] for name, value in wanted.items()}
     written = _written(last.digest) if last else dict.fromkeys(FaceField, digest_of("")[:DIGEST_CHARS])
@@ -77,7 +77,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateFace, entry: E
             return ()
         return (_seen_with(fresh, fields),)
 
-    return Outcome(card.card_id, _digest({**written, **digests}), events)
+    return ActResult(card.card_id, _digest({**written, **digests}), events)
 
 
 def _digest(digests: dict[FaceField, str]) -> str:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bot.github.api import pulls
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.posting import last_of
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import card_of, pull_of
@@ -31,7 +31,7 @@ def key(intent: UpdatePull) -> EntryKey:
     return EntryKey(f"pull-body:{intent.card_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdatePull, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdatePull, entry: Entry) -> ActResult:
     """Write Cardinal's part where it differs from the one written last; what people wrote around it stays.
 
     Without a pull request, or where people took that part out, do nothing.
@@ -40,7 +40,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdatePull, entry: E
         card = card_of(db, intent.card_id)
         pull = pull_of(card)
         if pull is None or card.run_id is None or card.pull_state != "open":
-            return Outcome("", "")
+            return ActResult("", "")
         story = story_of(db, card.run_id, context.config.public_url)
     body, changes = pull_body.write(story), dict[str, str]()
     # Every pull request is opened as a draft: one that never was may say in its title that it is not ready.
@@ -51,7 +51,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdatePull, entry: E
         else:
             body = pull_body.unready(body)
     last = last_of(context, entry.key)
-    done = Outcome(str(pull.number), digest_of(body))
+    done = ActResult(str(pull.number), digest_of(body))
     if last is None or (last.remote_id, last.digest) != (done.remote_id, done.digest):
         there = there or pulls.read(hub, pull.repository, pull.number)
         part = pull_body.part(body, entry.key)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bot.outbox import gate_check
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.posting import last_of
 from bot.outbox.targets import card_of, pull_of
 from bot.render.pull import gate_check as gate
@@ -30,7 +30,7 @@ def key(intent: WriteCheck) -> EntryKey:
     return EntryKey(f"check:{intent.card_id}:{intent.head}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: WriteCheck, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: WriteCheck, entry: Entry) -> ActResult:
     """Write the check as the ledger has it now; a commit that the pull request left behind keeps its own."""
     with event_store.reading(context.engine) as db:
         card = card_of(db, intent.card_id)
@@ -39,6 +39,6 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: WriteCheck, entry: E
     pull = pull_of(card)
     if pull is None or snapshot is None or (card.pull_state, card.pull_head) != ("open", intent.head):
         last = last_of(context, entry.key)
-        return Outcome(last.remote_id, last.digest) if last else Outcome("", "")
+        return ActResult(last.remote_id, last.digest) if last else ActResult("", "")
     says = gate.write(seen, check_buttons.fitting(context.policy(card.board_id), snapshot))
     return gate_check.publish(hub, context, entry, repository=pull.repository, head=intent.head, says=says)

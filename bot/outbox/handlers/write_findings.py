@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bot.outbox.contract import GivenUpError, Outcome
+from bot.outbox.contract import ActResult, GivenUpError
 from bot.outbox.posting import publish
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import talk_of_run
@@ -29,7 +29,7 @@ def key(intent: WriteFindings) -> EntryKey:
     return EntryKey(f"findings:{intent.run_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: WriteFindings, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: WriteFindings, entry: Entry) -> ActResult:
     """Post or edit the comment."""
     with event_store.reading(context.engine) as db:
         story = story_of(db, intent.run_id, context.config.public_url)

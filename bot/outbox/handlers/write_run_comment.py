@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import ActResult
 from bot.outbox.edit_pacing import wait_for_more
 from bot.outbox.posting import last_of, publish
 from bot.outbox.run_story import story_of
@@ -41,7 +41,7 @@ def key(intent: WriteRunComment) -> EntryKey:
     return EntryKey(f"run:{intent.run_id}")
 
 
-def carry_out(hub: "Hub", context: "OutboxContext", intent: WriteRunComment, entry: Entry) -> Outcome:
+def carry_out(hub: "Hub", context: "OutboxContext", intent: WriteRunComment, entry: Entry) -> ActResult:
     """Post or edit the comment; raises TooSoonError for mere progress too soon after the last edit."""
     with event_store.reading(context.engine) as db:
         story = story_of(db, intent.run_id, context.config.public_url)

@@ -7,7 +7,7 @@ from bot.web.pages._site import Site
 from ledger.events.artifact import BRIEFING
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.queue.sign_ins import Visit
+from ledger.queue.sign_ins import SignIn
 from ledger.views import artifacts, cards, runs
 from ledger.views.artifacts import ArtifactRow
 from ledger.views.cards import CardRow
@@ -23,7 +23,7 @@ class Left:
     files: tuple[ArtifactRow, ...]
 
 
-def found(site: Site, visit: Visit, run: str) -> Left | None:
+def found(site: Site, visit: SignIn, run: str) -> Left | None:
     """Return what the run left; None where there is no such run, or the visitor may not know of it.
 
     Raises BusyError. The visitor has to be able to read the repository of the work and that of the issue.

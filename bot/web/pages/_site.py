@@ -10,10 +10,10 @@ from sqlalchemy import Engine
 
 from bot.system.clock import Clock
 from bot.system.config import Config
-from bot.web.authorization import BusyError, Pace, Readers
+from bot.web.authorization import BusyError, Readers, RequestLimiter
 from ledger.log import event_store
 from ledger.queue import sign_ins as visits
-from ledger.queue.sign_ins import Visit
+from ledger.queue.sign_ins import SignIn
 
 TITLE = "Cardinal"
 NOT_FOUND = (
@@ -42,7 +42,7 @@ class Site:
     engine: Engine
     clock: Clock
     readers: Readers
-    sign_ins: Pace
+    sign_ins: RequestLimiter
     at_github: BoundedSemaphore  # for as many sign-ins at once
     blueprint: Blueprint = field(
         default_factory=lambda: Blueprint("dashboard", __name__, template_folder=".")
@@ -75,7 +75,7 @@ class Site:
         """Return what the visit's cookie says; empty without one."""
         return request.cookies.get(self.cookie, "")
 
-    def visit(self) -> Visit | None:
+    def visit(self) -> SignIn | None:
         """Return who is signed in in this browser; None for nobody."""
         word = self.word()
         if not word:
@@ -96,7 +96,7 @@ class Site:
         """Return the way in for whoever is not signed in, the same for every path."""
         return self.page("Sign in", SIGN_IN, status=401, sign_in=request.path)
 
-    def nothing(self, visit: Visit) -> Response:
+    def nothing(self, visit: SignIn) -> Response:
         """Return the one answer for what is not there and for what the visitor may not see."""
         told, asked = NOT_FOUND
         return self.page("Not found", told, asked.format(login=visit.login), status=404, visit=visit)

@@ -11,7 +11,7 @@ from bot.web.pages import _reading
 from bot.web.pages._shapes import file_name, shape_of
 from bot.web.pages._site import Site
 from bot.web.pages.artifacts import why_gone
-from ledger.queue.sign_ins import Visit
+from ledger.queue.sign_ins import SignIn
 from ledger.views.artifacts import ArtifactRow
 from runner.artifacts.store import Store
 
@@ -37,7 +37,7 @@ def mount(site: Site) -> None:
         return _given(site, visit, row)
 
 
-def _given(site: Site, visit: Visit, row: ArtifactRow) -> Response:
+def _given(site: Site, visit: SignIn, row: ArtifactRow) -> Response:
     """Return the file, which is sent piece by piece, or why there is none. The name in the address is for
     people: ours is said.
     """

@@ -16,7 +16,7 @@ MAX_HOSTS = 50  # stored by name, of each kind; the timeline has all
 
 
 @dataclass(frozen=True, slots=True)
-class BesideRow:
+class ObservationRow:
     """Observations of a run. `ticks` has a 1 for each item of `todos` that is done, else a 0.
 
     `failures` counts the provider's, `failed_status` and `failed_in_a_row` are the newest one's.
@@ -34,13 +34,13 @@ class BesideRow:
     failed_in_a_row: int
 
 
-beside = Table("view_beside", VIEWS, *columns(BesideRow, "run_id"))
+observations = Table("view_beside", VIEWS, *columns(ObservationRow, "run_id"))
 fold = Fold()
 
 
-def get(db: Connection, run_id: RunId) -> BesideRow | None:
+def get(db: Connection, run_id: RunId) -> ObservationRow | None:
     """Return the run's observations; None before the first."""
-    return find(db, BesideRow, beside, run_id=run_id)
+    return find(db, ObservationRow, observations, run_id=run_id)
 
 
 @fold.on(TodoListed)
@@ -80,4 +80,4 @@ def _count(db: Connection, event: RunEvent, name: str) -> None:
 
 
 def _note(db: Connection, event: RunEvent, **values: object) -> None:
-    keep(db, beside, {"run_id": event.run_id}, values)
+    keep(db, observations, {"run_id": event.run_id}, values)
