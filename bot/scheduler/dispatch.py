@@ -75,7 +75,7 @@ def ready(engine: Engine, *, now: datetime, slots: int) -> tuple[ReadyRun, ...]:
 
 
 def _choices(db: Connection, now: datetime, slots: int) -> tuple[RunSelection, ...]:
-    return tuple(_choice(db, board.board_id, now, slots) for board in boards.all_boards(db))
+    return tuple(_choice(db, board_id, now, slots) for board_id in sorted(run_queue.boards_waiting(db)))
 
 
 def _choice(db: Connection, board_id: BoardId, now: datetime, slots: int) -> RunSelection:

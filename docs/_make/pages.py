@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from docs._make import agents, peer, policy, reference, rooms, states
+from docs._make import agents, benchmark, peer, policy, reference, rooms, states
 
 ROOT = Path(__file__).parents[2]
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -21,6 +21,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "card states": states.card,
     "personas": policy.personas,
     "agents": agents.table,
+    "benchmark": benchmark.table,
     "board tools": agents.tools,
     "engine troubles": agents.troubles,
     "peer divergences": peer.divergences,

@@ -1,6 +1,6 @@
 """Rows of tables as frozen dataclasses: a field takes the column of its name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime
 from enum import StrEnum
@@ -12,14 +12,18 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Case,
+    ClauseElement,
     Column,
     ColumnElement,
     Connection,
+    Delete,
     Float,
     FromClause,
     Select,
     Table,
+    Update,
     and_,
+    bindparam,
     case,
     literal,
     select,
@@ -93,29 +97,32 @@ def many(db: Connection, row: Callable[..., T], query: Select[Any]) -> tuple[T, 
 
 def find(db: Connection, row: Callable[..., T], table: Table, /, **key: Any) -> T | None:
     """Return the row whose columns have these values; None when there is none."""
-    return one(db, row, pick(row, table).where(where(table, key)))
+    first = db.execute(_select(row, table, (), _shape(key)), _bound(key)).first()
+    return None if first is None else row(*first)
 
 
 def listed(db: Connection, row: Callable[..., T], table: Table, /, *order: str, **key: Any) -> tuple[T, ...]:
     """Return all rows whose columns have these values, ordered by the columns `order`."""
-    query = pick(row, table).order_by(*(table.c[name] for name in order))
-    return many(db, row, query.where(where(table, key)) if key else query)
+    return tuple(row(*values) for values in db.execute(_select(row, table, order, _shape(key)), _bound(key)))
 
 
 def keep(db: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Set `values` in the row that has `key`, or insert it. Safe because writers take turns."""
     if not change(db, table, key, **values):
-        db.execute(table.insert().values(**key, **values))
+        db.execute(table.insert(), {**key, **values})
 
 
 def change(db: Connection, table: Table, key: Mapping[str, Any], /, **values: Any) -> int:
     """Set `values` in the rows that have `key`; return how many those are."""
-    return int(db.execute(table.update().where(where(table, key)).values(**values)).rowcount)
+    update, given = _update(table, _shape(key)), _bound(key)
+    if _are_plain(values):
+        return int(db.execute(update, {**values, **given}).rowcount)
+    return int(db.execute(update.values(**values), given).rowcount)
 
 
 def drop(db: Connection, table: Table, /, **key: Any) -> None:
     """Delete the rows whose columns have these values."""
-    db.execute(table.delete().where(where(table, key)))
+    db.execute(_delete(table, _shape(key)), _bound(key))
 
 
 def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
@@ -129,7 +136,7 @@ def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
     key = {column.name: values[column.name] for column in table.primary_key}
     if "seq" not in key:  # no two events have the same
         drop(db, table, **key)
-    db.execute(table.insert().values(**values))
+    db.execute(table.insert(), values)
 
 
 def recorder(table: Table, **more: Any) -> Callable[[Connection, Recorded, Event], None]:
@@ -159,6 +166,46 @@ def fields_for(table: Table, source: Any) -> dict[str, Any]:
 @cache
 def _shared_fields(table: Table, source: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(source) if field.name in table.c)
+
+
+# Statements are built once: SQLAlchemy takes longer over a new one than SQLite over its rows.
+
+
+Shape = tuple[tuple[str, bool], ...]  # of a key: each column's name, and whether it has a value
+
+
+@cache
+def _select(row: Callable[..., Any], table: Table, order: tuple[str, ...], shape: Shape) -> Select[Any]:
+    query = pick(row, table).order_by(*(table.c[name] for name in order))
+    return query.where(*_conditions(table, shape))
+
+
+@cache
+def _update(table: Table, shape: Shape) -> Update:
+    return table.update().where(*_conditions(table, shape))
+
+
+@cache
+def _delete(table: Table, shape: Shape) -> Delete:
+    return table.delete().where(*_conditions(table, shape))
+
+
+def _conditions(table: Table, shape: Shape) -> Iterator[ColumnElement[bool]]:
+    for name, has_value in shape:
+        column = table.c[name]
+        yield column == bindparam(f"key_{name}", type_=column.type) if has_value else column.is_(None)
+
+
+def _shape(key: Mapping[str, Any]) -> Shape:
+    return tuple((name, value is not None) for name, value in key.items())
+
+
+def _bound(key: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"key_{name}": value for name, value in key.items() if value is not None}
+
+
+def _are_plain(values: Mapping[str, Any]) -> bool:
+    return not any(isinstance(value, ClauseElement) for value in values.values())
 
 
 def where(table: Table, key: Mapping[str, Any]) -> ColumnElement[bool]:

@@ -98,8 +98,12 @@ def _prepare(durable: bool, connection: Any, _record: Any) -> None:
 
 def _begin(db: Connection) -> None:
     writes = db.get_execution_options().get(WRITES)
-    db.exec_driver_sql(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
-    db.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    driver: Any = db.connection.driver_connection  # the short way, for what cannot fail
+    driver.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
+    if writes:
+        db.exec_driver_sql("BEGIN IMMEDIATE")  # may find the ledger locked, which SQLAlchemy's errors tell
+    else:
+        driver.execute("BEGIN")
 
 
 def _open_postgresql(url: URL) -> Engine:

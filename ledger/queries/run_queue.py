@@ -15,6 +15,12 @@ from ledger.views.cards import cards
 from ledger.views.runs import QueuedRow, runs
 
 _QUEUED = text("state = 'queued'")  # spelt out for the partial index
+_BOARDS_WAITING = select(runs.c.board_id).where(_QUEUED).distinct()
+
+
+def boards_waiting(db: Connection) -> frozenset[BoardId]:
+    """Return the boards with a queued run."""
+    return frozenset(map(BoardId, db.scalars(_BOARDS_WAITING)))
 
 
 def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedRow, ...]:

@@ -44,6 +44,7 @@ _ENVIRONMENT: Mapping[str, str] = {
     "GIT_ALLOW_PROTOCOL": "https:http:file",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_DEFAULT_REF_FORMAT": "files",  # `Mirror` reads them
 }
 _FILE_BYTES = 4_000_000_000
 _OUTPUT_BYTES = 64_000_000

@@ -122,7 +122,7 @@ def _bring_back(run: RunContext, heads: Heads) -> bool:
         handed = [brought]
     if not handed or handed[-1] == (heads.branch or heads.base):
         return False
-    if not run.mirror.commit(handed[-1]):
+    if not run.mirror.has(handed[-1]):
         raise failed("repository", "the workspace is gone, and with it what the stages made: retry")
     if not brought:  # it is the start commit, or the ref was lost
         run.mirror.remember(head_name(run), handed[-1])

@@ -35,7 +35,7 @@ def enter(run: RunContext, due: Enter) -> None:
     """Open a stage; the host's mirror then has its start commit."""
     log, stage = run.history.stages, due.stage
     head = run.checkout.commit()
-    if not run.mirror.commit(head):
+    if not run.mirror.has(head):
         head = export_commit(run)
     run.log.append(
         staged.StageEntered(

@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Iterator, Sequence
 
 from pysqlite3 import dbapi2 as sqlite
 
@@ -19,13 +20,16 @@ from tests.bench import (
     drags,
     gateway,
     idle,
+    limits,
+    record,
     storm,
     story,
     sweeping,
 )
-from tests.bench.figures import say
+from tests.bench.figures import Figure, say
 
 PARTS = {
+    "limits": limits.measure,
     "appending": appending.measure,
     "boards": boards.measure,
     "deliveries": deliveries.measure,
@@ -42,7 +46,9 @@ PARTS = {
 
 
 def main() -> int:
-    """Measure; return 1 when a goal is missed, which means nothing at the smallest size."""
+    """Measure; return 1 when a goal is missed, or, at the smallest size, where a goal means nothing, when
+    `docs/benchmark.md` does not know a figure with its goal.
+    """
     words = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     words.add_argument("--only", choices=sorted(PARTS), action="append", help="measure this part alone")
     words.add_argument(
@@ -50,24 +56,40 @@ def main() -> int:
         action="store_true",
         help="each part at its smallest size; a missed goal is said, but no error",
     )
-    told = words.parse_args()
-    figures: dict[str, dict[str, object]] = {}
-    missed: list[str] = []
-    for name, measure in PARTS.items():
-        if name not in (told.only or PARTS):
-            continue
+    words.add_argument(
+        "--record",
+        action="store_true",
+        help="keep the figures in docs/benchmark.json, which a page is made of",
+    )
+    choice = words.parse_args()
+    if choice.quick and choice.record:
+        words.error("--quick measures nothing that is worth keeping")
+    wanted = [name for name in PARTS if name == "limits" or name in (choice.only or PARTS)]
+    figures = list(_measured(wanted, quick=choice.quick))
+    raw = {figure.name: figure for figure in figures}
+    entries = {figure.name: figure.to_json(raw.get(figure.raw)) for figure in figures}
+    missed = [figure.name for figure in figures if figure.met is False]
+    document = {"machine": machine(), "quick": choice.quick, "figures": entries, "missed": missed}
+    print(json.dumps(document, indent=1))
+    if choice.record:
+        record.keep(machine(), entries)
+    if choice.quick:
+        strangers = record.strangers(figures)
+        say("".join(f"{line}\n" for line in strangers) or "docs/benchmark.md knows every figure and goal")
+        return 1 if strangers else 0
+    return 1 if missed else 0
+
+
+def _measured(names: Sequence[str], *, quick: bool) -> Iterator[Figure]:
+    for name in names:
         start = time.perf_counter()
         say(f"{name} …")
-        for figure in measure(quick=told.quick):
-            figures[figure.name] = figure.shown()
-            missed += [figure.name] if figure.met is False else []
+        for figure in PARTS[name](quick=quick):
             say(f"  {figure.name}: {figure.value:.3f} {figure.unit}" + ("  MISSED" * (figure.met is False)))
-            for part, many in figure.parts.items():
-                say(f"  {many:6g} {part}")
+            for part, count in figure.parts.items():
+                say(f"  {count:6g} {part}")
+            yield figure
         say(f"{name} took {time.perf_counter() - start:.0f} s")
-    document = {"machine": machine(), "quick": told.quick, "figures": figures, "missed": missed}
-    print(json.dumps(document, indent=1))
-    return 1 if missed and not told.quick else 0
 
 
 def machine() -> dict[str, object]:

@@ -48,9 +48,11 @@ def measure(*, quick: bool) -> Iterator[Figure]:
             beside_ms: list[float] = []
             _send(scene, FEW, beside_ms)
     note = f"{stored} of {count} on disk, {SENDERS} connections at once, 8 KB each, sender on the same cores"
-    yield Figure("deliveries_accepted", count / took_s, "deliveries/s", note=note, least=1_000)
+    yield Figure(
+        "deliveries_accepted", count / took_s, "deliveries/s", note=note, least=1_000, raw="raw_web_server"
+    )
     yield Figure("delivery_p50", percentile(took_ms, 0.5), "ms")
-    yield Figure("delivery_p99", percentile(took_ms, 0.99), "ms", 50)
+    yield Figure("delivery_p99", percentile(took_ms, 0.99), "ms", 50, raw="raw_web_server_p99")
     yield Figure("deliveries_lost", count - stored, "deliveries", 0)
     note = f"the longest of {FEW}, beside {CROWD} clients: silent, in the middle of a head, or of a body"
     yield Figure("delivery_beside_a_crowd", max(beside_ms), "ms", 1_000, note=note)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 class Figure:
     """One measured value; the goal is to be at most `most`, or at least `least`, where one of them is given.
 
-    `note` says what was measured, `parts` what it is made of, by kind.
+    `note` says what was measured, `parts` what it is made of, by kind, and `raw` names the figure of
+    `tests.bench.limits` that is its floor.
     """
 
     name: str
@@ -20,6 +21,7 @@ class Figure:
     note: str = ""
     parts: Mapping[str, float] = field(default_factory=dict)
     least: float | None = None
+    raw: str = ""
 
     @property
     def goal(self) -> str:
@@ -36,12 +38,17 @@ class Figure:
             self.least is None or self.value >= self.least
         )
 
-    def shown(self) -> dict[str, object]:
-        """Return what the document says of it."""
-        told: dict[str, object] = {"value": round(self.value, 3), "unit": self.unit}
-        told |= {"goal": self.goal, "met": self.met} if self.goal else {}
-        told |= {"note": self.note} if self.note else {}
-        return told | ({"parts": dict(self.parts)} if self.parts else {})
+    def to_json(self, raw: "Figure | None" = None) -> dict[str, object]:
+        """Return the document's entry; with `raw` of the same run, how many times its cost this one has."""
+        entry: dict[str, object] = {"value": round(self.value, 3), "unit": self.unit}
+        entry |= {"goal": self.goal, "met": self.met} if self.goal else {}
+        entry |= {"raw": raw.name, "times_raw": round(self.times(raw), 2)} if raw else {}
+        entry |= {"note": self.note} if self.note else {}
+        return entry | ({"parts": dict(self.parts)} if self.parts else {})
+
+    def times(self, raw: "Figure") -> float:
+        """Return how many times the cost of `raw` this has: rates are divided the other way round."""
+        return raw.value / self.value if self.unit.endswith("/s") else self.value / raw.value
 
 
 def percentile(values: Iterable[float], share: float) -> float:

@@ -20,7 +20,7 @@ from tests.house.source import ROOT
 )
 def test_a_goal_is_an_upper_or_a_lower_bound(figure: Figure, goal: str, met: bool | None) -> None:
     assert (figure.goal, figure.met) == (goal, met)
-    assert figure.shown().get("goal", "") == goal
+    assert figure.to_json().get("goal", "") == goal
 
 
 def test_every_part_is_measured_and_ci_plays_all_of_them() -> None:

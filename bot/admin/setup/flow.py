@@ -34,7 +34,7 @@ from bot.system.config import BoardAddress, Config
 from bot.system.secret import Secret
 from bot.web.webhook import PATH as WEBHOOK_PATH
 
-ASK_S = 2.0  # between looks for the installation
+ASK_S = 1.0  # between looks for the installation
 LAST_PAGE_S = 10.0  # for the browser to notice that everything is done
 SECRET_BYTES = 32
 

@@ -1,0 +1,45 @@
+"""The record of the last full measurement: `docs/benchmark.json`, from which `docs/benchmark.md` is made."""
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.bench.figures import Figure
+
+ROOT = Path(__file__).parents[2]
+RECORD = ROOT / "docs" / "benchmark.json"
+# Names of figures that hold the size they were measured at, which differs from one size to the other.
+SIZED = ("gateways_", "sweep_", "dispatch_", "due_work_", "board_listing_", "briefing_")
+
+
+def keep(machine: Mapping[str, Any], entries: Mapping[str, Mapping[str, Any]]) -> None:
+    """Put these figures into the record, each with the commit and the day; older ones of other names stay."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    measured = {"commit": described.stdout.strip(), "day": datetime.now(UTC).date().isoformat()}
+    figures = read()["figures"] | {name: {**entry, **measured} for name, entry in entries.items()}
+    text = json.dumps({"machine": machine, "figures": figures}, indent=1, ensure_ascii=False)
+    RECORD.write_text(f"{text}\n", encoding="utf-8")
+
+
+def read() -> dict[str, Any]:
+    """Return the record: `machine`, and `figures` by name."""
+    if not RECORD.exists():
+        return {"machine": {}, "figures": {}}
+    found: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return found
+
+
+def strangers(figures: Iterable[Figure]) -> list[str]:
+    """Return a line for each figure that the record does not have, or has with another goal."""
+    known = read()["figures"]
+    return [
+        f"docs/benchmark.md lacks {figure.name} ({figure.goal or 'no goal'}): run scripts/bench --record"
+        for figure in figures
+        if not figure.name.startswith(SIZED)
+        and (figure.name not in known or known[figure.name].get("goal", "") != figure.goal)
+    ]

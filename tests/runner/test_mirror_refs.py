@@ -1,0 +1,73 @@
+"""A mirror reads refs from git's files, and reads what git itself would."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.git.mirror import Mirror
+from tests.runner.world import REPOSITORY, World, git
+
+
+def nothing() -> None:
+    """The beat of a command that nobody watches."""
+
+
+@pytest.fixture
+def mirror(world: World) -> Mirror:
+    for name in ("team/a-branch", "gone"):
+        git(world.origin, "branch", name, "main")
+    made = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
+    made.fetch("main")
+    return made
+
+
+def by_git(folder: Path, ref: str) -> str:
+    return git(folder, "for-each-ref", "--format=%(objectname)", ref).strip()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_branch_is_where_git_says(mirror: Mirror, world: World, packed: bool) -> None:
+    if packed:
+        git(mirror.path, "pack-refs", "--all")
+        assert not (mirror.path / "refs/heads/main").exists()
+    assert mirror.head("main") == by_git(mirror.path, "refs/heads/main") != ""
+    assert mirror.head("team/a-branch") == mirror.head("main")
+    assert mirror.head("team") == mirror.head("branch") == mirror.head("mai") == mirror.head("none") == ""
+
+
+def test_a_loose_ref_counts_before_a_packed_one(mirror: Mirror) -> None:
+    git(mirror.path, "pack-refs", "--all")
+    tree = git(mirror.path, "rev-parse", "main^{tree}").strip()
+    newer = git(
+        mirror.path, "-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", tree, "-m", "Newer"
+    ).strip()
+    mirror.remember("r1-start", newer)
+    git(mirror.path, "pack-refs", "--all")
+    assert mirror.recall("r1-start") == newer
+    git(mirror.path, "update-ref", "refs/heads/gone", newer)
+    assert mirror.head("gone") == newer != mirror.head("main")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_branch_that_was_deleted_is_gone(mirror: Mirror, world: World, packed: bool) -> None:
+    if packed:
+        git(mirror.path, "pack-refs", "--all")
+    assert mirror.head("gone")
+    git(world.origin, "branch", "-D", "gone")
+    mirror.fetch("main")
+    assert mirror.head("gone") == ""
+
+
+def test_a_name_does_not_lead_out_of_the_branches(mirror: Mirror) -> None:
+    mirror.remember("r1-start", mirror.head("main"))
+    assert mirror.recall("r1-start")
+    for name in ("../cardinal/r1-start", "../../HEAD", "..", ""):
+        assert mirror.head(name) == ""
+    (mirror.path / "refs/heads/odd").write_text("ref: refs/heads/main\n")
+    assert mirror.head("odd") == ""
+
+
+def test_a_commit_is_known_by_its_id(mirror: Mirror) -> None:
+    assert mirror.has(mirror.head("main"))
+    assert not mirror.has("0" * 40)
+    assert not mirror.has(git(mirror.path, "rev-parse", "main^{tree}").strip())
