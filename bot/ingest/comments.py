@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
 from bot.github.api import repositories, roles
 from bot.ingest import facts
@@ -22,15 +22,12 @@ from rules.chatops import parser
 from rules.commands import ok
 from rules.policy.model import Policy
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 # GitHub takes no longer comment ("is too long (maximum is 65536 characters)"); what brings one is not GitHub.
 MAX_CHARACTERS = 65_536
 STARTS = ("fix", "investigate", "retry")
 
 
-def said(services: "Services", fact: facts.Said, card: cards.CardRow) -> EventFactory:
+def said(services: Services, fact: facts.Said, card: cards.CardRow) -> EventFactory:
     """Return what a comment comes to: what was said, and the command in it if there is one.
 
     One that is longer than GitHub takes is refused with a sentence, and not a word of it is kept.
@@ -70,7 +67,7 @@ def said(services: "Services", fact: facts.Said, card: cards.CardRow) -> EventFa
 
 
 def _edited(
-    services: "Services",
+    services: Services,
     card: cards.CardRow,
     parsed: parser.Parsed | parser.Mistyped | None,
     asker: "Asker",
@@ -95,7 +92,7 @@ def _edited(
     return unsaid(facts.Unsaid(card.repository, card.number or 0, one.comment_id, one.place, how, ""), card)
 
 
-def _own_name(services: "Services") -> str:
+def _own_name(services: Services) -> str:
     """Return by which name people mention the App: its slug, as in cardinal[bot]."""
     return services.hub.bot_login.removesuffix("[bot]")
 
@@ -104,7 +101,7 @@ def _nothing(_: Connection) -> tuple[Event, ...]:
     return ()
 
 
-def _base(services: "Services", card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
+def _base(services: Services, card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
     """Read what an approval is about as it is now, the issue's text into the ledger; return the base branch's
     commit. What starts a run reads the card too, where that says in which repository it works. Nothing is
     read for another command. Raises CardBusyError.
@@ -144,7 +141,7 @@ def _too_long(fact: facts.Said, card: cards.CardRow, role: str) -> CommandRefuse
     return CommandRefused(card.card_id, "", fact.author, role, because, fact.place, fact.comment_id)
 
 
-def ticked(services: "Services", fact: facts.BoxTicked, card: cards.CardRow) -> list[EventFactory]:
+def ticked(services: Services, fact: facts.BoxTicked, card: cards.CardRow) -> list[EventFactory]:
     """Return what ticked boxes come to: the one who ticked is the actor, like one who wrote the command."""
     role = roles.role(services.hub, fact.repository, fact.by)
 
@@ -163,7 +160,7 @@ def ticked(services: "Services", fact: facts.BoxTicked, card: cards.CardRow) -> 
     return [maker(box) for box in fact.boxes]
 
 
-def pressed(services: "Services", fact: facts.ButtonPressed, card: cards.CardRow) -> list[EventFactory]:
+def pressed(services: Services, fact: facts.ButtonPressed, card: cards.CardRow) -> list[EventFactory]:
     """Return what a pressed button comes to: whoever pressed it is the actor. Nothing for an unknown one."""
     parsed = parser.of_button(fact.button)
     if parsed is None:

@@ -3,10 +3,10 @@
 import json
 import logging
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.github.errors import RateLimitedError, TokenError, UnavailableError
 from bot.ingest import events as webhook_events
 from bot.ingest import resolve
@@ -17,9 +17,6 @@ from ledger.event import Event
 from ledger.ids import CardId, DeliveryId
 from ledger.log import event_store
 from ledger.queue import change_reports, inbox, refresh_requests
-
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +30,7 @@ NO_END = 1_000_000  # attempts: the patience ends before
 OUTAGES = (UnavailableError, RateLimitedError, TokenError)
 
 
-def ingest(services: "Services", delivery_id: DeliveryId) -> tuple[CardId, ...]:
+def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
     """Carry one delivery through commit 2 and return the cards whose doorbell it rang.
 
     One that fails is tried again, and quarantined after MAX_ATTEMPTS, but for a day where it is GitHub that
@@ -64,7 +61,7 @@ def ingest(services: "Services", delivery_id: DeliveryId) -> tuple[CardId, ...]:
     return tuple(dict.fromkeys(told.rings))
 
 
-def _bot_id(services: "Services", event: str) -> int:
+def _bot_id(services: Services, event: str) -> int:
     """Return the App's own id. Nobody gets it while the App is not installed."""
     return 0 if event.startswith("installation") else services.hub.bot_id
 
@@ -84,7 +81,7 @@ def _retry_in_s(error: Exception, age: timedelta) -> float:
     return BUSY_S if isinstance(error, CardBusyError) else RETRY_S
 
 
-def _record(db: Connection, services: "Services", told: resolve.Resolution) -> None:
+def _record(db: Connection, services: Services, told: resolve.Resolution) -> None:
     now = services.now()
     for card_id, board_id in told.bells:
         refresh_requests.ring(db, card_id, board_id, now, told.moves.get(card_id))

@@ -5,10 +5,11 @@ same thing told twice becomes one event.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.github.api import merge_queue as github_merges
 from bot.github.api import projects as github_board
 from bot.github.api import pulls, reviews, roles
@@ -26,10 +27,6 @@ from ledger.log.event_store import EventFactory
 from ledger.queue.change_reports import About
 from ledger.queue.refresh_requests import Move
 from ledger.views import cards, links, merges, placements, verdicts
-
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 
 MAX_DEPENDENTS = 500  # cards that are looked at because one issue changed; the sweep finds the others
 
@@ -57,7 +54,7 @@ class Resolution:
         return tuple(card_id for card_id, _ in self.bells)
 
 
-def resolve(services: "Services", found: tuple[facts.Fact, ...]) -> Resolution:
+def resolve(services: Services, found: tuple[facts.Fact, ...]) -> Resolution:
     """Return what the facts come to; raises a GithubError when a look-up fails."""
     told = Resolution()
     for fact in found:
@@ -78,7 +75,7 @@ def resolve(services: "Services", found: tuple[facts.Fact, ...]) -> Resolution:
     return told
 
 
-def _about_repository(services: "Services", fact: facts.Fact, told: Resolution) -> None:
+def _about_repository(services: Services, fact: facts.Fact, told: Resolution) -> None:
     match fact:
         case facts.Pushed():
             _pushed(services, fact)
@@ -96,7 +93,7 @@ def _about_repository(services: "Services", fact: facts.Fact, told: Resolution) 
             raise TypeError(f"no rule for the fact {type(fact).__name__}")
 
 
-def _ring_dependents(services: "Services", fact: facts.IssueFact, told: Resolution) -> None:
+def _ring_dependents(services: Services, fact: facts.IssueFact, told: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         for card_id in links.dependents(db, fact.repository, fact.number, MAX_DEPENDENTS):
             card = cards.get(db, card_id)
@@ -104,7 +101,7 @@ def _ring_dependents(services: "Services", fact: facts.IssueFact, told: Resoluti
                 told.bells.append((card_id, card.board_id))
 
 
-def cards_of(services: "Services", repository: str, number: int) -> tuple[cards.CardRow, ...]:
+def cards_of(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
     """Return the cards of an issue or of a pull request, asking GitHub for a card that was never seen."""
     known = _known(services, repository, number)
     if not known:
@@ -115,13 +112,13 @@ def cards_of(services: "Services", repository: str, number: int) -> tuple[cards.
     return known
 
 
-def _known(services: "Services", repository: str, number: int) -> tuple[cards.CardRow, ...]:
+def _known(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
     with event_store.reading(services.engine) as db:
         mine = cards.by_pull(db, repository, number)
         return (mine,) if mine else cards.of_issue(db, repository, number)
 
 
-def _rang(services: "Services", fact: facts.CardRang, told: Resolution) -> None:
+def _rang(services: Services, fact: facts.CardRang, told: Resolution) -> None:
     if fact.board_id != (board.served(services) or board.refresh(services, *services.config.board)):
         return  # a board of the organisation that Cardinal does not serve: it must cost no call
     told.bells.append((fact.card_id, fact.board_id))
@@ -131,7 +128,7 @@ def _rang(services: "Services", fact: facts.CardRang, told: Resolution) -> None:
         told.moves[fact.card_id] = fact.moved
 
 
-def _pushed(services: "Services", fact: facts.Pushed) -> None:
+def _pushed(services: Services, fact: facts.Pushed) -> None:
     home = services.config.home_repository
     if fact.touches_policy and fact.repository.casefold() == home.casefold():
         board.refresh(services, services.config.board_owner, services.config.board_number)
@@ -145,19 +142,19 @@ def _renamed(fact: facts.Renamed) -> EventFactory:
     return make
 
 
-def _unsaid(services: "Services", fact: facts.Unsaid, told: Resolution) -> None:
+def _unsaid(services: Services, fact: facts.Unsaid, told: Resolution) -> None:
     for card in _known(services, fact.repository, fact.number):  # of others it costs no call
         told.makers.append(comments.unsaid(fact, card))
 
 
-def _checks(services: "Services", fact: facts.ChecksMoved, told: Resolution) -> None:
+def _checks(services: Services, fact: facts.ChecksMoved, told: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         card = cards.by_head(db, fact.repository, fact.sha)
     if card is not None:
         told.makers.append(checks.look(services, card))
 
 
-def _pressed(services: "Services", fact: facts.ButtonPressed, told: Resolution) -> None:
+def _pressed(services: Services, fact: facts.ButtonPressed, told: Resolution) -> None:
     if not fact.app_id or fact.app_id != services.config.app_id:
         return  # another App's check run, on which anything may stand
     with event_store.reading(services.engine) as db:
@@ -166,7 +163,7 @@ def _pressed(services: "Services", fact: facts.ButtonPressed, told: Resolution) 
         told.makers += comments.pressed(services, fact, card)
 
 
-def _group_moved(services: "Services", fact: facts.GroupMoved, told: Resolution) -> None:
+def _group_moved(services: Services, fact: facts.GroupMoved, told: Resolution) -> None:
     with event_store.reading(services.engine) as db:
         card = cards.by_pull(db, fact.repository, fact.number)
     if card is None or card.archived:
@@ -180,7 +177,7 @@ def _group_moved(services: "Services", fact: facts.GroupMoved, told: Resolution)
     told.makers.append(lambda _: (event,))
 
 
-def _about_card(services: "Services", fact: facts.IssueFact, card: cards.CardRow, told: Resolution) -> None:
+def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, told: Resolution) -> None:
     match fact:
         case facts.Said():
             told.makers.append(comments.said(services, fact, card))
@@ -203,7 +200,7 @@ def _about_card(services: "Services", fact: facts.IssueFact, card: cards.CardRow
 
 
 def _about_review(
-    services: "Services",
+    services: Services,
     fact: facts.Reviewed | facts.ReviewWanted | facts.ReviewTakenBack,
     card: cards.CardRow,
 ) -> EventFactory:
@@ -223,7 +220,7 @@ def _nothing(_: Connection) -> tuple[Event, ...]:
     return ()
 
 
-def _pull(services: "Services", fact: facts.PullSeen, card: cards.CardRow) -> EventFactory:
+def _pull(services: Services, fact: facts.PullSeen, card: cards.CardRow) -> EventFactory:
     """A pull request's delivery only says *look*: read it, because deliveries come in any order."""
     try:
         now = pulls.read(services.hub, fact.repository, fact.number)
@@ -242,7 +239,7 @@ def _pull(services: "Services", fact: facts.PullSeen, card: cards.CardRow) -> Ev
     return make
 
 
-def _unmerged(services: "Services", fact: facts.MergeLeft, card: cards.CardRow) -> EventFactory:
+def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) -> EventFactory:
     """What left the queue may just have been merged: read it."""
     with event_store.reading(services.engine) as db:
         if merges.get(db, card.card_id) is None:
@@ -262,7 +259,7 @@ def _unmerged(services: "Services", fact: facts.MergeLeft, card: cards.CardRow) 
     return make
 
 
-def _review(services: "Services", fact: facts.Reviewed, card: cards.CardRow) -> EventFactory:
+def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> EventFactory:
     trusted = roles.may_write(roles.role(services.hub, fact.repository, fact.author))
     try:
         threads = reviews.threads_of_review(services.hub, fact.repository, fact.number, fact.review_id)
@@ -288,7 +285,7 @@ def _review(services: "Services", fact: facts.Reviewed, card: cards.CardRow) -> 
     return make
 
 
-def _wanted(services: "Services", fact: facts.ReviewWanted, card: cards.CardRow) -> EventFactory:
+def _wanted(services: Services, fact: facts.ReviewWanted, card: cards.CardRow) -> EventFactory:
     trusted = roles.may_write(roles.role(services.hub, fact.repository, fact.by))
     event = on_pull.ReviewRequested(card.card_id, fact.number, fact.reviewer, fact.by, trusted)
     return lambda _: (event,)

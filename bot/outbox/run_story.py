@@ -1,4 +1,4 @@
-"""Reads everything that the texts about one run need, in one look at the ledger."""
+"""The rows of one run that its comments, report and pull request are written from."""
 
 from sqlalchemy import Connection
 
@@ -33,12 +33,12 @@ from rules.intents.outbound import PostReport
 from rules.runs.mode import INVESTIGATE
 
 MAX_ACTIVITY = 30
-MAX_REPORTS = 200  # runs of a card among which those are looked for that made its change
-MAX_TIMELINE = 200  # of the card, among which the run's own are looked for
+MAX_REPORTS = 200  # runs of a card, searched for those that made its change
+MAX_TIMELINE = 200  # lines of the card, searched for those of the run
 
 
 def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
-    """Return the rows of one run; raises GivenUpError for an unknown one. `site`: where the pages are."""
+    """Return the rows of one run; raises GivenUpError for an unknown one. `site`: the pages' address."""
     run = run_of(db, run_id)
     card = card_of(db, run.card_id)
     rows = timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MAX_TIMELINE)
@@ -72,33 +72,25 @@ def _reported(db: Connection, run: RunRow) -> str | None:
     posted = remotes.get(db, key)
     if posted is not None:
         return posted.remote_id
-    waits = run.ending is not None and any(one.key == key for one in outbox.open_of_card(db, run.card_id))
+    waits = run.ending is not None and any(entry.key == key for entry in outbox.open_of_card(db, run.card_id))
     return "" if waits else None
 
 
 def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:
-    """Return the reports of the runs that succeeded on the run's branch, and its own, the oldest first.
-
-    Those that only looked into it made nothing of the change.
-    """
+    """Return the run's report and those of successful runs on its branch, oldest first; no investigations."""
+    place = (run.repository, run.branch, Ending.SUCCEEDED)
     made = [
-        one.run_id
-        for one in reversed(runs.of_card(db, run.card_id, limit=MAX_REPORTS))
-        if one.mode != INVESTIGATE
-        and (
-            one.run_id == run.run_id
-            or (
-                (one.repository, one.branch) == (run.repository, run.branch)
-                and one.ending is Ending.SUCCEEDED
-            )
-        )
+        past.run_id
+        for past in reversed(runs.of_card(db, run.card_id, limit=MAX_REPORTS))
+        if past.mode != INVESTIGATE
+        and (past.run_id == run.run_id or (past.repository, past.branch, past.ending) == place)
     ]
-    found = reports.of_runs(db, made)
-    return tuple(found[run_id] for run_id in made if run_id in found)
+    by_run = reports.of_runs(db, made)
+    return tuple(by_run[run_id] for run_id in made if run_id in by_run)
 
 
 def _waived(db: Connection, card: CardRow, run: RunRow) -> bool:
-    """Whether nothing checked what this run pushed, or else what stands on the card's pull request."""
+    """Tell whether the checks of this run's push, or else of the card's pull request, were waived."""
     head = run.pushed_head or card.pull_head
     of_card = runs.of_card(db, card.card_id, limit=MAX_RUNS)
     pusher = next((one for one in of_card if head and one.pushed_head == head), None)

@@ -1,12 +1,11 @@
-"""What an act is about, read from the ledger: the card, its run, where their conversation lives."""
+"""The target of an act, read from the ledger: the card, its run, the place of their conversation."""
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot.outbox.contract import GivenUpError, TooSoonError
+from bot.outbox.contract import GivenUpError, OutboxContext, TooSoonError
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue import outbox
@@ -14,9 +13,6 @@ from ledger.views import cards, plans, runs
 from ledger.views.cards import CardRow
 from ledger.views.plans import PlanRow
 from ledger.views.runs import RunRow
-
-if TYPE_CHECKING:
-    from bot.outbox.context import OutboxContext
 
 MAX_RUNS = 50  # of a card, newest first, that are searched for one that pushed
 CONVERSION, CONVERSION_S = "convert_draft", 2  # a draft issue is being converted by an entry of its own
@@ -38,6 +34,12 @@ def card_of(db: Connection, card_id: CardId) -> CardRow:
     return card
 
 
+def read_card(context: OutboxContext, card_id: CardId) -> CardRow:
+    """Return the card as it is now; raises GivenUpError for an unknown one."""
+    with event_store.reading(context.engine) as db:
+        return card_of(db, card_id)
+
+
 def run_of(db: Connection, run_id: RunId) -> RunRow:
     """Return the run; raises GivenUpError for one that the ledger never saw."""
     run = runs.get(db, run_id)
@@ -51,7 +53,7 @@ def plan_of(db: Connection, run_id: RunId, revision: int) -> PlanRow | None:
     return next((plan for plan in plans.of_run(db, run_id) if plan.revision == revision), None)
 
 
-def issue_of(card: CardRow, context: "OutboxContext") -> Talk:
+def issue_of(card: CardRow, context: OutboxContext) -> Talk:
     """Return the card's issue; raises TooSoonError while it is a draft issue that is being converted.
 
     Raises GivenUpError for a draft that nobody converts any more, because that was given up.
@@ -73,14 +75,16 @@ def pull_of(card: CardRow) -> Talk | None:
     return Talk(card.pull_repository, card.pull_number)
 
 
-def place_of(card: CardRow, place: str, context: "OutboxContext") -> Talk:
-    """Return the issue, or for comments on the pull request that one, which may be of another repository."""
+def place_of(card: CardRow, place: str, context: OutboxContext) -> Talk:
+    """Return the place named issue, pull or review; the pull request may be in another repository."""
     pull = None if place == "issue" else pull_of(card)
     return pull or issue_of(card, context)
 
 
-def talk_of_run(db: Connection, card: CardRow, run: RunRow, context: "OutboxContext") -> Talk:
-    """Return where the run talks: on the pull request if there was one before it, else on the issue."""
+def talk_of_run(db: Connection, run_id: RunId, context: OutboxContext) -> Talk:
+    """Return the place of the run's comments: the pull request if there was one before it, else the issue."""
+    run = run_of(db, run_id)
+    card = card_of(db, run.card_id)
     pull = pull_of(card)
     return pull if pull is not None and talks_on_pull(db, card, run) else issue_of(card, context)
 

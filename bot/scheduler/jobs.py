@@ -47,7 +47,7 @@ def late_checks(card_id: str) -> None:
 def publish(lane: str) -> None:
     """Carry out what is due in a lane of the outbox."""
     services = current()
-    counts = publisher.publish_due(services.hub, services.context, lane, within_s=PUBLISH_S)
+    counts = publisher.publish_due(services.context, lane, within_s=PUBLISH_S)
     if counts.settled or counts.given_up:
         settle(services)
 

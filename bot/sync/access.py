@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Engine
 
+from bot.bootstrap import Services
 from bot.github.api import repositories
 from bot.github.app_manifest import manifest
 from bot.github.client import Hub
@@ -21,9 +22,6 @@ from ledger.queries import cards
 from ledger.queue import leases, refresh_requests
 from ledger.views import losses, placements
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 log = logging.getLogger(__name__)
 
 REPOSITORIES_EVERY_S = 600  # where no delivery says that something changed
@@ -32,7 +30,7 @@ MAX_ASKED_AGAIN = 20  # cards in one go; the others are told by the next change 
 INSTALLED = ("uninstalled", "suspended")
 
 
-def check(services: "Services", *, thoroughly: bool) -> bool:
+def check(services: Services, *, thoroughly: bool) -> bool:
     """Compare what the App may reach with what is known, and append what differs; return whether it works.
 
     One call as the App; `thoroughly`, and now and then, the repositories are compared as well, and cards
@@ -52,7 +50,7 @@ def check(services: "Services", *, thoroughly: bool) -> bool:
     return True
 
 
-def _installation(services: "Services") -> tuple[str, str] | None:
+def _installation(services: Services) -> tuple[str, str] | None:
     """Return reason and detail of what is wrong with the installation; None when nothing is."""
     try:
         found = services.hub.installation()
@@ -64,12 +62,12 @@ def _installation(services: "Services") -> tuple[str, str] | None:
     return ("permissions", ", ".join(lacking)) if lacking else None
 
 
-def _is_due(services: "Services") -> bool:
+def _is_due(services: Services) -> bool:
     with event_store.writing(services.engine) as db:
         return leases.due(db, "access:repositories", now=services.now(), every_s=REPOSITORIES_EVERY_S)
 
 
-def _check_repositories(services: "Services", board_id: BoardId) -> None:
+def _check_repositories(services: Services, board_id: BoardId) -> None:
     owner = services.config.board_owner.casefold()
     with event_store.reading(services.engine) as db:
         named = (*cards.repositories_of(db, board_id), *placements.repositories(db, board_id))
@@ -91,7 +89,7 @@ def _check_repositories(services: "Services", board_id: BoardId) -> None:
     _take_back(services, board_id, there)
 
 
-def _followed(services: "Services", board_id: BoardId, repository: str) -> bool:
+def _followed(services: Services, board_id: BoardId, repository: str) -> bool:
     """Ask GitHub for a repository that the App does not see under that name; append that it was renamed or
     transferred where GitHub leads on to another name.
     """
@@ -117,7 +115,7 @@ def record_moved(engine: Engine, moved: Sequence[RepositoryMoved], *, at: dateti
         reactor.advance(db, now=at)
 
 
-def _take_back(services: "Services", board_id: BoardId, there: Mapping[str, Mapping[str, Any]]) -> None:
+def _take_back(services: Services, board_id: BoardId, there: Mapping[str, Mapping[str, Any]]) -> None:
     """Find out that a repository which was given to another owner is back; who has it sends no delivery."""
     owner = services.config.board_owner.casefold()
     with event_store.reading(services.engine) as db:
@@ -130,7 +128,7 @@ def _take_back(services: "Services", board_id: BoardId, there: Mapping[str, Mapp
         record_moved(services.engine, back, at=services.now())
 
 
-def _ask_again(services: "Services", board_id: BoardId) -> None:
+def _ask_again(services: Services, board_id: BoardId) -> None:
     """Look at the cards whose repository could not be told: what they name may be in reach by now."""
     with event_store.writing(services.engine) as db:
         for card_id in placements.asking(db, board_id, MAX_ASKED_AGAIN):
@@ -151,7 +149,7 @@ def reachable(hub: Hub) -> Iterator[Mapping[str, Any]]:
 
 
 def _record(
-    services: "Services", board_id: BoardId, wrong: Mapping[str, tuple[str, str]], judged: tuple[str, ...]
+    services: Services, board_id: BoardId, wrong: Mapping[str, tuple[str, str]], judged: tuple[str, ...]
 ) -> None:
     """Append what is news about the `judged` targets, in one go; cards of a repository that is gone ring."""
     with event_store.writing(services.engine) as db:

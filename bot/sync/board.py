@@ -3,8 +3,8 @@
 import hashlib
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github.api import projects as github_board
 from bot.github.errors import NotFoundError, StatusMissingError
 from bot.reactor import reactor
@@ -19,13 +19,10 @@ from ledger.views import boards, policies, structure
 from rules.errors import PolicyError
 from rules.policy.model import parse
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 log = logging.getLogger(__name__)
 
 
-def ready(services: "Services") -> bool:
+def ready(services: Services) -> bool:
     """Make sure that the served board and its policy are known, before the first event of a card; return
     whether cards can be looked at: a policy is in force, and the board has its field Status.
 
@@ -40,7 +37,7 @@ def ready(services: "Services") -> bool:
         return policies_in_force.is_known(db, board_id) and structure.lost_status(db, board_id) is None
 
 
-def agrees(services: "Services", seen: github_board.CardLook) -> bool:
+def agrees(services: Services, seen: github_board.CardLook) -> bool:
     """Tell whether the board's columns are those that the card was just seen among; if not, read them.
 
     Else a column that was renamed or deleted would look like people's drags.
@@ -56,7 +53,7 @@ def agrees(services: "Services", seen: github_board.CardLook) -> bool:
     return False
 
 
-def refresh(services: "Services", owner: str, number: int) -> BoardId:
+def refresh(services: Services, owner: str, number: int) -> BoardId:
     """Read the board's shape and its policy file, append what differs, and return the board's id."""
     found = github_board.read_board(services.hub, owner, number)
     note(services, found)
@@ -64,7 +61,7 @@ def refresh(services: "Services", owner: str, number: int) -> BoardId:
     return found.board_id
 
 
-def note(services: "Services", found: github_board.BoardLook) -> None:
+def note(services: Services, found: github_board.BoardLook) -> None:
     """Append the board's shape where it differs from what is known, and first what became of its columns."""
     seen = BoardSeen(
         found.board_id,
@@ -89,7 +86,7 @@ def note(services: "Services", found: github_board.BoardLook) -> None:
             reactor.advance(db, now=services.now())
 
 
-def note_lost(services: "Services", error: StatusMissingError) -> None:
+def note_lost(services: Services, error: StatusMissingError) -> None:
     """Append that the board's field Status is gone or renamed, once."""
     board_id = served(services)
     if board_id is None:
@@ -115,7 +112,7 @@ def _changed(known: boards.BoardRow, found: github_board.BoardLook) -> Iterator[
         yield ColumnsChanged(known.board_id, renamed, removed)
 
 
-def follow_policy(services: "Services", board_id: BoardId, *, newest: str | None, last: str | None) -> None:
+def follow_policy(services: Services, board_id: BoardId, *, newest: str | None, last: str | None) -> None:
     """Read the policy file where its repository's `newest` commit is not the `last` one that was followed.
 
     Without a repository (None) the built-in policy applies until one was there; later its last one stays.
@@ -127,7 +124,7 @@ def follow_policy(services: "Services", board_id: BoardId, *, newest: str | None
         load_policy(services, board_id)
 
 
-def served(services: "Services") -> BoardId | None:
+def served(services: Services) -> BoardId | None:
     """Return the id of the board that Cardinal serves; None before it was seen."""
     with event_store.reading(services.engine) as db:
         known = boards.all_boards(db)
@@ -140,7 +137,7 @@ def _shape(board: boards.BoardRow | BoardSeen) -> tuple[object, ...]:
     return board.title, board.status_field_id, board.columns, board.fields
 
 
-def load_policy(services: "Services", board_id: BoardId) -> None:
+def load_policy(services: Services, board_id: BoardId) -> None:
     """Read the home repository's policy file; a bad one leaves the last good one in force and is said.
 
     So does a repository that is gone or out of reach; where none was named and there never was one, the

@@ -3,10 +3,10 @@
 import json
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
 from bot.github.api import projects as github_board
 from bot.github.api import roles
@@ -27,15 +27,12 @@ from ledger.views import cards, links, runs
 from rules.card.move_rights import may_move
 from rules.snapshot import NOBODY, Mover
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 LOOK_TTL_S = 30
 HIDDEN, HIDDEN_S = "Redacted", 180  # how GitHub calls a card whose issue Cardinal may not see
 MAX_LOOKS = 5  # a card that rings without end is left to the next wake-up
 
 
-def sync_card(services: "Services", card_id: CardId) -> bool:
+def sync_card(services: Services, card_id: CardId) -> bool:
     """Read the card until no ring waits; return False when somebody else is reading it already, and while the
     board is not ready: the ring waits for that.
 
@@ -58,7 +55,7 @@ def sync_card(services: "Services", card_id: CardId) -> bool:
     return True
 
 
-def _answer(services: "Services", card_id: CardId, lease: leases.Lease) -> bool:
+def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
     """Read the card once and record it; return whether nobody rang meanwhile, and if so let the lease go."""
     with event_store.reading(services.engine) as db:
         rung, _answered = refresh_requests.rung(db, card_id)
@@ -93,7 +90,7 @@ def _answer(services: "Services", card_id: CardId, lease: leases.Lease) -> bool:
     return quiet
 
 
-def _came_at(services: "Services", card_id: CardId, seen: github_board.CardLook | None) -> datetime | None:
+def _came_at(services: Services, card_id: CardId, seen: github_board.CardLook | None) -> datetime | None:
     """Return when deliveries say that the card came to where it is seen; None where that is no news."""
     if seen is None or seen.column is None:
         return None
@@ -102,7 +99,7 @@ def _came_at(services: "Services", card_id: CardId, seen: github_board.CardLook 
 
 
 def _labels(
-    services: "Services", card_id: CardId, seen: github_board.CardLook | None
+    services: Services, card_id: CardId, seen: github_board.CardLook | None
 ) -> tuple[on_board.LabelJudged, ...]:
     if seen is None or seen.archived:
         return ()
@@ -111,12 +108,12 @@ def _labels(
     return movers.labels(services, card_id, policy, seen)
 
 
-def _is_served(services: "Services", seen: github_board.CardLook) -> bool:
+def _is_served(services: Services, seen: github_board.CardLook) -> bool:
     owner, number = services.config.board
     return (seen.owner.casefold(), seen.board_number) == (owner.casefold(), number)
 
 
-def _order(services: "Services", seen: github_board.CardLook | None) -> on_board.ColumnRanked | None:
+def _order(services: Services, seen: github_board.CardLook | None) -> on_board.ColumnRanked | None:
     """Return the column's order where it decides who starts first: another card waits in the same column."""
     if seen is None or seen.column is None or seen.archived:
         return None
@@ -253,7 +250,7 @@ def _first_sight(
     )
 
 
-def _closing(services: "Services", seen: github_board.CardLook | None) -> on_board.IssueClosed | None:
+def _closing(services: Services, seen: github_board.CardLook | None) -> on_board.IssueClosed | None:
     """Return that the issue is closed, where that is news, and by whom: only a trusted one gives work up."""
     if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
         return None

@@ -1,10 +1,10 @@
 """Looks how the checks of a card's pull request stand, and says which events that comes to."""
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.github.api import checks, repositories
 from bot.github.api.checks import Check, Light
 from bot.outbox.handlers import report_policy
@@ -22,9 +22,6 @@ from runner.text.invisible import without_invisible
 from runner.text.redact import redact
 from runner.text.truncate import tail
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 OURS = frozenset(
     {gate_check.NAME, report_policy.NAME}
 )  # Cardinal's own may be required; it waits for none of them
@@ -38,7 +35,7 @@ FIRST_LOOK = timedelta(
 )  # after a push: checks that finish before the pull request is there are missed
 
 
-def look(services: "Services", card: cards.CardRow, *, patient: bool = True) -> EventFactory:
+def look(services: Services, card: cards.CardRow, *, patient: bool = True) -> EventFactory:
     """Read the checks of the card's pull request; return what is new about them.
 
     Those count that the base branch requires, or all where it requires none. While some of them are not
@@ -62,13 +59,13 @@ def look(services: "Services", card: cards.CardRow, *, patient: bool = True) -> 
     return _settled(card.card_id, head, failures, pending, is_red=bool(red))
 
 
-def overdue(services: "Services", now: datetime) -> tuple[CardId, ...]:
+def overdue(services: Services, now: datetime) -> tuple[CardId, ...]:
     """Return the cards whose checks nobody looked at yet, or that take longer than the policy waits."""
     with event_store.reading(services.engine) as db:
         return tuple(row.card_id for row in ci.waiting(db) if _is_due(db, row, now))
 
 
-def look_again(services: "Services", card_id: CardId) -> None:
+def look_again(services: Services, card_id: CardId) -> None:
     """Look without having been told; checks that take too long are taken as they are.
 
     One look at a time, and where GitHub shows nothing less and less often. Raises a GithubError.
@@ -142,7 +139,7 @@ def _is_elsewhere(db: Connection, card_id: CardId, head: str) -> bool:
     return card is None or card.pull_head != head or card.pull_state != "open"
 
 
-def _is_news(services: "Services", card: cards.CardRow, red: tuple[Check, ...]) -> bool:
+def _is_news(services: Services, card: cards.CardRow, red: tuple[Check, ...]) -> bool:
     """Whether the same checks were not told to be red on that commit already: logs are fetched once."""
     with event_store.reading(services.engine) as db:
         known = ci.of_card(db, card.card_id)
@@ -150,7 +147,7 @@ def _is_news(services: "Services", card: cards.CardRow, red: tuple[Check, ...]) 
     return known is None or not known.settled or told != {one.name[:NAME_CHARACTERS] for one in red}
 
 
-def _failures(services: "Services", repository: str, red: tuple[Check, ...]) -> tuple[CheckFailure, ...]:
+def _failures(services: Services, repository: str, red: tuple[Check, ...]) -> tuple[CheckFailure, ...]:
     base = repositories.head(services.hub, repository)
     base_red = {
         one.name for one in checks.of_commit(services.hub, repository, base) if one.light is Light.RED

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
 from bot.github.api import repositories, roles
 from bot.github.api.project_models import CardLook, StatusChange
@@ -19,9 +19,6 @@ from ledger.views.cards import CardRow
 from rules.card.move_rights import may_move
 from rules.policy.model import Policy
 from rules.snapshot import NOBODY, UNTOLD, Mover
-
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
 
 # GitHub's own workflows move cards when an issue is closed or reopened: they act for whoever did that.
 AUTOMATION = "github-project-automation[bot]"
@@ -39,7 +36,7 @@ class Moved:
     told: tuple[Report, ...] = ()
 
 
-def find(services: "Services", card_id: CardId, seen: CardLook | None, *, came: bool = False) -> Moved:
+def find(services: Services, card_id: CardId, seen: CardLook | None, *, came: bool = False) -> Moved:
     """Return who moved the card, archived it or brought it back; nobody where nothing of it is news.
 
     `came`: deliveries tell that it came to its column anew.
@@ -74,7 +71,7 @@ def _is_known(report: Report, known: CardRow) -> bool:
 
 
 def labels(
-    services: "Services", card_id: CardId, policy: Policy, seen: CardLook | None
+    services: Services, card_id: CardId, policy: Policy, seen: CardLook | None
 ) -> tuple[LabelJudged, ...]:
     """Return whose labels may choose and whose may not, as far as deliveries tell it anew."""
     if seen is None or seen.repository is None:
@@ -102,7 +99,7 @@ def _news(known: CardRow | None, seen: CardLook | None) -> tuple[About, ...] | N
     return (About.COLUMN,) if known.column != seen.column else None
 
 
-def unknown(services: "Services", seen: CardLook | None) -> Mover:
+def unknown(services: Services, seen: CardLook | None) -> Mover:
     """Return the mover of whom nothing is known; it is told apart where GitHub tells Cardinal of nobody."""
     personal = seen is not None and seen.personal
     return Mover(role=UNTOLD) if personal or not services.config.webhooks else NOBODY
@@ -131,7 +128,7 @@ def sender(told: Sequence[Report], column: str | None) -> str:
 
 
 def _with_role(
-    services: "Services", known: CardRow | None, seen: CardLook | None, told: Sequence[Report], login: str
+    services: Services, known: CardRow | None, seen: CardLook | None, told: Sequence[Report], login: str
 ) -> Mover:
     """Return the mover with their role; whose workflow it was counts where GitHub's own moved the card."""
     if not login or login == services.hub.bot_login:
@@ -146,7 +143,7 @@ def _with_role(
     return Mover(login, role)
 
 
-def _is_gone(services: "Services", repository: str) -> bool:
+def _is_gone(services: Services, repository: str) -> bool:
     try:
         repositories.look_up(services.hub, repository)
     except NotFoundError:
@@ -154,7 +151,7 @@ def _is_gone(services: "Services", repository: str) -> bool:
     return False
 
 
-def _behind(services: "Services", seen: CardLook | None, told: Sequence[Report]) -> str:
+def _behind(services: Services, seen: CardLook | None, told: Sequence[Report]) -> str:
     if seen is not None and seen.state == "closed" and seen.repository and seen.number is not None:
         return github_issues.closed_by(services.hub, seen.repository, seen.number) or AUTOMATION
     return sender([one for one in told if one.about == About.REOPENED], None) or AUTOMATION

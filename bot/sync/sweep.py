@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github import failed_deliveries
 from bot.github.api.project_models import CardStub
 from bot.github.api.project_pages import Sight, survey
@@ -16,16 +16,13 @@ from ledger.queries import cards, run_queue
 from ledger.queue import inbox, refresh_requests
 from ledger.states import Archetype
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-
 MEMORY = "sweep.json"
 SPARING = 2  # the priority of its further requests: faces and reports go before them
 LOOK_AGAIN = timedelta(minutes=10)  # at what a card waits for, should nobody have told that it is done
 MAX_WAITING = 20  # cards of those in one sweep
 
 
-def sweep(services: "Services") -> tuple[CardId, ...]:
+def sweep(services: Services) -> tuple[CardId, ...]:
     """Compare the board with the ledger and ask for failed deliveries; return the cards that differ, rung.
 
     Of a large board it compares as much as one point buys, more where the board changed; see `sweep_cursor`.
@@ -37,12 +34,12 @@ def sweep(services: "Services") -> tuple[CardId, ...]:
     return rung
 
 
-def _came(services: "Services", ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
+def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
     with event_store.reading(services.engine) as db:
         return frozenset(one for one in ids if inbox.known(db, one))
 
 
-def _compare(services: "Services") -> tuple[CardId, ...]:
+def _compare(services: Services) -> tuple[CardId, ...]:
     board_id = board.served(services) or board.refresh(services, *services.config.board)
     quiet = _quiet(services, board_id)
     path = services.config.home / "run" / MEMORY
@@ -73,14 +70,14 @@ def _compare(services: "Services") -> tuple[CardId, ...]:
         sweep_cursor.save(path, memory)
 
 
-def _quiet(services: "Services", board_id: BoardId) -> tuple[str, ...]:
+def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:
     with event_store.reading(services.engine) as db:
         columns = policies.in_force(db, board_id).board.columns
     return tuple(name for name, column in columns.items() if column.archetype is Archetype.TERMINAL)
 
 
 def _ring(
-    services: "Services", sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
+    services: Services, sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
 ) -> tuple[CardId, ...]:
     """Ring for every card that differs; at a round's end also for those that no page had."""
     board_id = sight.board.board_id

@@ -1,8 +1,8 @@
 """Finds out which repository a card of the board's home is about, and whether Cardinal can work there."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.github.api import repositories, roles
 from bot.github.api.project_models import CardLook
 from bot.github.errors import NotFoundError, RefusedError
@@ -19,11 +19,8 @@ from rules.policy.model import Policy
 from rules.snapshot import Mover
 from runner.text.visible import strip_hidden
 
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
 
-
-def decide(services: "Services", seen: CardLook | None) -> RepositoryResolved | None:
+def decide(services: Services, seen: CardLook | None) -> RepositoryResolved | None:
     """Return the decision where it is news; None for a card that is nothing but about its own repository."""
     if seen is None or seen.kind != "Issue" or seen.archived or seen.repository is None:
         return None
@@ -57,7 +54,7 @@ def _own(repository: str) -> Placed:
     return Placed(repository, "own", repository)
 
 
-def _hints(services: "Services", seen: CardLook, author: str) -> Hints:
+def _hints(services: Services, seen: CardLook, author: str) -> Hints:
     lines = target_repository.lines_of(strip_hidden(seen.body))
     # Whoever wrote the description is asked about only where it says something.
     trusted = bool(lines) and roles.may_write(roles.role(services.hub, seen.repository or "", author))
@@ -65,7 +62,7 @@ def _hints(services: "Services", seen: CardLook, author: str) -> Hints:
 
 
 def _chosen(
-    services: "Services",
+    services: Services,
     policy: Policy,
     known: placements.PlacementRow | None,
     seen: CardLook,
@@ -87,7 +84,7 @@ def _chosen(
     return placed if may_move(policy, who) else target_repository.unchosen(placed, by)
 
 
-def _setter(services: "Services", seen: CardLook, placed: Placed) -> str:
+def _setter(services: Services, seen: CardLook, placed: Placed) -> str:
     """Return who set the field or the label, as deliveries tell; empty where that is not sure."""
     with event_store.reading(services.engine) as db:
         told = change_reports.of_card(db, seen.card_id)
@@ -97,7 +94,7 @@ def _setter(services: "Services", seen: CardLook, placed: Placed) -> str:
     return senders.pop() if len(senders) == 1 else ""
 
 
-def _trusted(services: "Services", seen: CardLook, placed: Placed, author: str) -> Placed:
+def _trusted(services: Services, seen: CardLook, placed: Placed, author: str) -> Placed:
     """Return the decision, or a question where a line or the field names a repository that whoever wrote it
     may not write to: what a run reads there is told in the home's issue.
     """
@@ -113,7 +110,7 @@ def _trusted(services: "Services", seen: CardLook, placed: Placed, author: str) 
     return target_repository.unreachable(placed, why)
 
 
-def _reached(services: "Services", placed: Placed) -> Placed:
+def _reached(services: Services, placed: Placed) -> Placed:
     """Return the decision, or a question where Cardinal cannot work in that repository."""
     if not placed.repository:
         return placed

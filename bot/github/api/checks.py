@@ -3,17 +3,14 @@
 import logging
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import requests
 
-from bot.github.client import repository_path
+from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError, UnavailableError
 from bot.github.transport import as_it_is
-
-if TYPE_CHECKING:
-    from bot.github.client import Hub
 
 log = logging.getLogger(__name__)
 PAGE, MAX_PAGES = 100, 5  # 500 checks on one commit
@@ -56,7 +53,7 @@ class Check:
     job_id: int
 
 
-def of_commit(hub: "Hub", repository: str, sha: str) -> tuple[Check, ...]:
+def of_commit(hub: Hub, repository: str, sha: str) -> tuple[Check, ...]:
     """Return the newest check of each name, without Cardinal's own; of two that share a name, the worse one.
 
     Source: docs.github.com/rest/checks/runs#list-check-runs-for-a-git-reference and
@@ -76,7 +73,7 @@ def of_commit(hub: "Hub", repository: str, sha: str) -> tuple[Check, ...]:
     return tuple(found.values())
 
 
-def required(hub: "Hub", repository: str, branch: str) -> frozenset[str]:
+def required(hub: Hub, repository: str, branch: str) -> frozenset[str]:
     """Return the names of the checks that must pass before a merge into the branch; empty where none must.
 
     Source: docs.github.com/rest/repos/rules#get-rules-for-a-branch and
@@ -97,7 +94,7 @@ def required(hub: "Hub", repository: str, branch: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def log_tail(hub: "Hub", repository: str, check: Check) -> str:
+def log_tail(hub: Hub, repository: str, check: Check) -> str:
     """Return the end of what the check said: its job's log where that can be had, else its own words.
 
     Source: docs.github.com/rest/actions/workflow-jobs#download-job-logs-for-a-workflow-run (a redirection).
@@ -114,7 +111,7 @@ def log_tail(hub: "Hub", repository: str, check: Check) -> str:
         return check.said
 
 
-def _statuses(hub: "Hub", repository: str, sha: str) -> list[dict[str, Any]]:
+def _statuses(hub: Hub, repository: str, sha: str) -> list[dict[str, Any]]:
     path = f"{repository_path(repository)}/commits/{quote(sha, safe='')}/status"
     try:
         return list(hub.rest("GET", path, params={"per_page": PAGE}).body["statuses"])
@@ -122,7 +119,7 @@ def _statuses(hub: "Hub", repository: str, sha: str) -> list[dict[str, Any]]:
         return []
 
 
-def _runs(hub: "Hub", repository: str, sha: str) -> list[dict[str, Any]]:
+def _runs(hub: Hub, repository: str, sha: str) -> list[dict[str, Any]]:
     path = f"{repository_path(repository)}/commits/{quote(sha, safe='')}/check-runs"
     runs: list[dict[str, Any]] = []
     for page in range(1, MAX_PAGES + 1):

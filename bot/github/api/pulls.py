@@ -1,16 +1,12 @@
 """REST calls on pull requests and branches, with GitHub's answers read as what they mean for us."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from bot.github.api.repositories import default_branch
-from bot.github.client import repository_path
+from bot.github.client import Hub, repository_path
 from bot.github.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
-
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-
 
 UNREADY = "[not ready] "  # begins the title of a pull request that ought to be a draft
 
@@ -33,19 +29,19 @@ class PullLook:
     body: str = ""
 
 
-def read(hub: "Hub", repository: str, number: int) -> PullLook:
+def read(hub: Hub, repository: str, number: int) -> PullLook:
     """Return the pull request; raises NotFoundError when it is gone."""
     return _look(hub.rest("GET", f"{repository_path(repository)}/pulls/{number}").body)
 
 
-def find_open(hub: "Hub", repository: str, branch: str) -> PullLook | None:
+def find_open(hub: Hub, repository: str, branch: str) -> PullLook | None:
     """Return the open pull request from `branch` of the same repository, or None."""
     params = {"head": f"{repository.partition('/')[0]}:{branch}", "state": "open"}
     found = hub.rest("GET", f"{repository_path(repository)}/pulls", params=params).body
     return next((_look(one) for one in found if _is_of(one, repository)), None)
 
 
-def open_draft(hub: "Hub", repository: str, *, branch: str, title: str, body: str) -> PullLook:
+def open_draft(hub: Hub, repository: str, *, branch: str, title: str, body: str) -> PullLook:
     """Open a pull request into the default branch, a draft where there are drafts; return one that is open.
 
     Where there are none, its title says by UNREADY that it is not ready. Private repositories of some plans
@@ -68,12 +64,12 @@ def open_draft(hub: "Hub", repository: str, *, branch: str, title: str, body: st
         return there
 
 
-def edit(hub: "Hub", repository: str, number: int, **changes: str) -> None:
+def edit(hub: Hub, repository: str, number: int, **changes: str) -> None:
     """Change the pull request's body, title or state."""
     hub.rest("PATCH", f"{repository_path(repository)}/pulls/{number}", body=changes)
 
 
-def merge(hub: "Hub", repository: str, number: int, *, method: str, head: str, words: dict[str, str]) -> str:
+def merge(hub: Hub, repository: str, number: int, *, method: str, head: str, words: dict[str, str]) -> str:
     """Merge at `head` and return the commit; one that is merged already counts as done.
 
     Raises RefusedError or ConflictError with GitHub's reason, UnavailableError while GitHub cannot say yet.
@@ -93,7 +89,7 @@ def merge(hub: "Hub", repository: str, number: int, *, method: str, head: str, w
     return str(answer.body["sha"])
 
 
-def delete_branch(hub: "Hub", repository: str, branch: str) -> None:
+def delete_branch(hub: Hub, repository: str, branch: str) -> None:
     """Delete the branch; one that is gone counts as done."""
     try:
         hub.rest("DELETE", f"{repository_path(repository)}/git/refs/heads/{quote(branch, safe='/')}")

@@ -1,20 +1,17 @@
 """Writes the card's project fields, where they differ from what was written last."""
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import Connection
 
 from bot.github.api import projects
+from bot.github.client import Hub
 from bot.github.errors import RefusedError
-from bot.outbox.contract import GivenUpError, Outcome
-from bot.outbox.edit_pacing import wait_for_more
-from bot.outbox.posting import last_of
+from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
+from bot.outbox.posting import last_of, wait_for_more
 from bot.outbox.targets import card_of
 from bot.render.board.card_fields import KINDS, FaceField, values
 from bot.render.markdown.marker import digest_of
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Field
-from ledger.ids import EntryKey
 from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.states import CardState
@@ -22,26 +19,14 @@ from ledger.views import boards, runs, spend
 from ledger.views.boards import BoardRow
 from rules.intents.outbound import UpdateFace
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 2
-ORDERED = False
-COALESCE = True
-WAIT_S = 2.0
+# Each card has one face.
+ACT = Act("face:{card_id}", priority=2, coalesce=True, wait_s=2.0)
 # The states that a running card goes through; what its face shows within one of them is mere progress.
 FLOWING = (CardState.QUEUED, CardState.WORKING, CardState.REVISING)
 DIGEST_CHARS = 12  # of each field's own digest: enough to see a change
 
 
-def key(intent: UpdateFace) -> EntryKey:
-    """Return the key: each card has one face."""
-    return EntryKey(f"face:{intent.card_id}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateFace, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> Outcome:
     """Write the fields that changed in one request; the entry's digest has one digest for each field.
 
     Raises TooSoonError for mere progress too soon after the last writing.
@@ -52,7 +37,7 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateFace, entry: E
         wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd)
         known = boards.get(db, card.board_id)
     if known is None or card.archived:
-        return Outcome("", "")
+        return Outcome()
     last = last_of(context, entry.key)
     digests = {name: digest_of(str(value))[:DIGEST_CHARS] for name, value in wanted.items()}
     written = _written(last.digest) if last else dict.fromkeys(FaceField, digest_of("")[:DIGEST_CHARS])
@@ -61,11 +46,13 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateFace, entry: E
         wait_for_more(context, run, last)
     surely = entry.attempts == 1  # else an earlier attempt may have written something else
     changed = [name for name in wanted if not surely or written.get(name) != digests[name]]
-    fields = _fields(hub, known)  # also for a card that shows nothing yet: the board is ready before a run is
+    fields = _fields(
+        context.hub, known
+    )  # also for a card that shows nothing yet: the board is ready before a run is
     if changed:
         ids = {field.name: field.field_id for field in fields}
         projects.set_fields(
-            hub,
+            context.hub,
             known.board_id,
             card.card_id,
             {ids[name]: None if wanted[name] == "" else wanted[name] for name in changed},
@@ -90,7 +77,7 @@ def _written(digest: str) -> dict[FaceField, str]:
     return {names[name]: value for name, _, value in pairs if name in names}
 
 
-def _fields(hub: "Hub", known: BoardRow) -> tuple[Field, ...]:
+def _fields(hub: Hub, known: BoardRow) -> tuple[Field, ...]:
     """Return the board's fields, with the six ones made where they were missing."""
     if {*FaceField} <= {field.name for field in known.fields}:
         return known.fields

@@ -1,42 +1,28 @@
 """Keeps the board's status update: how much runs, waits and needs somebody."""
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import Connection
 
 from bot.github.api import projects
 from bot.github.errors import NotFoundError
-from bot.outbox.contract import Outcome
+from bot.outbox.contract import Act, OutboxContext, Outcome
 from bot.outbox.posting import last_of
 from bot.render.board import status_update
 from bot.render.markdown.marker import digest_of
 from bot.state import snapshots
 from bot.sync import structure
-from ledger.ids import BoardId, EntryKey
+from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.states import CardState
 from ledger.views import cards, full_disks, halts, runs, stalls
 from rules.intents.outbound import UpdateTicker
 
-if TYPE_CHECKING:
-    from bot.github.client import Hub
-    from bot.outbox.context import OutboxContext
-
-LANE = "github"
-PRIORITY = 3
-ORDERED = False
-COALESCE = True
-WAIT_S = 15.0
+# Each board has one ticker.
+ACT = Act("ticker:{card_id}", priority=3, coalesce=True, wait_s=15.0)
 URGENT = (CardState.NEEDS_INPUT, CardState.FAILED)
 
 
-def key(intent: UpdateTicker) -> EntryKey:
-    """Return the key: each board has one ticker."""
-    return EntryKey(f"ticker:{intent.card_id}")
-
-
-def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateTicker, entry: Entry) -> Outcome:
+def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Outcome:
     """Edit the board's status update in place, or post it; nothing where it says so already."""
     board_id = BoardId(intent.card_id)
     with event_store.reading(context.engine) as db:
@@ -53,17 +39,17 @@ def carry_out(hub: "Hub", context: "OutboxContext", intent: UpdateTicker, entry:
     if last is not None and last.digest == digest:
         return Outcome(last.remote_id, digest)
     if not (last and last.remote_id) and not lost and not over and counts == status_update.Counts(0, 0, 0):
-        return Outcome("", "")  # nothing was ever said on this board, and nothing is to be said
+        return Outcome()  # nothing was ever said on this board, and nothing is to be said
     known = last.remote_id if last else ""
     if not known and entry.attempts > 1:  # an earlier attempt may have posted it, and never heard so
-        known = projects.own_status_update(hub, board_id)
+        known = projects.own_status_update(context.hub, board_id)
     if known:
         try:
-            projects.edit_status_update(hub, known, text, status)
+            projects.edit_status_update(context.hub, known, text, status)
             return Outcome(known, digest)
         except NotFoundError:  # somebody deleted it
             pass
-    return Outcome(projects.post_status_update(hub, board_id, text, status), digest)
+    return Outcome(projects.post_status_update(context.hub, board_id, text, status), digest)
 
 
 def count(db: Connection, board_id: BoardId) -> status_update.Counts:
