@@ -150,10 +150,10 @@ class Tokens:
 
     def _installation(self) -> int:
         if self._installation_id is None:
-            self._installation_id = int(self.found()["id"])
+            self._installation_id = int(self.read_installation()["id"])
         return self._installation_id
 
-    def found(self) -> Any:
+    def read_installation(self) -> Any:
         """Return the installation at the owner, an organisation or a person, as GitHub describes it.
 
         Raises NotFoundError where the App is not installed. Source: docs.github.com/rest/apps/apps, "Get an

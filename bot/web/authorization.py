@@ -4,10 +4,11 @@ import threading
 from collections import deque
 from datetime import datetime, timedelta
 
+from cachetools import TTLCache
+
 from bot.github.api import repositories, roles
 from bot.github.client import Hub
 from bot.github.errors import GithubError
-from bot.github.ttl_cache import Timed
 from bot.outbox.posting import CLOCK_SLACK
 from bot.system.clock import Clock
 from ledger.errors import CardinalError
@@ -56,7 +57,9 @@ class Readers:
 
     def __init__(self, hub: Hub, clock: Clock) -> None:
         self._hub = hub
-        self._known: Timed[tuple[str, int, str], datetime | None] = Timed(clock, keep_s=KEPT_S, most=MAX_KEPT)
+        self._known: TTLCache[tuple[str, int, str], datetime | None] = TTLCache(
+            MAX_KEPT, KEPT_S, timer=lambda: clock().timestamp()
+        )
         self._pace = Pace(clock, each=EACH_A_MINUTE, of_all=ALL_AN_HOUR)
         self._turn = threading.Lock()
 
@@ -75,10 +78,13 @@ class Readers:
 
     def _reads(self, visit: Visit, repository: str, since: datetime) -> bool:
         key = (repository.casefold(), visit.user_id, visit.login)
-        born = self._known.get(key, lambda: self._asked(visit, repository))
+        try:
+            born = self._known[key]
+        except KeyError:
+            born = self._known[key] = self._born_at(visit, repository)
         return born is not None and born <= since + CLOCK_SLACK
 
-    def _asked(self, visit: Visit, repository: str) -> datetime | None:
+    def _born_at(self, visit: Visit, repository: str) -> datetime | None:
         """Return when the repository was made; None where the visitor may not read it."""
         if not self._pace.take(visit.user_id):
             raise BusyError("it was asked too often")

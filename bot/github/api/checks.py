@@ -10,7 +10,7 @@ import requests
 
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError, UnavailableError
-from bot.github.transport import as_it_is
+from bot.github.transport import send_plain
 
 log = logging.getLogger(__name__)
 PAGE, MAX_PAGES = 100, 5  # 500 checks on one commit
@@ -150,12 +150,10 @@ def _of_status(status: dict[str, Any]) -> Check:
 
 
 def _downloaded(address: str) -> str:
-    """Return the end of a text; it is asked for without any token, for the address itself is the key."""
+    """Return the end of a text; read without a token, for the address itself is the key."""
     tail = b""
-    asked = {"Range": f"bytes=-{TAIL_BYTES}"}
-    with requests.get(
-        address, headers=asked, auth=as_it_is, timeout=_WAIT_S, stream=True, allow_redirects=False
-    ) as answer:
+    headers = {"Range": f"bytes=-{TAIL_BYTES}"}
+    with send_plain("GET", address, headers=headers, timeout_s=_WAIT_S, stream=True) as answer:
         if answer.status_code not in (200, 206):
             return ""
         seen = 0

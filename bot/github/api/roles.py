@@ -20,7 +20,11 @@ def role(hub: Hub, repository: str, login: str) -> str:
     """
     if not login:  # nobody, and no path
         return NONE
-    return hub.roles.get((repository, login.lower()), lambda: _asked(hub, repository, login))
+    key = (repository, login.lower())
+    known = hub.roles.get(key)
+    if known is None:
+        known = hub.roles[key] = _role_of(_permission(hub, repository, login))
+    return known
 
 
 def may_write(role_name: str) -> bool:
@@ -35,10 +39,6 @@ def reads(hub: Hub, repository: str, login: str, user_id: int) -> bool:
     """
     found = _permission(hub, repository, login)
     return _role_of(found) != NONE and (found.get("user") or {}).get("id") == user_id
-
-
-def _asked(hub: Hub, repository: str, login: str) -> str:
-    return _role_of(_permission(hub, repository, login))
 
 
 def _permission(hub: Hub, repository: str, login: str) -> Mapping[str, Any]:

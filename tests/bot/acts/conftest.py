@@ -55,10 +55,13 @@ class Stage:
     clock: Clock
     config: Config
     past: Past
-    hub: Hub
     context: OutboxContext
     issue: Issue
     item: Item
+
+    @property
+    def hub(self) -> Hub:
+        return self.context.hub
 
     @property
     def card_id(self) -> CardId:
@@ -160,9 +163,8 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         item = forge.store.projects.add(world.project, issue, actor=alice)
         forge.store.projects.drag(item, "In Progress", actor=alice)
         past = Past(engine, clock.now)
-        hub = Hub(config, clock)
-        context = OutboxContext(engine, config, clock, hub)
-        found = Stage(forge, clock, config, past, hub, context, issue, item)
+        context = OutboxContext(engine, config, clock, Hub(config, clock))
+        found = Stage(forge, clock, config, past, context, issue, item)
         status = world.project.field_named("Status")
         assert status is not None
         past(
