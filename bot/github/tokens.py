@@ -80,10 +80,6 @@ class Tokens:
             del self._kept[next(iter(self._kept))]
         return kept.secret.reveal()
 
-    def installation(self) -> str:
-        """Return a token for everything that the installation may do."""
-        return self.reaching(None)
-
     def for_pushing(self, repository: str, *, workflows: bool = False, writes: bool = True) -> str:
         """Return a token that can only read, and with `writes` write, the contents of `repository`
         (owner/name); its files of CI only with `workflows`.

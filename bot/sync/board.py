@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bot.bootstrap import Services
 from bot.github.api import projects as github_board
+from bot.github.api.project_models import CardLook
 from bot.github.errors import NotFoundError, StatusMissingError
 from bot.reactor import reactor
 from bot.repo_config import policy_file, profiles
@@ -37,7 +38,7 @@ def ready(services: Services) -> bool:
         return policies_in_force.is_known(db, board_id) and structure.lost_status(db, board_id) is None
 
 
-def agrees(services: Services, seen: github_board.CardLook) -> bool:
+def agrees(services: Services, seen: CardLook) -> bool:
     """Tell whether the board's columns are those that the card was just seen among; if not, read them.
 
     Else a column that was renamed or deleted would look like people's drags.
@@ -61,24 +62,15 @@ def refresh(services: Services, owner: str, number: int) -> BoardId:
     return found.board_id
 
 
-def note(services: Services, found: github_board.BoardLook) -> None:
-    """Append the board's shape where it differs from what is known, and first what became of its columns."""
-    seen = BoardSeen(
-        found.board_id,
-        found.owner,
-        found.number,
-        found.title,
-        found.status_field_id,
-        found.columns,
-        found.fields,
-    )
+def note(services: Services, seen: BoardSeen) -> None:
+    """Append the board's shape where it differs from the known one, and before it the fate of its columns."""
     with event_store.writing(services.engine) as db:
-        known = boards.get(db, found.board_id)
+        known = boards.get(db, seen.board_id)
         events: list[Event] = []
-        if structure.lost_status(db, found.board_id) is not None:
-            events.append(StatusFound(found.board_id))
+        if structure.lost_status(db, seen.board_id) is not None:
+            events.append(StatusFound(seen.board_id))
         if known is not None:
-            events += _changed(known, found)
+            events += _changed(known, seen)
         if known is None or _shape(known) != _shape(seen):
             events.append(seen)
         if events:
@@ -99,9 +91,9 @@ def note_lost(services: Services, error: StatusMissingError) -> None:
             reactor.advance(db, now=services.now())
 
 
-def _changed(known: boards.BoardRow, found: github_board.BoardLook) -> Iterator[ColumnsChanged]:
-    """Yield what became of the known columns, by their options' ids, where anything did."""
-    now = {column.option_id: column.name for column in found.columns}
+def _changed(known: boards.BoardRow, seen: BoardSeen) -> Iterator[ColumnsChanged]:
+    """Yield which known columns were renamed or removed, by their options' ids."""
+    now = {column.option_id: column.name for column in seen.columns}
     renamed = tuple(
         Renaming(was.option_id, was.name, now[was.option_id])
         for was in known.columns

@@ -10,6 +10,7 @@ from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
 from bot.github.api import projects as github_board
 from bot.github.api import roles
+from bot.github.api.project_models import CardLook
 from bot.reactor import reactor
 from bot.state import policies, snapshots
 from bot.sync import board as boards
@@ -90,7 +91,7 @@ def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
     return quiet
 
 
-def _came_at(services: Services, card_id: CardId, seen: github_board.CardLook | None) -> datetime | None:
+def _came_at(services: Services, card_id: CardId, seen: CardLook | None) -> datetime | None:
     """Return when deliveries say that the card came to where it is seen; None where that is no news."""
     if seen is None or seen.column is None:
         return None
@@ -98,9 +99,7 @@ def _came_at(services: Services, card_id: CardId, seen: github_board.CardLook | 
         return refresh_requests.came_to(db, card_id, seen.option_id)
 
 
-def _labels(
-    services: Services, card_id: CardId, seen: github_board.CardLook | None
-) -> tuple[on_board.LabelJudged, ...]:
+def _labels(services: Services, card_id: CardId, seen: CardLook | None) -> tuple[on_board.LabelJudged, ...]:
     if seen is None or seen.archived:
         return ()
     with event_store.reading(services.engine) as db:
@@ -108,12 +107,12 @@ def _labels(
     return movers.labels(services, card_id, policy, seen)
 
 
-def _is_served(services: Services, seen: github_board.CardLook) -> bool:
+def _is_served(services: Services, seen: CardLook) -> bool:
     owner, number = services.config.board
     return (seen.owner.casefold(), seen.board_number) == (owner.casefold(), number)
 
 
-def _order(services: Services, seen: github_board.CardLook | None) -> on_board.ColumnRanked | None:
+def _order(services: Services, seen: CardLook | None) -> on_board.ColumnRanked | None:
     """Return the column's order where it decides who starts first: another card waits in the same column."""
     if seen is None or seen.column is None or seen.archived:
         return None
@@ -130,7 +129,7 @@ def _order(services: Services, seen: github_board.CardLook | None) -> on_board.C
 def _record(
     db: Connection,
     card_id: CardId,
-    seen: github_board.CardLook | None,
+    seen: CardLook | None,
     ranked: on_board.ColumnRanked | None,
     closing: on_board.IssueClosed | None,
     moved: movers.Moved,
@@ -158,7 +157,7 @@ def _record(
 def _events(
     db: Connection,
     known: cards.CardRow | None,
-    seen: github_board.CardLook,
+    seen: CardLook,
     closing: on_board.IssueClosed | None,
     moved: movers.Moved,
     came_at: datetime | None,
@@ -182,7 +181,7 @@ def _events(
     return (*events, on_board.CardArrived(card_id, seen.column, came_at, by.login, by.role)), came_at
 
 
-def _links(db: Connection, seen: github_board.CardLook) -> tuple[LinksSeen, ...]:
+def _links(db: Connection, seen: CardLook) -> tuple[LinksSeen, ...]:
     """Return what is linked with the issue, where that differs from what is known."""
     if seen.kind != "Issue" or seen.archived:
         return ()
@@ -198,7 +197,7 @@ def _links(db: Connection, seen: github_board.CardLook) -> tuple[LinksSeen, ...]
     return (LinksSeen(seen.card_id, seen.blocked_by, seen.hidden_blockers, seen.parent),)
 
 
-def _is_gone(db: Connection, known: cards.CardRow, seen: github_board.CardLook | None, now: datetime) -> bool:
+def _is_gone(db: Connection, known: cards.CardRow, seen: CardLook | None, now: datetime) -> bool:
     """Tell whether the card left the board, or was hidden at every look for HIDDEN_S.
 
     Access that is lost by mistake comes back; a lease that nobody renews measures the time. A card that is
@@ -226,9 +225,7 @@ def _found_again(db: Connection, card_id: CardId, now: datetime) -> None:
         leases.release(db, leases.Lease(name, name, leases.generation(db, name), now))
 
 
-def _first_sight(
-    db: Connection, seen: github_board.CardLook, by: Mover, *, dragged: bool
-) -> on_board.CardSeen:
+def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) -> on_board.CardSeen:
     board = known_boards.get(db, seen.board_id)
     # GitHub's times have whole seconds; a card that was not touched since Cardinal came was there before.
     arrived = dragged or (board is not None and seen.updated_at >= board.since.replace(microsecond=0))
@@ -250,7 +247,7 @@ def _first_sight(
     )
 
 
-def _closing(services: Services, seen: github_board.CardLook | None) -> on_board.IssueClosed | None:
+def _closing(services: Services, seen: CardLook | None) -> on_board.IssueClosed | None:
     """Return that the issue is closed, where that is news, and by whom: only a trusted one gives work up."""
     if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
         return None
@@ -270,7 +267,7 @@ def _closing(services: Services, seen: github_board.CardLook | None) -> on_board
 
 def differences(
     known: cards.CardRow,
-    seen: github_board.CardLook,
+    seen: CardLook,
     closing: on_board.IssueClosed | None = None,
     *,
     by: Mover = NOBODY,
@@ -298,7 +295,7 @@ def differences(
     return tuple(events)
 
 
-def _for_whom(db: Connection, known: cards.CardRow, seen: github_board.CardLook, by: Mover) -> Mover:
+def _for_whom(db: Connection, known: cards.CardRow, seen: CardLook, by: Mover) -> Mover:
     """Return the mover; of an own move that for whose run it was made."""
     if known.column != seen.column and (by.own or _own_move(db, known.card_id, seen.column)):
         run = runs.get(db, known.run_id) if known.run_id else None

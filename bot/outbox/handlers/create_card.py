@@ -4,7 +4,7 @@ import logging
 
 from sqlalchemy import Connection
 
-from bot.github.api import issue_links, projects
+from bot.github.api import issues, projects
 from bot.github.client import Hub, repository_path
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
@@ -61,7 +61,7 @@ def _make_part(hub: Hub, parent_id: str, issue_id: str) -> None:
     GitHub refuses one that is a part already, too many and too deep ones: the text names its origin anyway.
     """
     try:
-        issue_links.add_sub_issue(hub, parent_id, issue_id)
+        issues.add_sub_issue(hub, parent_id, issue_id)
     except RefusedError as error:
         log.info("no sub-issue issue=%s reason=%s", issue_id, error.because)
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection
 
-from bot.github.api import projects, pulls
+from bot.github.api import pulls, reviews
 from bot.github.errors import RefusedError
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
@@ -30,7 +30,7 @@ def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> Outco
         raise GivenUpError(f"the gate did not let {card.pull_head[:7]} through: say /cardinal check")
     gate_check.demand_same(context, card, card.pull_head)
     try:
-        projects.mark_ready(context.hub, pull.repository, card.pull_node_id)
+        reviews.mark_ready(context.hub, pull.repository, card.pull_node_id)
     except RefusedError:
         now = pulls.read(context.hub, pull.repository, pull.number)
         if now.draft and now.state == "open":
