@@ -1,6 +1,7 @@
-"""Carries intents out as far as the ledger goes: inward ones become events, outward ones outbox entries."""
+"""Intents into the ledger: inward ones become events, outward ones outbox entries."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -12,9 +13,11 @@ from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
+from ledger.events.board import BoardEvent, CardEvent
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import SkillsPinned
+from ledger.events.run import RunEvent
 from ledger.ids import QuestionId
 from ledger.log import event_store
 from ledger.model.limit_answers import answered, question
@@ -38,18 +41,21 @@ STOPPED_AT_ONCE = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
 
 
 def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: datetime) -> None:
-    """Append what the inward intents mean and put the outward ones into the outbox, in their order.
+    """Append the events of inward intents and put outward ones into the outbox, in their order.
 
-    An intent that came too late (the run moved on) appends nothing.
+    An intent that comes too late (the run moved on) appends nothing.
     """
     for intent in decision.intents:
-        turn = _INWARD.get(type(intent))
-        if turn is None:
-            _put(db, intent, now)
+        translate, event_class = _INWARD.get(type(intent)), _COPIED.get(type(intent))
+        if translate is not None:
+            events = translate(db, policy, intent)
+        elif event_class is not None:
+            events = (event_class(**{it.name: getattr(intent, it.name) for it in fields(event_class)}),)
         else:
-            events = turn(db, policy, intent)
-            if events:
-                event_store.append(db, *events, at=now)
+            events = ()
+            _put(db, intent, now)
+        if events:
+            event_store.append(db, *events, at=now)
 
 
 def _put(db: Connection, intent: outbound.Intent, now: datetime) -> None:
@@ -89,10 +95,6 @@ def _hold_back(db: Connection, policy: Policy, intent: internal.HoldBack) -> tup
     return (on_board.CardHeldBack(card.card_id, intent.wanted, intent.by),)
 
 
-def _queue_run(db: Connection, policy: Policy, intent: internal.QueueRun) -> tuple[Event, ...]:
-    return run_requests.queue_run(db, policy, intent)
-
-
 def _approve(db: Connection, policy: Policy, intent: internal.ApprovePlan) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state is not RunState.AWAITING_APPROVAL or run.plan_approved:
@@ -117,24 +119,23 @@ def _redirect(db: Connection, policy: Policy, intent: internal.RedirectPlan) -> 
 def _answer(db: Connection, policy: Policy, intent: internal.AnswerQuestion) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     waiting = questions.open_of_run(db, intent.run_id) if run is not None else ()
-    asked = next((one for one in waiting if one.question_id == intent.question_id), None)
+    asked = next((row for row in waiting if row.question_id == intent.question_id), None)
     if run is None or asked is None:
         return ()
-    told = answered(run.run_id, asked.question_id, asked, by=intent.by, text=intent.text, code=intent.code)
-    return (told,)
+    return (answered(run.run_id, asked.question_id, asked, by=intent.by, text=intent.text, code=intent.code),)
 
 
 def _ask(db: Connection, policy: Policy, intent: internal.AskQuestion) -> tuple[Event, ...]:
     run = runs.get(db, intent.run_id)
     if run is None or run.state is RunState.ENDED or questions.open_of_run(db, intent.run_id):
         return ()
-    # Not -q: the run's worker counts its own questions, and may not know of this one yet.
+    # Not -q: the run's worker numbers its own questions, and may not know this one yet.
     question_id = QuestionId(f"{run.run_id}-b{run.questions + 1}")
     return (question(run.run_id, question_id, intent.subject, intent.text, intent.choices),)
 
 
 def _raise_budget(db: Connection, policy: Policy, intent: internal.RaiseBudget) -> tuple[Event, ...]:
-    """Add to the run's budget; one at work reserves the dollars at once, as far as the limits allow."""
+    """Raise the run's budget; a run at work reserves the dollars at once, within the limits."""
     run = runs.get(db, intent.run_id)
     if run is None or run.state is RunState.ENDED:
         return ()
@@ -168,12 +169,12 @@ def _stop(db: Connection, policy: Policy, intent: internal.StopRun) -> tuple[Eve
     run = runs.get(db, intent.run_id)
     if run is None or run.state is RunState.ENDED or run.stop_asked == intent.how:
         return ()
-    told: tuple[Event, ...] = (on_run.RunStopAsked(run.run_id, intent.how, intent.by, intent.why),)
+    events: tuple[Event, ...] = (on_run.RunStopAsked(run.run_id, intent.how, intent.by, intent.why),)
     if run.state not in STOPPED_AT_ONCE:
-        return told
+        return events
     if intent.how == "pause":
-        return (*told, on_run.RunParked(run.run_id, "pause")) if run.state is RunState.QUEUED else told
-    return (*told, _ended(run, Ending.CANCELLED, "cancelled", f"{intent.why} ({intent.by})"))
+        return (*events, on_run.RunParked(run.run_id, "pause")) if run.state is RunState.QUEUED else events
+    return (*events, _ended(run, Ending.CANCELLED, "cancelled", f"{intent.why} ({intent.by})"))
 
 
 def _end(db: Connection, policy: Policy, intent: internal.EndRun) -> tuple[Event, ...]:
@@ -188,37 +189,24 @@ def _ended(run: runs.RunRow, ending: Ending, reason: str, detail: str) -> on_run
     return on_run.RunEnded(run.run_id, ending, reason, detail, last)
 
 
-def _steer(db: Connection, policy: Policy, intent: internal.SteerRun) -> tuple[Event, ...]:
-    return (on_run.RunSteered(intent.run_id, intent.by, intent.text, intent.comment_id),)
-
-
-def _release_comment(db: Connection, policy: Policy, intent: internal.ReleaseComment) -> tuple[Event, ...]:
-    return (CommentReleased(intent.card_id, intent.comment_id, intent.place, intent.by),)
-
-
-def _order_stop(db: Connection, policy: Policy, intent: internal.OrderStop) -> tuple[Event, ...]:
-    return (on_board.StopOrdered(intent.board_id, intent.scope, intent.target, intent.by),)
-
-
-def _lift_stop(db: Connection, policy: Policy, intent: internal.LiftStop) -> tuple[Event, ...]:
-    return (on_board.StopLifted(intent.board_id, intent.scope, intent.target, intent.by),)
-
-
-def _halt(db: Connection, policy: Policy, intent: HaltBoard) -> tuple[Event, ...]:
-    told = (intent.cause, intent.because, intent.until, intent.tries)
-    return (on_board.BoardHalted(intent.board_id, *told),)
-
-
 def _lift_halt(db: Connection, policy: Policy, intent: LiftHalt) -> tuple[Event, ...]:
     halt = halts.of_board(db, intent.board_id)
     return (on_board.HaltLifted(intent.board_id, halt.cause, intent.by),) if halt else ()
 
 
+# Intents that have all fields of their event.
+_COPIED: Mapping[type[outbound.Intent], type[BoardEvent | CardEvent | RunEvent]] = {
+    internal.SteerRun: on_run.RunSteered,
+    internal.ReleaseComment: CommentReleased,
+    internal.OrderStop: on_board.StopOrdered,
+    internal.LiftStop: on_board.StopLifted,
+    HaltBoard: on_board.BoardHalted,
+}
 _INWARD: Mapping[type[outbound.Intent], Callable[..., tuple[Event, ...]]] = {
     internal.ChangeCardState: _change_state,
     internal.Explain: _explain,
     internal.HoldBack: _hold_back,
-    internal.QueueRun: _queue_run,
+    internal.QueueRun: run_requests.queue_run,
     internal.ApprovePlan: _approve,
     internal.RebindPlan: _rebind,
     internal.RedirectPlan: _redirect,
@@ -230,10 +218,5 @@ _INWARD: Mapping[type[outbound.Intent], Callable[..., tuple[Event, ...]]] = {
     internal.RequeueRun: _requeue,
     internal.StopRun: _stop,
     internal.EndRun: _end,
-    internal.SteerRun: _steer,
-    internal.ReleaseComment: _release_comment,
-    internal.OrderStop: _order_stop,
-    internal.LiftStop: _lift_stop,
-    HaltBoard: _halt,
     LiftHalt: _lift_halt,
 }

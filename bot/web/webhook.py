@@ -64,9 +64,7 @@ def make_door(engine: Engine, secret: Secret, wake: Wake, clock: Clock, keep: Ke
             new = inbox.store(engine, delivery)
         if new:
             keep(delivery, {name.lower(): text for name, text in request.headers.items()})
-        woken = wake(
-            delivery.delivery_id
-        )  # a repeated one too: its first wake-up may be lost
+        woken = wake(delivery.delivery_id)  # a repeated one too: its first wake-up may be lost
         log.info(
             "delivery stored id=%s event=%s action=%s new=%s woken=%s",
             delivery.delivery_id, delivery.event, delivery.action, new, woken,
