@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import jwt
+from cachetools import LRUCache
 
 from bot.github.errors import GithubError, NotFoundError, RefusedError, TokenError
 from bot.github.token_cache import Kept
@@ -50,7 +51,8 @@ class Tokens:
         self._app_id, self._private_key, self._owner = app_id, private_key, owner
         self._ask, self._clock, self._shared = ask, clock, shared
         self._installation_id: int | None = None
-        self._kept: dict[str, Token] = {}  # by the reach's name; the unnarrowed one under the empty name
+        # By the reach's name; the token without limits under the empty name.
+        self._kept: LRUCache[str, Token] = LRUCache(MAX_NARROWED)
 
     def app_word(self) -> str:
         """Return a fresh JWT that says "I am the App"; good for nine minutes.
@@ -72,13 +74,10 @@ class Tokens:
         At most one is asked for in 55 minutes for each reach, by all processes of this machine together.
         """
         name = reach.name if reach else ""
-        kept = self._kept.pop(name, None)
-        if kept is None or self._stale(kept):
-            kept = self._fresh(name, reach)
-        self._kept[name] = kept  # the newest use last
-        while len(self._kept) > MAX_NARROWED:
-            del self._kept[next(iter(self._kept))]
-        return kept.secret.reveal()
+        token = self._kept.get(name)
+        if token is None or self._stale(token):
+            token = self._kept[name] = self._fresh(name, reach)
+        return token.secret.reveal()
 
     def for_pushing(self, repository: str, *, workflows: bool = False, writes: bool = True) -> str:
         """Return a token that can only read, and with `writes` write, the contents of `repository`

@@ -9,7 +9,6 @@ from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
 from bot.github.api import repositories, roles
 from bot.ingest import facts
-from bot.ingest.errors import CardBusyError
 from bot.state import policies, snapshots
 from bot.sync import card as card_sync
 from ledger.event import Event
@@ -67,10 +66,7 @@ def said(services: Services, fact: facts.Said, card: cards.CardRow) -> EventFact
 
 
 def _edited(
-    services: Services,
-    card: cards.CardRow,
-    parsed: parser.Parsed | parser.Mistyped | None,
-    asker: "Asker",
+    services: Services, card: cards.CardRow, parsed: parser.Parsed | parser.Mistyped | None, asker: "Asker"
 ) -> EventFactory:
     """Read the comment that an `ok` lets through as it is now: whoever gives it saw that one, and the
     delivery about an edit may be late or lost.
@@ -116,8 +112,7 @@ def _base(services: Services, card: cards.CardRow, parsed: object, *, role: str,
         return ""
     if not isinstance(parser.permit(policy, parsed, role=role, login=login), parser.Permitted):
         return ""  # whoever may not approve must cost no call
-    if not card_sync.sync_card(services, card.card_id):
-        raise CardBusyError(card.card_id)
+    card_sync.require_synced(services, card.card_id)
     return "" if starts else repositories.head(services.hub, run.repository if run else card.repository)
 
 

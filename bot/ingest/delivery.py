@@ -10,9 +10,10 @@ from bot.bootstrap import Services
 from bot.github.errors import RateLimitedError, TokenError, UnavailableError
 from bot.ingest import events as webhook_events
 from bot.ingest import resolve
-from bot.ingest.errors import CardBusyError, DeliveryError
 from bot.ingest.events import UnreadablePayloadError
 from bot.reactor import reactor
+from bot.sync.card import CardBusyError
+from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.ids import CardId, DeliveryId
 from ledger.log import event_store
@@ -28,6 +29,16 @@ PATIENCE = timedelta(hours=24)  # GitHub comes back, and nobody tells the answer
 LONGEST_RETRY_S = 60
 NO_END = 1_000_000  # attempts: the patience ends before
 OUTAGES = (UnavailableError, RateLimitedError, TokenError)
+
+
+class DeliveryError(CardinalError):
+    """A delivery failed; it is kept and tried again, then quarantined."""
+
+    def __init__(self, delivery_id: DeliveryId, error: Exception) -> None:
+        self.delivery_id = delivery_id
+        super().__init__(
+            f"delivery {delivery_id} failed: {error}; `cardinal replay {delivery_id}` tries it again"
+        )
 
 
 def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:

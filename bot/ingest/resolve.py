@@ -15,7 +15,6 @@ from bot.github.api import projects as github_board
 from bot.github.api import pulls, reviews, roles
 from bot.github.errors import NotFoundError
 from bot.ingest import comments, facts
-from bot.ingest.errors import CardBusyError
 from bot.sync import access, board, checks
 from bot.sync import card as card_sync
 from ledger.event import Event
@@ -106,8 +105,7 @@ def cards_of(services: Services, repository: str, number: int) -> tuple[cards.Ca
     known = _known(services, repository, number)
     if not known:
         for card_id in github_board.cards_of_issue(services.hub, repository, number):
-            if not card_sync.sync_card(services, card_id):
-                raise CardBusyError(card_id)  # tried again when whoever reads it is done
+            card_sync.require_synced(services, card_id)
         known = _known(services, repository, number)
     return known
 
@@ -200,9 +198,7 @@ def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, 
 
 
 def _about_review(
-    services: Services,
-    fact: facts.Reviewed | facts.ReviewWanted | facts.ReviewTakenBack,
-    card: cards.CardRow,
+    services: Services, fact: facts.Reviewed | facts.ReviewWanted | facts.ReviewTakenBack, card: cards.CardRow
 ) -> EventFactory:
     match fact:
         case facts.Reviewed():

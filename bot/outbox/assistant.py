@@ -12,7 +12,6 @@ from bot.runspec import builder
 from bot.state import snapshots
 from ledger.events.conversation import AssistantFailed, AssistantMetered
 from ledger.ids import CardId
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import spend, timeline
 from ledger.views.cards import CardRow
@@ -46,7 +45,7 @@ def _is_author_trusted(hub: Hub, card: CardRow) -> bool:
 def require_allowed(context: OutboxContext, card: CardRow) -> None:
     """Raise TooSoonError where a kill switch, the day's budget or the limit per hour forbids a call."""
     now = context.clock()
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         stopped = stopped_by(snapshots.board_stops(db, card.board_id), card.card_id, card.column)
         spent_usd = spend.today(db, card.board_id, now.date()).usd
         recent = timeline.times_of(db, card.card_id, AssistantMetered.__name__, now - HOUR)

@@ -1,6 +1,7 @@
 """The contract of the outbox's handlers: how an act is queued, what it may use, what it returns."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Protocol
@@ -30,9 +31,13 @@ class OutboxContext:
     clock: Clock
     hub: Hub
 
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Open the ledger for reading."""
+        return event_store.reading(self.engine)
+
     def policy(self, board_id: BoardId) -> Policy:
         """Return the policy in force on the board."""
-        with event_store.reading(self.engine) as db:
+        with self.reading() as db:
             return policies.in_force(db, board_id)
 
 

@@ -16,7 +16,7 @@ from bot.render.markdown.marker import digest_of
 from bot.render.pull import log_head
 from bot.render.pull.gate_check import NAME, Seen
 from bot.repo_config import policy_file, profiles
-from ledger.log import event_store, hash_chain
+from ledger.log import hash_chain
 from ledger.queue.outbox import Entry
 from ledger.states import Gate, RunState
 from ledger.views import checks, runs
@@ -49,7 +49,7 @@ def seen_of(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
 
 def demand_same(context: OutboxContext, card: CardRow, head: str) -> None:
     """Raise GivenUpError if the base branch's checks changed since the gate saw `head`, or cannot be read."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         seen = checks.definition_of(db, card.card_id, head)
     if not seen or card.pull_repository is None:
         return
@@ -76,7 +76,7 @@ def publish(
     known = last.remote_id if last else ""
     if last is not None and known and last.digest == digest:
         return Outcome(known, digest)
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         head_of_log = log_head.text(hash_chain.newest(db))
     body = {**says, "output": {**says.get("output", {}), "text": head_of_log}}
     root = repository_path(repository)

@@ -10,7 +10,6 @@ from bot.outbox.contract import OutboxContext, Outcome, TooSoonError
 from bot.outbox.targets import Talk
 from bot.render.markdown.marker import Marker, digest_of, mark, marker_of
 from ledger.ids import CardId, EntryKey
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.states import RunState
 from ledger.views import remotes
@@ -53,7 +52,7 @@ def settle(context: OutboxContext, key: EntryKey, repository: str, text: str) ->
 
 def last_of(context: OutboxContext, key: EntryKey) -> RemoteRow | None:
     """Return the last publication under `key`."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         return remotes.get(db, key)
 
 

@@ -130,7 +130,7 @@ def _has_to_wait(
 
 def _points_per_hour(context: OutboxContext) -> int | None:
     """Return the lowest cap in any board's policy; None while no board is known."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         known = boards.all_boards(db)
     return min((context.policy(board.board_id).board.limits.points_per_hour for board in known), default=None)
 
@@ -175,13 +175,7 @@ def _try_again(context: OutboxContext, entry: Entry, error: Exception, counts: P
 
 
 def _postpone(
-    context: OutboxContext,
-    entry: Entry,
-    wait_s: float,
-    error: str,
-    counts: Published,
-    *,
-    count_attempt: bool,
+    context: OutboxContext, entry: Entry, wait_s: float, error: str, counts: Published, *, count_attempt: bool
 ) -> None:
     with event_store.writing(context.engine) as db:
         due_at = context.clock() + timedelta(seconds=wait_s)
@@ -204,7 +198,7 @@ def _give_up(context: OutboxContext, entry: Entry, because: str, counts: Publish
 
 def _is_closed(context: OutboxContext) -> bool:
     """Tell whether the App was removed or is suspended on every board."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         known = boards.all_boards(db)
         lost = {
             board.board_id: any(loss.reason in CLOSING for loss in snapshots.board_losses(db, board.board_id))
@@ -217,14 +211,14 @@ def _is_lost(context: OutboxContext, entry: Entry) -> bool:
     """Tell whether the entry writes to a repository that is out of reach."""
     if entry.act in ON_THE_BOARD:
         return False
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = snapshots.of_card(db, entry.card_id)
     return card is not None and any("/" in loss.target for loss in card.losses)
 
 
 def _is_waiting(context: OutboxContext, entry: Entry) -> bool:
     """Tell whether an owner still has to accept a permission that the entry needs."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = snapshots.of_card(db, entry.card_id)  # a board's entry has the board's id instead
         board_id = card.board_id if card else BoardId(entry.card_id)
         return any(loss.reason == "permissions" for loss in snapshots.board_losses(db, board_id))

@@ -7,11 +7,9 @@ from sqlalchemy import Connection
 
 from bot.outbox.contract import GivenUpError, OutboxContext, TooSoonError
 from ledger.ids import CardId, RunId
-from ledger.log import event_store
 from ledger.queue import outbox
-from ledger.views import cards, plans, runs
+from ledger.views import cards, runs
 from ledger.views.cards import CardRow
-from ledger.views.plans import PlanRow
 from ledger.views.runs import RunRow
 
 MAX_RUNS = 50  # of a card, newest first, that are searched for one that pushed
@@ -36,7 +34,7 @@ def card_of(db: Connection, card_id: CardId) -> CardRow:
 
 def read_card(context: OutboxContext, card_id: CardId) -> CardRow:
     """Return the card as it is now; raises GivenUpError for an unknown one."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         return card_of(db, card_id)
 
 
@@ -48,11 +46,6 @@ def run_of(db: Connection, run_id: RunId) -> RunRow:
     return run
 
 
-def plan_of(db: Connection, run_id: RunId, revision: int) -> PlanRow | None:
-    """Return one revision of a run's plan, or None."""
-    return next((plan for plan in plans.of_run(db, run_id) if plan.revision == revision), None)
-
-
 def issue_of(card: CardRow, context: OutboxContext) -> Talk:
     """Return the card's issue; raises TooSoonError while it is a draft issue that is being converted.
 
@@ -60,7 +53,7 @@ def issue_of(card: CardRow, context: OutboxContext) -> Talk:
     """
     if card.repository is not None and card.number is not None:
         return Talk(card.repository, card.number)
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         waiting = outbox.open_of_card(db, card.card_id)
     if all(entry.act != CONVERSION for entry in waiting):
         raise GivenUpError("the card is a draft issue, which has no comments: convert it to an issue")

@@ -66,6 +66,13 @@ def behind(db: Connection) -> int:
     return event_store.last_seq(db) - cursors.position(db, READER)
 
 
+def append(db: Connection, *events: Event, now: datetime) -> None:
+    """Append events, if there are any, and decide them."""
+    if events:
+        event_store.append(db, *events, at=now)
+        advance(db, now=now)
+
+
 def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
     """Decide the waiting events and those that decisions append; return their count.
 

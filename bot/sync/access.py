@@ -111,8 +111,7 @@ def moved_to(hub: Hub, repository: str) -> str:
 def record_moved(engine: Engine, moved: Sequence[RepositoryMoved], *, at: datetime) -> None:
     """Append that repositories have other names now; their cards and runs follow."""
     with event_store.writing(engine) as db:
-        event_store.append(db, *moved, at=at)
-        reactor.advance(db, now=at)
+        reactor.append(db, *moved, now=at)
 
 
 def _take_back(services: Services, board_id: BoardId, there: Mapping[str, Mapping[str, Any]]) -> None:
@@ -158,9 +157,7 @@ def _record(
             if isinstance(event, AccessLost) and event.reason == "removed":
                 for card in placements.cards_in(db, event.target):  # renamed unnoticed: a look finds its name
                     refresh_requests.ring(db, card.card_id, board_id, services.now())
-        if events:
-            event_store.append(db, *events, at=services.now())
-            reactor.advance(db, now=services.now())
+        reactor.append(db, *events, now=services.now())
     for event in events:
         log.warning("access changed event=%s", event)
 

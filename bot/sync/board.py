@@ -73,9 +73,7 @@ def note(services: Services, seen: BoardSeen) -> None:
             events += _changed(known, seen)
         if known is None or _shape(known) != _shape(seen):
             events.append(seen)
-        if events:
-            event_store.append(db, *events, at=services.now())
-            reactor.advance(db, now=services.now())
+        reactor.append(db, *events, now=services.now())
 
 
 def note_lost(services: Services, error: StatusMissingError) -> None:
@@ -87,8 +85,7 @@ def note_lost(services: Services, error: StatusMissingError) -> None:
         known = boards.get(db, board_id)
         now = error.fields.get(known.status_field_id, "") if known is not None else ""
         if structure.lost_status(db, board_id) != now:
-            event_store.append(db, StatusLost(board_id, now), at=services.now())
-            reactor.advance(db, now=services.now())
+            reactor.append(db, StatusLost(board_id, now), now=services.now())
 
 
 def _changed(known: boards.BoardRow, seen: BoardSeen) -> Iterator[ColumnsChanged]:
@@ -154,13 +151,10 @@ def load_policy(services: Services, board_id: BoardId) -> None:
         # One that was good for another version of Cardinal is judged again by this one.
         if told and known is not None and (known.problems or policies_in_force.is_readable(known.text)):
             return
+        event: Event = PolicyLoaded(board_id, digest, text or "", commit)
         try:
             if text is not None:
                 parse(text, home=home, profiles=own)
         except PolicyError as error:
-            event_store.append(
-                db, PolicyRejected(board_id, digest, commit, error.problems), at=services.now()
-            )
-        else:
-            event_store.append(db, PolicyLoaded(board_id, digest, text or "", commit), at=services.now())
-        reactor.advance(db, now=services.now())
+            event = PolicyRejected(board_id, digest, commit, error.problems)
+        reactor.append(db, event, now=services.now())

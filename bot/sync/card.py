@@ -15,6 +15,7 @@ from bot.reactor import reactor
 from bot.state import policies, snapshots
 from bot.sync import board as boards
 from bot.sync import movers, target_repository
+from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events.related import Blocker, LinksSeen
@@ -31,6 +32,14 @@ from rules.snapshot import NOBODY, Mover
 LOOK_TTL_S = 30
 HIDDEN, HIDDEN_S = "Redacted", 180  # how GitHub calls a card whose issue Cardinal may not see
 MAX_LOOKS = 5  # a card that rings without end is left to the next wake-up
+
+
+class CardBusyError(CardinalError):
+    """Another process syncs the card and has not recorded its reading yet."""
+
+    def __init__(self, card_id: CardId) -> None:
+        self.card_id = card_id
+        super().__init__(f"card {card_id} is being read: the delivery waits for it")
 
 
 def sync_card(services: Services, card_id: CardId) -> bool:
@@ -54,6 +63,12 @@ def sync_card(services: Services, card_id: CardId) -> bool:
         with event_store.writing(services.engine) as db:
             leases.release(db, lease)
     return True
+
+
+def require_synced(services: Services, card_id: CardId) -> None:
+    """Sync the card; raises CardBusyError while another process does: the delivery is tried again then."""
+    if not sync_card(services, card_id):
+        raise CardBusyError(card_id)
 
 
 def _answer(services: Services, card_id: CardId, lease: leases.Lease) -> bool:
@@ -266,11 +281,7 @@ def _closing(services: Services, seen: CardLook | None) -> on_board.IssueClosed 
 
 
 def differences(
-    known: cards.CardRow,
-    seen: CardLook,
-    closing: on_board.IssueClosed | None = None,
-    *,
-    by: Mover = NOBODY,
+    known: cards.CardRow, seen: CardLook, closing: on_board.IssueClosed | None = None, *, by: Mover = NOBODY
 ) -> tuple[Event, ...]:
     """Return what changed between the card as known and as seen, in the order for the rules to hear it."""
     card_id, events = known.card_id, list[Event]()

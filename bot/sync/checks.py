@@ -22,17 +22,15 @@ from runner.text.invisible import without_invisible
 from runner.text.redact import redact
 from runner.text.truncate import tail
 
-OURS = frozenset(
-    {gate_check.NAME, report_policy.NAME}
-)  # Cardinal's own may be required; it waits for none of them
+# Cardinal's own may be required; it waits for none of them.
+OURS = frozenset({gate_check.NAME, report_policy.NAME})
 MAX_FAILURES = 20  # of one commit; the rest is as red
 MAX_LOGS = 5  # job logs that are fetched for one commit
 LOG_BYTES = 4_000
 NAME_CHARACTERS = 200
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 60, 3600  # between two looks that nobody asked for
-FIRST_LOOK = timedelta(
-    minutes=2
-)  # after a push: checks that finish before the pull request is there are missed
+# After a push: checks that finish before the pull request is there send no delivery about it.
+FIRST_LOOK = timedelta(minutes=2)
 
 
 def look(services: Services, card: cards.CardRow, *, patient: bool = True) -> EventFactory:
@@ -80,10 +78,7 @@ def look_again(services: Services, card_id: CardId) -> None:
             return
     make = look(services, card, patient=not late)
     with event_store.writing(services.engine) as db:
-        events = make(db)
-        if events:
-            event_store.append(db, *events, at=services.now())
-        reactor.advance(db, now=services.now())
+        reactor.append(db, *make(db), now=services.now())
 
 
 def _is_due(db: Connection, row: ci.CiRow, now: datetime) -> bool:

@@ -9,10 +9,11 @@ file; losing it costs one reading of the whole board.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from bot.github.api.project_pages import MAX_PAGES, Page, Sight
 from bot.system import private_file
@@ -44,6 +45,9 @@ class Memory:
     at_once: int = MAX_PAGES
     credit: float = BURST
     counted_s: float = 0.0
+
+
+_FILE = TypeAdapter(Memory)
 
 
 class Round:
@@ -128,12 +132,9 @@ def load(path: Path, scope: Sequence[object]) -> Memory:
     """Return what is remembered for this board and these columns; empty when that is nothing."""
     wanted = json.dumps(scope)
     try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
-        memory = Memory(**{one.name: found[one.name] for one in fields(Memory)})
-        memory.starts = [(str(cursor), str(card_id)) for cursor, card_id in memory.starts]
-        memory.seen = dict(memory.seen)
+        memory = _FILE.validate_json(path.read_bytes())
         sound = 0 <= memory.place <= len(memory.starts) and 1 <= memory.at_once <= MAX_PAGES
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
         return Memory(scope=wanted)
     if not sound or memory.scope != wanted:
         return Memory(scope=wanted, credit=min(BURST, max(0.0, float(memory.credit))))
@@ -144,5 +145,5 @@ def save(path: Path, memory: Memory) -> None:
     """Keep the memory; the file is whole or the old one."""
     private_file.make_folder(path.parent)
     fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(asdict(memory)), encoding="utf-8")
+    fresh.write_bytes(_FILE.dump_json(memory))
     fresh.replace(path)

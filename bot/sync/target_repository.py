@@ -62,11 +62,7 @@ def _hints(services: Services, seen: CardLook, author: str) -> Hints:
 
 
 def _chosen(
-    services: Services,
-    policy: Policy,
-    known: placements.PlacementRow | None,
-    seen: CardLook,
-    placed: Placed,
+    services: Services, policy: Policy, known: placements.PlacementRow | None, seen: CardLook, placed: Placed
 ) -> Placed:
     """Return the decision, or a question where whoever set the field or the label may not move cards.
 

@@ -18,13 +18,7 @@ ACTIONS = "github-actions"  # the App whose check runs are jobs, with a log unde
 TAIL_BYTES = 16_000
 _MAX_BYTES = 20_000_000  # of a log that is sent from its beginning all the same
 _WAIT_S = (10.0, 20.0)
-_NO_LOG = (
-    NotFoundError,
-    PermissionMissingError,
-    RefusedError,
-    UnavailableError,
-    requests.RequestException,
-)
+_NO_LOG = (NotFoundError, PermissionMissingError, RefusedError, UnavailableError, requests.RequestException)
 # docs.github.com/rest/checks/runs (conclusion). What was cancelled or waits for a person is for no agent.
 _RED = ("failure", "timed_out")
 

@@ -40,11 +40,7 @@ class Sight:
 
 
 def survey(
-    hub: Hub,
-    board: tuple[str, int],
-    home: str,
-    skip_columns: tuple[str, ...],
-    starts: Sequence[str | None],
+    hub: Hub, board: tuple[str, int], home: str, skip_columns: tuple[str, ...], starts: Sequence[str | None]
 ) -> Sight:
     """Return the pages behind the cursors `starts` (None: the first card), without `skip_columns`.
 

@@ -8,7 +8,6 @@ from bot.outbox.posting import made_before
 from bot.outbox.targets import Talk, card_of, pull_of, run_of
 from bot.render.markdown.marker import digest_of, mark
 from bot.render.pull import thread_reply
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import threads
 from rules.intents.outbound import AnswerThread
@@ -19,7 +18,7 @@ ACT = Act("thread:{run_id}:{thread_id}", ordered=True)
 
 def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> Outcome:
     """Reply, then resolve; a thread or pull request that is gone needs neither."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         run = run_of(db, intent.run_id)
         pull = pull_of(card_of(db, run.card_id))
         thread = threads.get(db, intent.thread_id)

@@ -11,7 +11,6 @@ from bot.render import assistant_prompt
 from bot.render.markdown.marker import digest_of
 from ledger.event import Event
 from ledger.events.conversation import AssistantReplied
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.states import Archetype
 from ledger.views import cards, messages
@@ -28,7 +27,7 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Out
 
     No answer where the card left its planning column or was answered already.
     """
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
     column = context.policy(card.board_id).column(card.column)

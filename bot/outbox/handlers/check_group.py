@@ -5,7 +5,6 @@ from bot.outbox import gate_check
 from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
 from bot.outbox.targets import card_of, pull_of
 from bot.render.pull import gate_check as gate
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views.cards import CardRow
 from rules.intents.outbound import CheckGroup
@@ -16,7 +15,7 @@ ACT = Act("group:{card_id}:{head}", priority=0)
 
 def carry_out(context: OutboxContext, intent: CheckGroup, entry: Entry) -> Outcome:
     """Make the check run; a group that is gone by now needs none."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         seen = gate_check.seen_of(db, card, card.pull_head, context.config.public_url)
     pull = pull_of(card)

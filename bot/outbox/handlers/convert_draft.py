@@ -8,7 +8,6 @@ from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
 from bot.outbox.targets import card_of
 from ledger.event import Event
 from ledger.events.board import CardConverted
-from ledger.log import event_store
 from ledger.queries import cards as card_queries
 from ledger.queue.outbox import Entry
 from ledger.views import cards
@@ -21,7 +20,7 @@ ACT = Act("convert:{card_id}", ordered=True, coalesce=True)
 
 def carry_out(context: OutboxContext, intent: ConvertDraft, _entry: Entry) -> Outcome:
     """Convert it; a card that is an issue already, or gone, needs nothing."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         repository = _repository(db, context, card)
     if card.number is not None or card.archived:

@@ -15,7 +15,6 @@ from bot.render.markdown.marker import digest_of, mark
 from ledger.event import Event
 from ledger.events.findings import FollowUpMade
 from ledger.ids import BoardId, CardId
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.states import Archetype
 from ledger.views import boards, findings
@@ -68,7 +67,7 @@ def _make_part(hub: Hub, parent_id: str, issue_id: str) -> None:
 
 def _into_inbox(context: OutboxContext, board_id: BoardId, card_id: CardId) -> None:
     """Put the new card into the board's first inbox column; without one it stays in none."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         known = boards.get(db, board_id)
     policy = context.policy(board_id)
     if known is None:

@@ -1,11 +1,8 @@
 """Deletes the card's branch on GitHub."""
 
-from sqlalchemy import Connection
-
 from bot.github.api import pulls
 from bot.outbox.contract import Act, OutboxContext, Outcome
 from bot.outbox.targets import read_card
-from ledger.event import Event
 from ledger.events.pull import BranchDeleted
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import DeleteBranch
@@ -21,8 +18,5 @@ def carry_out(context: OutboxContext, intent: DeleteBranch, _entry: Entry) -> Ou
     if repository is None or not intent.branch or card.pull_state == "open":
         return Outcome()
     pulls.delete_branch(context.hub, repository, intent.branch)
-
-    def events(_: Connection) -> tuple[Event, ...]:
-        return (BranchDeleted(intent.card_id, intent.branch),)
-
-    return Outcome(intent.branch, "deleted", events)
+    deleted = BranchDeleted(intent.card_id, intent.branch)
+    return Outcome(intent.branch, "deleted", lambda _: (deleted,))

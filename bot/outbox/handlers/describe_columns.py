@@ -4,7 +4,6 @@ from bot.github.api import projects
 from bot.outbox.contract import Act, OutboxContext, Outcome
 from bot.render.markdown.marker import digest_of
 from ledger.ids import BoardId
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import boards
 from rules.card.column_header import UNSERVED, consequence
@@ -17,7 +16,7 @@ ACT = Act("columns:{card_id}", priority=2, coalesce=True, wait_s=2.0)
 def carry_out(context: OutboxContext, intent: DescribeColumns, _entry: Entry) -> Outcome:
     """Describe the columns that the policy names; others keep what people wrote, not what Cardinal did."""
     board_id = BoardId(intent.card_id)
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         known = boards.get(db, board_id)
     if known is None:
         return Outcome()

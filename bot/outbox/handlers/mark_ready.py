@@ -9,7 +9,6 @@ from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
 from bot.outbox.targets import card_of, pull_of
 from ledger.event import Event
 from ledger.events.pull import PullChanged
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import cards, checks
 from rules.intents.outbound import MarkReady
@@ -20,7 +19,7 @@ ACT = Act("ready:{card_id}:{about}", ordered=True, coalesce=True)
 
 def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> Outcome:
     """Mark it ready; one that is ready, closed or was never opened needs nothing."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         gate = checks.standing(db, intent.card_id, card.pull_head)
     pull = pull_of(card)

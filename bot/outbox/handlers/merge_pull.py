@@ -20,7 +20,6 @@ from bot.render.run.story import issue_of as issue_named
 from bot.state import snapshots
 from ledger.event import Event
 from ledger.events.pull import MergeAwaited, PullChanged
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import cards, checks
 from rules.card.column_actions import has_action
@@ -37,7 +36,7 @@ OURS = frozenset({NAME, report_policy.NAME})  # of Cardinal's own the ledger kno
 
 def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> Outcome:
     """Merge, or let GitHub do so once it can; raises GivenUpError with what a person can do."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
     policy = context.policy(card.board_id)

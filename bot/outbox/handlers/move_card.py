@@ -7,7 +7,6 @@ from bot.outbox.contract import Act, GivenUpError, OutboxContext, Outcome
 from bot.outbox.targets import card_of
 from ledger.event import Event
 from ledger.events.board import CardMoved
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import boards, cards, runs
 from rules.intents.outbound import MoveCard
@@ -18,7 +17,7 @@ ACT = Act("move:{card_id}:{about}", ordered=True)
 
 def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> Outcome:
     """Put the card into the column; raises GivenUpError when the board has no such column."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         known = boards.get(db, card.board_id)
     if known is None or card.archived or (intent.source and card.column != intent.source):

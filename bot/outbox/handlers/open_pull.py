@@ -9,7 +9,6 @@ from bot.render.markdown.marker import digest_of
 from bot.render.pull import body as pull_body
 from ledger.event import Event
 from ledger.events.pull import PullOpened
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import cards
 from rules.intents.outbound import OpenPull
@@ -20,7 +19,7 @@ ACT = Act("pull:{card_id}:{run_id}", ordered=True)
 
 def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> Outcome:
     """Open the pull request, or take the open one of the same branch."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
     repository, branch = story.run.repository, story.run.branch
     body = pull_body.write(story)

@@ -3,11 +3,11 @@
 from bot.outbox.contract import Act, OutboxContext, Outcome
 from bot.outbox.posting import publish
 from bot.outbox.run_story import story_of
-from bot.outbox.targets import plan_of, talk_of_run
+from bot.outbox.targets import Talk, talk_of_run
 from bot.render import plan as text
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
-from rules.intents.outbound import PostPlan
+from ledger.views import plans
+from rules.intents.outbound import PostPlan, SettlePlan
 
 # One comment per revision of a run's plan.
 ACT = Act("plan:{run_id}:{revision}", priority=0, ordered=True)
@@ -15,10 +15,15 @@ ACT = Act("plan:{run_id}:{revision}", priority=0, ordered=True)
 
 def carry_out(context: OutboxContext, intent: PostPlan, entry: Entry) -> Outcome:
     """Post the plan."""
-    with event_store.reading(context.engine) as db:
+    talk, body = comment_of(context, intent)
+    return publish(context, entry, talk, body) if body else Outcome()
+
+
+def comment_of(context: OutboxContext, intent: PostPlan | SettlePlan) -> tuple[Talk, str]:
+    """Return the place and the current text of the plan's comment; no text for an unknown revision."""
+    with context.reading() as db:
         story = story_of(db, intent.run_id)
         talk = talk_of_run(db, intent.run_id, context)
-        plan = plan_of(db, intent.run_id, intent.revision)
-    if plan is None:
-        return Outcome()
-    return publish(context, entry, talk, text.write(story, plan))
+        of_run = {plan.revision: plan for plan in plans.of_run(db, intent.run_id)}
+    plan = of_run.get(intent.revision)
+    return talk, text.write(story, plan) if plan is not None else ""

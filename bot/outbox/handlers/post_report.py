@@ -5,7 +5,6 @@ from bot.outbox.posting import publish
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import talk_of_run
 from bot.render.run import report
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import PostReport
 
@@ -15,7 +14,7 @@ ACT = Act("report:{run_id}", ordered=True)
 
 def carry_out(context: OutboxContext, intent: PostReport, entry: Entry) -> Outcome:
     """Post the report."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
         talk = talk_of_run(db, intent.run_id, context)
     return publish(context, entry, talk, report.write(story))

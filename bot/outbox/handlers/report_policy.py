@@ -6,7 +6,6 @@ from bot.render.markdown.marker import digest_of
 from bot.render.pull import policy_check
 from bot.sync import structure
 from ledger.ids import BoardId
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import policies
 from rules.intents.outbound import ReportPolicy
@@ -21,7 +20,7 @@ def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> Out
 
     Source: docs.github.com/rest/checks/runs#create-a-check-run.
     """
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         policy = policies.current(db, BoardId(intent.card_id))
         missing = structure.unknown_to_board(db, BoardId(intent.card_id))
     problems = policy.problems if policy and policy.rejected_commit == intent.commit else ()

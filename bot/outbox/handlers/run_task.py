@@ -9,7 +9,6 @@ from bot.render import assistant_prompt
 from bot.render.markdown.marker import digest_of
 from ledger.event import Event
 from ledger.events.conversation import TaskAnswered
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import messages
 from rules.intents.outbound import RunTask
@@ -20,7 +19,7 @@ ACT = Act("task:{card_id}:{rule}:{occasion}", lane="assist")
 
 def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> Outcome:
     """Run the rule's prompt over the card once."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
     column = context.policy(card.board_id).column(intent.rule.partition("/")[0])

@@ -12,7 +12,6 @@ from bot.render.board.card_fields import KINDS, FaceField, values
 from bot.render.markdown.marker import digest_of
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Field
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.states import CardState
 from ledger.views import boards, runs, spend
@@ -31,7 +30,7 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> Outco
 
     Raises TooSoonError for mere progress too soon after the last writing.
     """
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         run = runs.get(db, card.run_id) if card.run_id else None
         wanted = values(card, run, card_usd=spend.of_card(db, card.card_id).usd)
@@ -96,11 +95,5 @@ def _fields(hub: Hub, known: BoardRow) -> tuple[Field, ...]:
 
 def _seen_with(known: BoardRow, fields: tuple[Field, ...]) -> BoardSeen:
     return BoardSeen(
-        known.board_id,
-        known.owner,
-        known.number,
-        known.title,
-        known.status_field_id,
-        known.columns,
-        fields,
+        known.board_id, known.owner, known.number, known.title, known.status_field_id, known.columns, fields
     )

@@ -7,7 +7,6 @@ from bot.outbox.run_story import story_of
 from bot.outbox.targets import card_of, pull_of
 from bot.render.markdown.marker import digest_of, put_part
 from bot.render.pull import body as pull_body
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.states import Ending
 from rules.intents.outbound import UpdatePull
@@ -21,7 +20,7 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> Outco
 
     Without a pull request, or where people took that part out, do nothing.
     """
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         pull = pull_of(card)
         if pull is None or card.run_id is None or card.pull_state != "open":

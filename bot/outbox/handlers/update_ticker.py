@@ -11,7 +11,6 @@ from bot.render.markdown.marker import digest_of
 from bot.state import snapshots
 from bot.sync import structure
 from ledger.ids import BoardId
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.states import CardState
 from ledger.views import cards, full_disks, halts, runs, stalls
@@ -25,7 +24,7 @@ URGENT = (CardState.NEEDS_INPUT, CardState.FAILED)
 def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Outcome:
     """Edit the board's status update in place, or post it; nothing where it says so already."""
     board_id = BoardId(intent.card_id)
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         counts = count(db, board_id)
         lost = (
             *structure.troubles(db, board_id),

@@ -6,7 +6,6 @@ from bot.outbox.posting import last_of
 from bot.outbox.targets import card_of, pull_of
 from bot.render.pull import gate_check as gate
 from bot.state import snapshots
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from rules.handlers import check_buttons
 from rules.intents.outbound import WriteCheck
@@ -17,7 +16,7 @@ ACT = Act("check:{card_id}:{head}", priority=2, coalesce=True)
 
 def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> Outcome:
     """Write the check as the ledger has it now; a commit that the pull request left behind keeps its own."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         card = card_of(db, intent.card_id)
         snapshot = snapshots.of_card(db, intent.card_id)
         seen = gate_check.seen_of(db, card, intent.head, context.config.public_url)

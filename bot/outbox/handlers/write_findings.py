@@ -5,7 +5,6 @@ from bot.outbox.posting import publish
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import talk_of_run
 from bot.render.run import findings as text
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import findings
 from rules.intents.outbound import WriteFindings
@@ -16,7 +15,7 @@ ACT = Act("findings:{run_id}", ordered=True, coalesce=True)
 
 def carry_out(context: OutboxContext, intent: WriteFindings, entry: Entry) -> Outcome:
     """Post or edit the comment."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
         talk = talk_of_run(db, intent.run_id, context)
         found = findings.get(db, intent.run_id)

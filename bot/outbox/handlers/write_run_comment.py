@@ -5,7 +5,6 @@ from bot.outbox.posting import last_of, publish, wait_for_more
 from bot.outbox.run_story import story_of
 from bot.outbox.targets import talk_of_run
 from bot.render.run import comment
-from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.states import RunState
 from rules.intents.outbound import WriteRunComment
@@ -19,7 +18,7 @@ WAITING = (RunState.PARKED, RunState.AWAITING_APPROVAL, RunState.ENDED)
 
 def carry_out(context: OutboxContext, intent: WriteRunComment, entry: Entry) -> Outcome:
     """Post or edit the comment; raises TooSoonError for mere progress too soon after the last edit."""
-    with event_store.reading(context.engine) as db:
+    with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
         talk = talk_of_run(db, intent.run_id, context)
     last = last_of(context, entry.key)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from bot.bootstrap import Services
 from bot.ingest import delivery as deliveries
-from bot.ingest.errors import DeliveryError
+from bot.ingest.delivery import DeliveryError
 from bot.outbox import publisher
 from bot.reactor import reactor
 from bot.scheduler import dispatch, jobs
